@@ -99,11 +99,6 @@ def test_a_snapshot_has_the_source_of_each_value() -> None:
     assert snapshot["retrieval.fusion"] == {"value": "zscore", "source": "preset Default"}
 
 
-def test_a_snapshot_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(Refused, match="telepathy"):
-        Preset.from_snapshot({"retrieval.telepathy": {"value": 1, "source": "default"}})
-
-
 @given(st.dictionaries(st.sampled_from(list(RANGES_OF_THE_SEED)), st.integers(0, 200)))
 def test_accepted_values_are_restored_from_their_snapshot(values: dict[str, int]) -> None:
     try:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.documents import CorpusChunk
 from stages.corpora.works import embed_chunks
 from tests.fakes.embedder import FakeEmbedder
@@ -51,8 +50,3 @@ async def test_chunks_that_are_longer_than_the_embedder_reads_are_cut_and_named(
     )
 
     assert (len(embedded.vectors), embedded.cut) == (2, (1,))
-
-
-async def test_a_model_of_another_dimension_is_an_error() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        await embed_chunks([chunk(1, None)], embedder=FakeEmbedder(), dimension=9, embeds_headings=True, timeout_s=30)

@@ -234,11 +234,6 @@ def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -
     assert "how do you sleep" not in user.content
 
 
-def test_few_shot_without_references_is_zero_shot() -> None:
-    few_shot = assemble_prompt(SAID, {}, {}, passages=PASSAGES)
-    assert few_shot == assemble_prompt(SAID, None, {}, passages=PASSAGES)
-
-
 def test_a_reply_repeats_its_passage_and_scores_what_has_one() -> None:
     schema = scoring_call(assemble_prompt(SAID, None, {}, passages=PASSAGES), plan=PLAN).json_schema
     assert schema == evidence_json_schema(PASSAGES, max_text_chars=11)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from random import Random
 from typing import Any
 
 import pytest
@@ -99,27 +98,6 @@ def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
     guarded = filtered(references, min_similarity=0, top_k=2, max_chars=0, repeats=by_place(size=8, step=2))
 
     assert guarded == Filtered((references[0], references[2]), {"duplicate": 1, "top_k": 1})
-
-
-references_in_any_order = st.lists(
-    st.builds(
-        reference, st.text(max_size=6), chunk_id=st.integers(1, 9), similarity=st.floats(0, 1), score=st.integers(0, 3)
-    ),
-    max_size=8,
-)
-
-
-@given(references_in_any_order, st.floats(0, 1), st.integers(1, 5), st.integers(0, 20), st.randoms())
-def test_the_order_of_the_input_does_not_matter_and_every_reference_is_accounted_for(
-    references: list[Reference], threshold: float, top_k: int, max_chars: int, random: Random
-) -> None:
-    distinct = list({(ref.participant_id, ref.ordinal): ref for ref in references}.values())
-    shuffled = random.sample(distinct, len(distinct))
-
-    guarded = filtered(distinct, min_similarity=threshold, top_k=top_k, max_chars=max_chars)
-
-    assert filtered(shuffled, min_similarity=threshold, top_k=top_k, max_chars=max_chars) == guarded
-    assert len(guarded.kept) + sum(guarded.dropped.values()) == len(distinct)
 
 
 def in_a_straight_line(

@@ -33,10 +33,6 @@ def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
     ]
 
 
-def test_the_hash_of_ids_does_not_depend_on_their_order() -> None:
-    assert ids_hash([2, 3, 1]) == ids_hash([1, 2, 3]) == "8a6ae1512200"
-
-
 def test_train_and_dev_are_the_participants_of_both_in_order() -> None:
     parts = [split_of("train", [5, 1], data=b"t"), split_of("dev", [4, 2], data=b"d")]
     joined = train_and_dev(parts)

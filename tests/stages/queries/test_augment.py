@@ -115,17 +115,12 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
     )
 
 
-def test_b5_the_first_top_n_are_shown_and_all_are_counted() -> None:
-    augmented = augment(consolidated(*(group(chunk_id=id_) for id_ in (4, 2, 9))), top_n=2)
+def test_b5_the_first_top_n_are_shown_in_the_order_of_the_context_and_all_are_counted() -> None:
+    # An edit may have put a lower score first.
+    augmented = augment(consolidated(*(group(chunk_id=id_, score=1 / id_) for id_ in (4, 2, 9))), top_n=2)
 
     assert [source.chunk_ids for source in augmented.sources] == [(4,), (2,)]
     assert (augmented.available, augmented.top_n) == (3, 2)
-
-
-def test_the_order_of_the_context_is_kept_so_that_an_edit_counts() -> None:
-    augmented = augment(consolidated(group(chunk_id=4, score=0.1), group(chunk_id=2, score=0.9)))
-
-    assert [source.chunk_ids for source in augmented.sources] == [(4,), (2,)]
 
 
 @pytest.mark.parametrize("context", [None, consolidated()])

@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import LLMResponseParseError, NothingRelevantError
-from schemas.values.chat import ChatCall
+from schemas.errors import NothingRelevantError
 from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
-from stages.ports import Deferred
 from stages.queries.relevance import Evidence, FloorModel, evidence, floor_models
 from stages.queries.templates import TemplateTag, default_template
 from stages.queries.validate import refuse_below
 from stages.texts.characters import visible
-from tests.fakes.chat import ScriptedChat
+from tests.fakes.chat import ScriptedChat, deciding
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
 from tests.stages.queries.builders import chunk, reranked
@@ -25,12 +23,6 @@ from tests.stages.queries.test_extract_answer import TEA, terms, word_counts
 
 TEMPLATE = default_template(TemplateTag.CHUNK_VALIDATION)
 CHUNKS = tuple(reranked(chunk(id_, f"chunk {id_}")) for id_ in (11, 12, 13))
-
-
-def deciding(*decisions: str) -> ScriptedChat:
-    """Gives these decisions, one after another."""
-    remaining = iter(decisions)
-    return ScriptedChat(lambda call: json.dumps({"decision": next(remaining)}))
 
 
 async def validate(
@@ -78,17 +70,6 @@ async def test_asking_stops_when_enough_are_accepted() -> None:
     assert (validated.chunks, len(chat.calls)) == ((CHUNKS[1],), 2)
 
 
-async def test_verdicts_that_come_later_are_asked_for_together() -> None:
-    def later(call: ChatCall) -> str:
-        raise Deferred
-
-    chat = ScriptedChat(later)
-    with pytest.raises(Deferred):
-        await validate(chat, max_chunks=2)
-
-    assert [call.purpose for call in chat.calls] == ["validate rank 1", "validate rank 2"]
-
-
 async def test_nothing_accepted_is_an_error() -> None:
     with pytest.raises(NothingRelevantError, match="Stage 'validate' accepted none of 3 judged chunks"):
         await validate(deciding("reject", "unsure", "reject"))
@@ -107,25 +88,6 @@ async def test_nothing_found_is_an_error_whether_validation_is_on_or_off() -> No
         keep_all(())
 
     assert keep_all((), allow_empty=True).chunks == (await validate(deciding(), (), allow_empty=True)).chunks == ()
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "accept",
-        '{"decision": "Accept"}',
-        '{"decision": "maybe"}',
-        "{}",
-        '{"decision": "accept",}',
-        '{"decision": "reject", "decision": "accept"}',
-        'The answer is {"decision": "accept"}',
-    ],
-)
-async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired(reply: str) -> None:
-    with pytest.raises(LLMResponseParseError) as caught:
-        await validate(ScriptedChat(lambda call: reply), allow_empty=True)
-
-    assert (caught.value.raw_response, caught.value.calls) == (reply, 3)
 
 
 async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> None:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from schemas.errors import LLMResponseParseError
 from schemas.values.participants import Decision
 from stages.ports import Deferred
-from stages.replies.verdicts import decide
+from stages.replies.verdicts import decide, decision_of
 
 LATER = "later"
 
@@ -69,3 +70,21 @@ async def test_verdicts_that_come_later_are_asked_for_together_and_none_in_vain(
     enough: int | None, answers: list[str], asked: list[int]
 ) -> None:
     assert await decided(enough, *answers) == (None, asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "parse_error"),
+    [
+        ('The answer is {"decision": "accept"}', "Expecting value at line 1, column 1"),
+        ("{}", "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": null}', "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "maybe"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "Accept"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
+    ],
+)
+def test_a_reply_that_is_no_verdict_is_refused_and_not_repaired(reply: str, parse_error: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        decision_of(reply)
+
+    assert (caught.value.raw_response, caught.value.parse_error) == (reply, parse_error)

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.values.tags import Candidate, PhraseCandidate, PhraseReport
 from stages.tags.phrases import final_phrases
-from tests.stages.tags.builders import at, candidates, names, reports, searches, vocabulary
+from tests.stages.tags.builders import at, candidates, names, searches, vocabulary
 from tests.stages.tags.whole_chain import candidates_from_phrases
 
 SHIRTS = vocabulary(
@@ -92,45 +92,6 @@ async def test_c4_the_weight_ranges_from_similarity_alone_to_context_alone(
     found = await candidates(searched, "word", per_phrase_final_k=2, context_weight=context_weight)
 
     assert {tag.tag: round(tag.score_combined, 6) for tag in found} == expected
-
-
-async def test_c4_only_tags_without_a_row_are_imputed() -> None:
-    searched = vocabulary(
-        {"near": 1, "middle": 1, "rowless": 1},
-        vectors={"near": at(10), "middle": at(20), "rowless": at(30)},
-        lookups={"word": at(0)},
-        rows={"near": at(0), "middle": at(60)},
-        terms={"word": at(0)},
-    )
-
-    (report,) = await reports(searched, "word")
-
-    scores = {row.tag: (round(row.score_context or 0, 6), row.context_imputed) for row in report.candidates}
-    # Between .5 and 1, a tenth of the way.
-    assert scores == {"near": (1.0, False), "middle": (0.5, False), "rowless": (0.55, True)}
-
-
-async def test_c5_required_tags_are_present_although_others_score_better() -> None:
-    searched = vocabulary(
-        {"named": 1, "better": 1},
-        vectors={"named": at(0), "better": at(5)},
-        rows={"named": at(90), "better": at(0)},
-        terms={"named": at(0)},
-    )
-
-    found = await candidates(searched, "named", skip_exact=False, context_weight=0.9)
-
-    # (1 - .9) * 1 + .9 * 0 = .1 for `named`; `better` would have about 1, but there is one place.
-    assert [(tag.tag, round(tag.score_combined, 6)) for tag in found] == [("named", 0.1)]
-
-
-async def test_c5_global_k_cuts_the_merged_list() -> None:
-    everything = await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False)
-
-    assert (
-        await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False, global_k=2)
-        == (everything[:2])
-    )
 
 
 @pytest.mark.parametrize(

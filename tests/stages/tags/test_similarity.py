@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import OSA
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-from schemas.values.tags import Neighbour, Tag, TagDocument, Vocabulary
+from schemas.values.tags import Tag, TagDocument, Vocabulary
 from stages.tags.characters import CharacterModel
 from stages.tags.ports import TokenQuery, Vector
 from stages.tags.retrieve import Sentences
@@ -134,14 +133,6 @@ def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: 
     exact = rows.astype(float) @ query.astype(float) / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
     order = sorted((-round(score, 12), token) for token, score in zip(tokens, exact, strict=True) if token != "t1")
     assert [near.token for near in found] == [token for _, token in order[:10]]
-
-
-def test_one_edit_in_a_name_is_the_nearest_by_far() -> None:
-    assert OSA.distance("abc", "acb") == 1
-    found: tuple[Neighbour, ...]
-    (found,) = search({name: at(30) for name in NAMES}, {}).nearest([TokenQuery("fl", None, at(0))], 1)
-
-    assert found[0].token == "flu"
 
 
 PAIR = Vocabulary(

@@ -7,12 +7,6 @@ from hypothesis import strategies as st
 from stages.texts.characters import fenced, short_hash, visible
 
 
-def test_text_is_between_two_marked_lines() -> None:
-    mark = short_hash("one\ntwo")
-
-    assert fenced("reference", "one\ntwo") == f"<<< reference {mark}\none\ntwo\nreference {mark} >>>"
-
-
 def test_a_long_text_is_cut_and_the_cut_is_marked() -> None:
     mark = short_hash("abc")
 
@@ -44,11 +38,6 @@ def test_no_text_can_close_its_fence(text: str, other: str, max_chars: int | Non
 
     assert last not in inside
     assert first.split(" (")[0].removeprefix("<<< ") == last.removesuffix(" >>>")
-
-
-@given(st.text())
-def test_the_same_text_gives_the_same_fence(text: str) -> None:
-    assert fenced("reference", text) == fenced("reference", text)
 
 
 def test_a_hash_is_the_first_12_hex_digits_of_the_sha256_of_the_utf8() -> None:
