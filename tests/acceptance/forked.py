@@ -9,15 +9,15 @@ import multiprocessing
 import os
 import runpy
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import NamedTuple
 
 from cli.main import COMMANDS
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
     [
         *dict.fromkeys(entry.module for entry in COMMANDS.values()),
         "celery.bin.worker",
@@ -45,25 +45,39 @@ def fork(
     program: str, *arguments: str, environment: Mapping[str, str], folder: Path, output: Output
 ) -> ForkServerProcess:
     """Start `ragq ARGUMENTS`, or `python -m PROGRAM ARGUMENTS` for any other program."""
-    process = _FORKS.Process(target=_run, args=(program, arguments, dict(environment), folder, output))
+    process = FORKS.Process(target=_run, args=(program, arguments, dict(environment), folder, output))
     process.start()
     return process
 
 
-def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, output: Output) -> None:
+def become(folder: Path, environment: Mapping[str, str], streams: Sequence[int]) -> None:
+    """Begin a session with a folder, an environment and three streams, as a new process has them."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    for path, descriptor in zip(output, (1, 2), strict=True):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+    for descriptor, stream in enumerate(streams):
+        os.dup2(stream, descriptor)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+
+
+def run_ragq(arguments: Sequence[str]) -> None:
+    """What the script `ragq` does."""
+    from ragq.start import main
+
+    sys.argv = ["ragq", *arguments]
+    main()
+
+
+def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, output: Output) -> None:
+    printed = (os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for path in output)
+    become(folder, environment, (os.open(os.devnull, os.O_RDONLY), *printed))
     if "LD_PRELOAD" in environment:
         # Libraries are loaded before others when a program starts.
         os.execve(sys.executable, [sys.executable, "-m", program, *arguments], environment)
-    sys.argv = [program, *arguments]
     if program == "ragq":
-        from cli.main import main
-
-        main()
+        run_ragq(arguments)
     else:
+        sys.argv = [program, *arguments]
         runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -16,6 +16,7 @@ import pytest
 from schemas.values.participants import PHQ8Item
 from stack.ports import free_port
 from stages.participants.splits import PUBLISHED_SPLITS
+from tests.acceptance.commands import forked_ragq
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
@@ -194,16 +195,16 @@ def test_every_command_of_the_page_works(name: str, installation: Installation) 
     if port in commands:
         installation.start("ragq", "api", "--port", port)
         wait_for_api(port)
-    environment = installation.environment | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", commands],
-        cwd=installation.folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    with forked_ragq() as programs:
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", commands],
+            cwd=installation.folder,
+            env=installation.environment | {"PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-30:])
 
 
