@@ -1,11 +1,12 @@
 """Real servers for the tests: one Postgres a run, one Valkey a process, one fresh database a test that asks for it."""
 
 import asyncio
+import gc
 import itertools
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -40,6 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # How long an example takes says more of the other processes than of the code.
     settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage until all modules are imported, and never look at their objects again."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
