@@ -16,6 +16,7 @@ import pytest
 from schemas.values.participants import PHQ8Item
 from stack.ports import free_port
 from stages.participants.splits import PUBLISHED_SPLITS
+from tests import run_folder
 from tests.acceptance.commands import forked_ragq
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
@@ -29,7 +30,7 @@ ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait
 QUERY_SET = "ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --no-expand --until consolidate --wait"
 INDEX = "huggingface_all_minilm_l6_v2_paper_train"
 INTERVIEWS = "ragq import participants DIR && ragq index references --split paper-train"
-TWO_PARTICIPANTS = f"{INTERVIEWS} && ragq submit --split paper-test --limit 2 --wait"
+TWO_PARTICIPANTS = "ragq submit --split paper-test --limit 2 --wait"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Guide:
     before: Mapping[str, str] = field(default_factory=dict)
     """The beginning of a command of the page, and what is run before it."""
     words: Mapping[str, str] = field(default_factory=dict)
+    has_interviews: bool = False
+    """The interviews are imported, and the index of them is run 1."""
 
     def script(self, lines: Sequence[str]) -> str:
         """A bash script of the page's commands."""
@@ -73,19 +76,20 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "artifacts.md": Guide(
         before={
-            "ragq index references": INTERVIEWS,
             "ragq references import data": f"ragq references export {INDEX} --directory data/embeddings",
         },
         words={"r12": "r1", "huggingface_qwen3_8b_paper_train": INDEX, "--profile paper": "--name imported"},
+        has_interviews=True,
     ),
     "reports.md": Guide(
         before={
-            "ragq report r12": f"{INTERVIEWS} && ragq submit --split paper-val --wait"
+            "ragq report r12": "ragq submit --split paper-val --limit 8 --wait"
             " && ragq submit --split paper-test --limit 2 --wait"
             " && ragq submit --split paper-test --limit 2 --set EMBEDDING_TOP_K_REFERENCES=1 --wait",
             "ragq submit --queries": SHELF,
         },
         words={
+            "paper-val": "paper-val --limit 8",
             "paper-test": "paper-test --limit 2",
             "r7": "r2",
             "r12": "r3",
@@ -94,6 +98,7 @@ GUIDES: Mapping[str, Guide] = {
             "r21": "r6",
             "r14": "r7",
         },
+        has_interviews=True,
     ),
     "queries.md": Guide(
         before={"ragq template show": ASK}
@@ -109,7 +114,9 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "corpora.md": Guide(),
     "pages.md": Guide(
-        before={"ragq set": TWO_PARTICIPANTS}, words={"purge --run r12": "purge --run r2 --yes", "r12": "r2"}
+        before={"ragq set": TWO_PARTICIPANTS},
+        words={"purge --run r12": "purge --run r2 --yes", "r12": "r2"},
+        has_interviews=True,
     ),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
     "tags.md": Guide(words={"/tmp/tags": "tags"}),
@@ -133,18 +140,37 @@ def test_every_page_with_commands_is_run_by_a_test() -> None:
     assert with_commands == set(GUIDES) | ELSEWHERE
 
 
+@pytest.fixture(scope="session")
+def interviews_template(install: Install, migrated_template: str) -> str:
+    """A database with the interviews of all participants and their index, for pages to copy."""
+
+    def build() -> str:
+        with install(migrated_template) as made:
+            made.start_worker()
+            write_files(made.folder / "DIR", plain_files())
+            for command in ("import participants DIR", "index references --split paper-train"):
+                done = made.ragq(*command.split())
+                assert done.exit_code == 0, done.stderr
+        return made.database
+
+    return run_folder.once("interviews_template", build)
+
+
 @pytest.fixture
-def installation(install: Install, migrated_template: str, ollama: ScriptedOllama) -> Iterator[Installation]:
-    """A new installation with one worker, and the files that the pages name."""
-    for name in ("smollm2:135m", "gemma3:12b"):
-        ollama.model(reply, name)
-    with install(migrated_template) as made:
+def installation(
+    name: str, install: Install, ollama: ScriptedOllama, request: pytest.FixtureRequest
+) -> Iterator[Installation]:
+    """A new installation of a page with one worker, and the files that it names."""
+    for model in ("smollm2:135m", "gemma3:12b"):
+        ollama.model(reply, model)
+    template = "interviews_template" if GUIDES[name].has_interviews else "migrated_template"
+    with install(request.getfixturevalue(template)) as made:
         made.start_worker()
         write_files(made.folder / "DIR", plain_files())
         write_shelf(made.folder / "books")
-        for name, text in FILES.items():
-            (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (made.folder / name).write_text(text)
+        for file, text in FILES.items():
+            (made.folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (made.folder / file).write_text(text)
         yield made
 
 
