@@ -31,7 +31,7 @@ def test_a_question_does_not_wait_for_an_import(fresh: Installation) -> None:
     shelf = write_shelf(fresh.folder / "shelf")
     fresh.start_worker()
     assert fresh.ragq("import", "works", str(shelf), "--corpus", "shelf", "--wait").exit_code == 0
-    book = write_book(fresh.folder / "book.md", sections=160)
+    book = write_book(fresh.folder / "book.md", sections=80)
     imports = fresh.ragq("import", "works", str(book), "--corpus", "book", *SMALL_BATCHES, "--json").json
     fresh.wait_until(f"SELECT ({EMBEDDED}) > 0", imports["run_id"])
 
