@@ -7,6 +7,7 @@ signals that it gets, and ends as the command ends.
 import marshal
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -92,4 +93,8 @@ def _run(
     become(Path(folder), environment, streams)
     for stream in streams:
         os.close(stream)
+    # Tests that run in the background ignore some signals, and what is forked of them does too.
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run_ragq(arguments)

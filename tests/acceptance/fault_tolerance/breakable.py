@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,6 +159,12 @@ class Supervisor:
         self.workers = [self._start() for _ in range(workers)]
         self._thread = threading.Thread(target=self._watch, name="supervisor")
         self._thread.start()
+
+    def wait_for_death(self) -> None:
+        """Wait until a worker has ended, for half a minute: what it did last may be seen a moment before."""
+        until_s = time.monotonic() + 30
+        while not self.deaths and time.monotonic() < until_s:
+            time.sleep(0.05)
 
     def end(self) -> None:
         """Start no more workers, and kill the running ones."""
