@@ -9,7 +9,7 @@ from schemas.values.tags import Candidate, PhraseReport, Tag
 from schemas.values.works import ListedWork
 from services.corpora import CorpusLoss, corpus_loss
 from services.works import ListedDocument
-from stages.reports.numbers_in_words import NOT_AVAILABLE
+from stages.reports.numbers_in_words import tokens_in_words
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus
@@ -208,8 +208,8 @@ def stages_table(found: Estimate) -> Table:
                 ("", "", "")
                 if stage.calls_at_most == 0
                 else (
-                    _whole(stage.calls_at_most),
-                    _whole(stage.calls_expected),
+                    Real(stage.calls_at_most, 0),
+                    Real(stage.calls_expected, 0),
                     tokens_in_words(stage.prompt_tokens, stage.reply_tokens),
                 )
             ),
@@ -218,12 +218,3 @@ def stages_table(found: Estimate) -> Table:
         for name, stage in found.stages.items()
     )
     return Table("Stages", ("stage", "jobs", "calls at most", "expected", "tokens", "seconds"), tuple(rows))
-
-
-def _whole(value: float | None) -> Cell:
-    return Real(value, 0)
-
-
-def tokens_in_words(prompt: int | None, reply: int | None) -> str:
-    """Tokens of prompts and of replies."""
-    return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"

@@ -23,6 +23,15 @@ def percent(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{100 * value:.1f}"
 
 
+def tokens_in_words(prompt: int | None, reply: int | None) -> str:
+    """Tokens of prompts and of replies.
+
+    >>> tokens_in_words(1200, 30), tokens_in_words(None, 30)
+    ('1,200 + 30', 'N/A')
+    """
+    return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun.
 
