@@ -4,9 +4,8 @@ Without a connection they print their SQL."""
 
 from alembic import context
 from sqlalchemy import text
-from sqlmodel import SQLModel
 
-import schemas.tables  # noqa: F401  (registers the tables)
+from schemas.tables import METADATA
 
 #: Any number, the same for every ragq: migrations of one database wait for each other.
 LOCK = 7_241_690
@@ -20,7 +19,7 @@ def online() -> None:
     connection.commit()
     context.configure(
         connection=connection,
-        target_metadata=SQLModel.metadata,
+        target_metadata=METADATA,
         compare_server_default=True,
         transaction_per_migration=True,
     )

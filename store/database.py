@@ -1,7 +1,7 @@
 """The connection to Postgres: asyncpg and its own pool, each statement in one round trip.
 
 The statements of stages set the pace of the queue, and borrowing a connection from SQLAlchemy takes almost as much
-processor time as a statement. SQLModel declares the tables and alembic makes them; neither is used for statements.
+processor time as a statement. alembic makes the tables that SQLModel declares; neither is used for statements.
 """
 
 import asyncio

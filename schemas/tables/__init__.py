@@ -1,4 +1,8 @@
-"""The tables, one file per area. Importing this package registers all of them on SQLModel's metadata."""
+"""The tables, one file per area."""
+
+from typing import Final
+
+from sqlmodel import SQLModel
 
 from schemas.tables import (  # noqa: F401  (registers the tables)
     api,
@@ -9,3 +13,6 @@ from schemas.tables import (  # noqa: F401  (registers the tables)
     runs,
     vocabularies,
 )
+
+METADATA: Final = SQLModel.metadata
+"""Every table."""
