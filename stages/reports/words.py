@@ -24,7 +24,8 @@ DEMO_MODEL_NOTICE = "A 135M model scores the items. Demo model: results are not 
 #: Shown with runs that no language model scores.
 NEIGHBOURS_NOTICE = (
     "No language model scores: each score is the mean of those of the training participants with the nearest evidence, "
-    "a baseline. Zero-shot mode needs a model, and is left out."
+    "a baseline. The references, and the settings that choose them, change no score. "
+    "Zero-shot mode needs a model, and is left out."
 )
 
 #: Shown with every answer that it writes.
