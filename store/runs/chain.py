@@ -180,19 +180,10 @@ def _differences(link: Link, previous_hash: str | None) -> Iterator[str]:
 
 
 def _recomputed(link: Link) -> str | None:
+    values = link._asdict()
+    del values["hash"], values["is_output_as_stored"]
     try:
-        return attempt_hash(
-            previous_hash=link.previous_hash,
-            job_id=link.job_id,
-            stage=link.stage,
-            number=link.number,
-            outcome=link.outcome,
-            settings_hash=link.settings_hash,
-            inputs=link.inputs,
-            output_hash=link.output_hash,
-            error_type=link.error_type,
-            error_message=link.error_message,
-        )
+        return attempt_hash(**values)
     except rfc8785.CanonicalizationError:
         # A number that JSON cannot carry exactly: no hash was ever computed from it.
         return None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from schemas.statuses import AttemptOutcome, WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from store.database import Connection
-from store.runs.chain import attempt_hash, content_hash
+from store.runs.chain import content_hash
 from store.runs.stages import HELD, Claim
 
 FIND = """
@@ -234,17 +234,6 @@ async def pause(connection: Connection, held: Claim, note: str) -> bool:
 async def _put_off(connection: Connection, held: Claim, message: str, wait_s: float | None) -> bool:
     if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
         return False
-    link = attempt_hash(
-        previous_hash=held.previous_hash,
-        job_id=held.job_id,
-        stage=held.stage,
-        number=held.attempt,
-        outcome=AttemptOutcome.INTERRUPTED,
-        settings_hash=held.settings_hash,
-        inputs=None,
-        error_type=ERROR_TYPE,
-        error_message=message,
-    )
     await connection.execute(
         PUT_OFF,
         held.job_id,
@@ -254,7 +243,7 @@ async def _put_off(connection: Connection, held: Claim, message: str, wait_s: fl
         message,
         CATEGORY,
         held.previous_hash,
-        link,
+        held.link(AttemptOutcome.INTERRUPTED, error_type=ERROR_TYPE, error_message=message),
         wait_s,
     )
     return True

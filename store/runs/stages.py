@@ -151,7 +151,7 @@ SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status = 'cancelled'
 # The row first, by its index: the rest is read for that one alone, however many stages there are.
 EXPIRED = """
 WITH expired AS MATERIALIZED (
-    SELECT job_id, stage, attempts, worker_id, interruptions FROM stage_run
+    SELECT job_id, stage, attempts AS attempt, worker_id, interruptions FROM stage_run
     WHERE status = 'running' AND lease_until < now() AND ($1::bigint IS NULL OR job_id = $1)
     ORDER BY lease_until LIMIT 1
     FOR UPDATE SKIP LOCKED
@@ -162,7 +162,7 @@ SELECT s.*, r.settings_hash, a.id AS attempt_id,
 FROM expired AS s
 JOIN job AS j ON j.id = s.job_id
 JOIN run AS r ON r.id = j.run_id
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempt
 """
 
 INTERRUPT = """
@@ -194,25 +194,54 @@ JOB_CANCELLED = "JobCancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A stage that this process holds, and what its job is about."""
+class OpenAttempt:
+    """An attempt that is not closed, with what its link in the chain of hashes is computed from."""
 
     job_id: int
+    stage: str
+    attempt_id: int
+    attempt: int
+    """Number of this try, from 1."""
+    settings_hash: str
+    previous_hash: str | None
+
+    def link(
+        self,
+        outcome: AttemptOutcome,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        output_hash: str | None = None,
+        error_type: str | None = None,
+        error_message: str | None = None,
+    ) -> str:
+        """The hash that closes it."""
+        return attempt_hash(
+            previous_hash=self.previous_hash,
+            job_id=self.job_id,
+            stage=self.stage,
+            number=self.attempt,
+            outcome=outcome,
+            settings_hash=self.settings_hash,
+            inputs=inputs,
+            output_hash=output_hash,
+            error_type=error_type,
+            error_message=error_message,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(OpenAttempt):
+    """A stage that this process holds, and what its job is about."""
+
     run_id: int
     kind: str
     mode: str
     subject: str
     inputs: dict[str, Any]
-    stage: str
-    attempt_id: int
-    attempt: int
-    """Number of this try, from 1."""
     fence: int
     token: int = field(repr=False)
     """Random: no other claim has it."""
     retries: int
-    settings_hash: str
-    previous_hash: str | None
 
 
 class StageLook(NamedTuple):
@@ -299,16 +328,6 @@ async def commit(
     was lost finds its own token on a stage that is done, and counts as committed.
     """
     output_hash = content_hash(output, vectors)
-    link = attempt_hash(
-        previous_hash=held.previous_hash,
-        job_id=held.job_id,
-        stage=held.stage,
-        number=held.attempt,
-        outcome=AttemptOutcome.SUCCEEDED,
-        settings_hash=held.settings_hash,
-        inputs=inputs,
-        output_hash=output_hash,
-    )
     arguments = (
         held.job_id,
         held.stage,
@@ -318,7 +337,7 @@ async def commit(
         json.dumps(output),
         output_hash,
         held.previous_hash,
-        link,
+        held.link(AttemptOutcome.SUCCEEDED, inputs=inputs, output_hash=output_hash),
         [] if vectors is None else to_pgvector(vectors),
         [text.key for text in texts],
         [text.is_cut for text in texts],
@@ -354,17 +373,7 @@ async def fail(
 
     False when another claim has a higher fence: then nothing is stored.
     """
-    link = attempt_hash(
-        previous_hash=held.previous_hash,
-        job_id=held.job_id,
-        stage=held.stage,
-        number=held.attempt,
-        outcome=AttemptOutcome.FAILED,
-        settings_hash=held.settings_hash,
-        inputs=inputs,
-        error_type=error.type,
-        error_message=error.message,
-    )
+    link = held.link(AttemptOutcome.FAILED, inputs=inputs, error_type=error.type, error_message=error.message)
     stored = await connection.fetchval(
         FAIL,
         held.job_id,
@@ -418,20 +427,11 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
         row = await connection.fetchrow(EXPIRED, job_id)
         if row is None:
             return None
-        is_poisoned = row["interruptions"] + 1 >= max_interruptions
-        await _interrupt(
-            connection,
-            job_id=row["job_id"],
-            stage=row["stage"],
-            attempt_id=row["attempt_id"],
-            attempt=row["attempts"],
-            settings_hash=row["settings_hash"],
-            previous_hash=row["previous_hash"],
-            error_type=WORKER_LOST,
-            message=f"Worker {row['worker_id']} {LOST}.",
-            is_poisoned=is_poisoned,
-        )
-    return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
+        values = dict(row)
+        worker_id, interruptions = values.pop("worker_id"), values.pop("interruptions")
+        lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
+        await _interrupt(connection, lost, WORKER_LOST, f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
+    return Expired(lost.job_id, lost.stage, lost.attempt, worker_id, is_poisoned)
 
 
 async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool = False) -> bool:
@@ -440,63 +440,42 @@ async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool =
     The stage is ready again, which nobody takes while its job is cancelled; this is no interruption that poisons. False
     when another claim has a higher fence, or the stage was stored: then nothing is changed.
     """
+    why = (
+        (JOB_CANCELLED, "The job was cancelled before the stage was done.", "cancelled")
+        if is_cancelled
+        else (
+            WORKER_STOPPED,
+            "The worker was stopped before the stage was done; the stage starts again in another worker.",
+            "worker_lost",
+        )
+    )
     async with connection.transaction():
         if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
             return False
-        await _interrupt(
-            connection,
-            job_id=held.job_id,
-            stage=held.stage,
-            attempt_id=held.attempt_id,
-            attempt=held.attempt,
-            settings_hash=held.settings_hash,
-            previous_hash=held.previous_hash,
-            error_type=JOB_CANCELLED if is_cancelled else WORKER_STOPPED,
-            message="The job was cancelled before the stage was done."
-            if is_cancelled
-            else "The worker was stopped before the stage was done; the stage starts again in another worker.",
-            category="cancelled" if is_cancelled else "worker_lost",
-            is_counted=False,
-        )
+        await _interrupt(connection, held, *why, is_counted=False)
     return True
 
 
 async def _interrupt(
     connection: Connection,
-    *,
-    job_id: int,
-    stage: str,
-    attempt_id: int,
-    attempt: int,
-    settings_hash: str,
-    previous_hash: str | None,
+    attempt: OpenAttempt,
     error_type: str,
     message: str,
-    is_poisoned: bool = False,
     category: str = "worker_lost",
+    *,
+    is_poisoned: bool = False,
     is_counted: bool = True,
 ) -> None:
-    link = attempt_hash(
-        previous_hash=previous_hash,
-        job_id=job_id,
-        stage=stage,
-        number=attempt,
-        outcome=AttemptOutcome.INTERRUPTED,
-        settings_hash=settings_hash,
-        inputs=None,
-        error_type=error_type,
-        error_message=message,
-    )
     await connection.execute(
         INTERRUPT,
-        job_id,
-        stage,
+        attempt.job_id,
+        attempt.stage,
         is_poisoned,
-        attempt_id,
+        attempt.attempt_id,
         error_type,
         message,
-        previous_hash,
-        link,
+        attempt.previous_hash,
+        attempt.link(AttemptOutcome.INTERRUPTED, error_type=error_type, error_message=message),
         int(is_counted),
         category,
     )
