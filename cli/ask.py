@@ -13,17 +13,17 @@ from cli.submissions import split_assignments
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import QueryValueError
 from schemas.statuses import JobStatus
-from schemas.values.queries import RerankedChunk, RerankedChunks
+from schemas.values.queries import RerankedChunk
 from schemas.values.requests import QueryRequest
 from services.new_runs import Submitted
 from services.questions.answers import single_query
-from services.questions.lookup import QueryDetails, query_details
 from services.submit import submit
 from stages.corpora.cut import SEPARATOR
 from stages.queries.works import WorkName, work_filter
 from store.corpora import works
-from store.database import Connection, Database
+from store.database import Database
 from store.questions import queries
+from store.questions.query_runs import QueryView, existing_view
 
 #: A search is over within about a second, so it is looked at more often than a run.
 _POLL_S: Final = 0.05
@@ -178,7 +178,7 @@ def _submitted(
     return with_open_database(store)
 
 
-def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> QueryDetails:
+def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> QueryView:
     """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
     try:
         wait_until_idle(asked.submitted.run_id, beside=None if as_json else so_far, poll_s=poll_s)
@@ -186,17 +186,12 @@ def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> Q
         print_text(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
         raise
 
-    async def read(connection: Connection) -> QueryDetails:
-        return await query_details(connection, asked.query_id)
-
-    return with_database(read)
+    return with_database(lambda connection: existing_view(connection, asked.query_id))
 
 
-def _passages(shown: QueryDetails) -> list[RerankedChunk]:
+def _passages(shown: QueryView) -> list[RerankedChunk]:
     """The chunks that the search ended with, best first."""
-    if shown.outputs["rerank"] is None:
-        return []
-    return sorted(RerankedChunks.model_validate(shown.outputs["rerank"]).chunks, key=lambda one: -one.final_score)
+    return sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
 
 
 def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:
@@ -218,6 +213,6 @@ def _headings(passage: RerankedChunk, work: WorkName) -> list[str]:
     return above[1:] if above[:1] == [work.title] else above
 
 
-def _leave(shown: QueryDetails) -> None:
+def _leave(shown: QueryView) -> None:
     if shown.line.job_status != JobStatus.SUCCEEDED:
         raise SystemExit(SOME_FAILED)

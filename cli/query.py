@@ -33,13 +33,14 @@ from schemas.values.queries import AugmentedPrompt, Intent
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
-from services.questions.lookup import QueryDetails, get_query, query_details, single_query_details
+from services.questions.lookup import get_query
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.questions.query_runs import QueryView, existing_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -56,7 +57,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
     In a terminal the answer is shown while it is written, too. JSON has the run with its single question and answers.
     """
     view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else so_far)
-    shown = with_database(lambda connection: single_query_details(connection, run_id))
+    shown = with_database(lambda connection: _single(connection, run_id))
     if as_json:
         print_json(run_json(view, None) | {"query": None if shown is None else query_json(shown)})
     else:
@@ -67,7 +68,13 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
         raise SystemExit(SOME_FAILED)
 
 
-def query_json(shown: QueryDetails) -> dict[str, Any]:
+async def _single(connection: Connection, run_id: int) -> QueryView | None:
+    """The question of a run; None for a run of several, or of none."""
+    found = await queries.of_run(connection, run_id)
+    return await existing_view(connection, found[0]) if len(found) == 1 else None
+
+
+def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     return line_json(shown.line) | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
 
@@ -84,7 +91,7 @@ async def so_far(connection: Connection, view: RunView) -> Text | None:
     return None if found is None or not found.text else Text(found.text[-SHOWN_CHARACTERS:])
 
 
-def print_outcome(shown: QueryDetails) -> None:
+def print_outcome(shown: QueryView) -> None:
     """Print the newest answer, and the error of a question that failed."""
     for result in shown.answers[:1]:
         print_answer(result)
@@ -115,14 +122,14 @@ def print_answer(result: StoredResult) -> None:
         draw(Text(f"  note: {words}", "yellow"))
 
 
-def print_nearest(shown: QueryDetails) -> None:
+def print_nearest(shown: QueryView) -> None:
     """Print the nearest passages to a question that the corpus does not answer."""
     if shown.nearest:
         draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
     for chunk in shown.nearest:
-        lines = f"work {chunk['work_id']}, {lines_in_words(chunk['start_line'], chunk['end_line'])}"
-        draw(Text("  " + ", ".join(filter(None, (chunk["heading_breadcrumbs"], lines))), "dim"))
-        draw(f"  {shorten(chunk['content'], NEAREST_CHARACTERS, placeholder=' …')}")
+        lines = f"work {chunk.work_id}, {lines_in_words(chunk.start_line, chunk.end_line)}"
+        draw(Text("  " + ", ".join(filter(None, (chunk.heading_breadcrumbs, lines))), "dim"))
+        draw(f"  {shorten(chunk.content, NEAREST_CHARACTERS, placeholder=' …')}")
 
 
 def place_words(
@@ -223,7 +230,7 @@ def show_command(query_id: int, as_json: bool) -> None:
         ragq query show 7
         ragq query show 7 --json
     """
-    shown = with_database(lambda connection: query_details(connection, query_id))
+    shown = with_database(lambda connection: existing_view(connection, query_id))
     if as_json:
         print_json(query_json(shown) | {"stages": shown.outputs})
     else:
@@ -443,28 +450,28 @@ def _places(text: str) -> list[int]:
         raise click.UsageError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
 
 
-def _print_query(shown: QueryDetails) -> None:
-    line, stages = shown.line, shown.outputs
+def _print_query(shown: QueryView) -> None:
+    line = shown.line
     draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
     draw(line.original_query)
     works = f", works of {line.works_in_words}" if line.works else ""
     draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
-    if expansion := stages["expand"]:
-        draw(Text(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", "bold"))
-        for phrase in expansion["queries"]:
+    if expansion := shown.expansion:
+        draw(Text(f"\nexpansion ({expansion.origin})  intent {expansion.intent or 'none'}", "bold"))
+        for phrase in expansion.queries:
             draw(f"  {phrase}")
-        if expansion["entities"]:
-            draw(f"  entities: {', '.join(expansion['entities'])}")
-    if reranked := stages["rerank"]:
-        draw(Text(f"\n{len(reranked['chunks'])} chunks chosen by {reranked['ranker']}", "bold"))
-    if context := stages["consolidate"]:
-        draw(Text(f"\n{len(context['groups'])} passages", "bold"))
-        for place, group in enumerate(context["groups"], start=1):
-            heading = " > ".join(group["heading_chain"])
-            lines = f"work {group['work_id']}, {lines_in_words(group['start_line'], group['end_line'])}"
-            if group.get("pages"):
-                lines = f"{lines}, {pages_in_words(group['pages'])}"
-            draw(f"  {place}. {group['score']:.3f}  {lines}  {heading}")
+        if expansion.entities:
+            draw(f"  entities: {', '.join(expansion.entities)}")
+    if reranked := shown.reranked:
+        draw(Text(f"\n{len(reranked.chunks)} chunks chosen by {reranked.ranker}", "bold"))
+    if context := shown.consolidated:
+        draw(Text(f"\n{len(context.groups)} passages", "bold"))
+        for place, group in enumerate(context.groups, start=1):
+            heading = " > ".join(group.heading_chain)
+            lines = f"work {group.work_id}, {lines_in_words(group.start_line, group.end_line)}"
+            if group.pages:
+                lines = f"{lines}, {pages_in_words(group.pages)}"
+            draw(f"  {place}. {group.score:.3f}  {lines}  {heading}")
     for result in shown.answers:
         print_answer(result)
     if line.status == QueryStatus.VEC_ERR:

@@ -285,8 +285,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
     ):
         view = await existing_view(connection, query_id)
         progress = await jobs.progress(connection, [view.line.job_id])
-        results = await queries.results(connection, query_id)
-        newest = await shown_answer(connection, view.line.job_id, results[0]) if results else None
+        newest = await shown_answer(connection, view.line.job_id, view.answers[0]) if view.answers else None
         prompt = settings = None
         notes: list[str] = []
         frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
@@ -302,7 +301,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
     return QuestionContent(
         view=view,
         progress=progress[view.line.job_id],
-        results=results,
+        results=view.answers,
         newest=newest,
         prompt=prompt,
         settings=settings,

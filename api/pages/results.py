@@ -179,8 +179,7 @@ async def results_page(request: Request, ctx: Context, query_id: PathId) -> Resp
     """The answers, newest first."""
     async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
-        results = await queries.results(connection, query_id)
-    return page(request, "results.html.j2", line=view.line, view=view, results=results, excerpt=EXCERPT)
+    return page(request, "results.html.j2", line=view.line, view=view, results=view.answers, excerpt=EXCERPT)
 
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from schemas.errors import QueryMissingError, Refused
+from schemas.values.base import Value
 from schemas.values.failures import StageFailure
 from schemas.values.queries import (
     ConsolidatedContext,
@@ -24,8 +25,8 @@ from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import attempts, deletions, edits, jobs, overviews
-from store.runs.failures import run_failures
+from store.runs import attempts, deletions, edits, overviews
+from store.runs.failures import last_failures, run_failures
 from store.runs.scored_runs import reported
 
 QUERIES = """
@@ -146,9 +147,12 @@ def _relevant(queries: Iterable[RankedQuery]) -> set[str]:
     return {document for query in queries for document, relevance in query.judgements.items() if relevance > 0}
 
 
-NEAREST: Final = 3
+_NEAREST: Final = 3
 
-_SHOWN: Final = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate")
+#: Stages whose outputs are text that people read; vectors are none.
+_READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+
+Output = TypeVar("Output", bound=Value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +160,8 @@ class QueryView:
     """A question with the outputs that hold now; those that are not stored, or stale, are None."""
 
     line: QueryLine
+    outputs: dict[str, Any]
+    """Those that people read, as they are stored, by stage in the order of the chain."""
     expansion: Expansion | None
     embedded: EmbeddedQuery | None
     found: RetrievedChunks | None
@@ -163,6 +169,8 @@ class QueryView:
     retrieved: ValidatedChunks | None
     """The chunks that the search ended with."""
     consolidated: ConsolidatedContext | None
+    answers: list[StoredResult]
+    """All that are stored, the newest first."""
     error: StageFailure | None
     """The last error of a job that did not succeed."""
     notices: list[str]
@@ -180,7 +188,7 @@ class QueryView:
     def nearest(self) -> tuple[RerankedChunk, ...]:
         """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
         is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
-        return self.reranked.chunks[:NEAREST] if is_refused and self.reranked is not None else ()
+        return self.reranked.chunks[:_NEAREST] if is_refused and self.reranked is not None else ()
 
     @property
     def available(self) -> int:
@@ -200,17 +208,24 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         if not lines:
             return None
         (line,) = lines
-        stored = await attempts.outputs(connection, line.job_id, _SHOWN)
-        error = (await jobs.progress(connection, [line.job_id]))[line.job_id].error
+        stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
+        answers = await queries.results(connection, query_id)
+        error = (await last_failures(connection, job_ids=[line.job_id])).get(line.job_id)
         run = await overviews.get(connection, line.run_id)
+
+    def read(stage: str, kind: type[Output]) -> Output | None:
+        return kind.model_validate(stored[stage]) if stage in stored else None
+
     return QueryView(
         line=line,
-        expansion=Expansion.model_validate(stored["expand"]) if "expand" in stored else None,
-        embedded=EmbeddedQuery.model_validate(stored["embed"]) if "embed" in stored else None,
-        found=RetrievedChunks.model_validate(stored["retrieve"]) if "retrieve" in stored else None,
-        reranked=RerankedChunks.model_validate(stored["rerank"]) if "rerank" in stored else None,
-        retrieved=ValidatedChunks.model_validate(stored["validate"]) if "validate" in stored else None,
-        consolidated=ConsolidatedContext.model_validate(stored["consolidate"]) if "consolidate" in stored else None,
+        outputs={stage: stored.get(stage) for stage in _READABLE},
+        expansion=read("expand", Expansion),
+        embedded=read("embed", EmbeddedQuery),
+        found=read("retrieve", RetrievedChunks),
+        reranked=read("rerank", RerankedChunks),
+        retrieved=read("validate", ValidatedChunks),
+        consolidated=read("consolidate", ConsolidatedContext),
+        answers=answers,
         error=error,
         notices=list(notices(run.kind, run.profile, run.request)),
     )
