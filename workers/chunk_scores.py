@@ -24,16 +24,7 @@ async def run_score(work: Work) -> Result[ChunkScores]:
     chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
     work.read["chunk"] = chunk.chunk_hash
     text = await work.database.ask(chunk_scores.text_to_score, inputs["index_id"], chunk)
-    return Result(
-        await score_chunk(
-            text,
-            chat=work.chat,
-            model=inputs["scorer_model"],
-            timeout_s=work.settings.ollama.timeout_seconds,
-            max_tokens=work.settings.ragq.chunk_score_max_tokens,
-            retries=work.settings.ragq.reply_retries,
-        )
-    )
+    return Result(await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings))
 
 
 async def run_publish(work: Work) -> Result[FinishedBatch]:

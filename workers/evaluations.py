@@ -41,18 +41,7 @@ async def run_split(work: Work) -> Result[SplitAnswer]:
 
 async def run_judge(work: Work) -> Result[JudgedAnswer]:
     """By the model of the validator."""
-    settings = work.settings
-    return Result(
-        await judge_answer(
-            await work.output(SplitAnswer),
-            chat=work.chat,
-            model=settings.model.judge_model,
-            timeout_s=settings.ollama.timeout_seconds,
-            max_chars=settings.ragq.validation_max_chars,
-            max_tokens=settings.ragq.verdict_max_tokens,
-            retries=settings.ragq.reply_retries,
-        )
-    )
+    return Result(await judge_answer(await work.output(SplitAnswer), chat=work.chat, settings=work.settings))
 
 
 async def run_consolidate(work: Work) -> Result[AnswerScores]:

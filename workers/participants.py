@@ -3,7 +3,6 @@
 import structlog
 
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError
-from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -16,25 +15,16 @@ from schemas.values.participants import (
 from schemas.values.scoring import ParticipantScores
 from stages.models import refuse_mixture
 from stages.participants.assemble import assemble_prompt
-from stages.participants.consistency import score_by_consistency
 from stages.participants.embed import embed_evidence
-from stages.participants.extract import (
-    extract_by_similarity,
-    extract_evidence,
-    given_evidence,
-    passages_of,
-)
+from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
 from stages.participants.rerank import (
     RETRIEVED_REFERENCE,
-    ReferenceFilters,
-    by_place,
     rank_references,
-    reference_filters,
     rerank_by_cross_encoder,
     retrieved_reference_events,
 )
 from stages.participants.retrieve import retrieve_references
-from stages.participants.score import ScoringPlan, score_participant
+from stages.participants.score import score_participant
 from stages.participants.score_by_neighbours import score_by_neighbours
 from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
@@ -62,29 +52,8 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
     if given is not None:
         return given_evidence(given, transcript, grounding=settings.quantitative)
     if settings.quantitative.evidence_extractor == "similarity":
-        return await by_similarity(work, transcript)
-    return await extract_evidence(
-        transcript,
-        chat=work.chat,
-        model=settings.model.quantitative_model,
-        temperature=settings.model.temperature,
-        timeout_s=settings.ollama.timeout_seconds,
-        retries=settings.ragq.reply_retries,
-        grounding=settings.quantitative,
-    )
-
-
-async def by_similarity(work: Work, transcript: str) -> ExtractedEvidence:
-    """The utterances nearest to each item, by the settings of the run."""
-    settings = work.settings
-    return await extract_by_similarity(
-        transcript,
-        embedder=work.embedder,
-        timeout_s=settings.embedding.query_embed_timeout_seconds,
-        threshold=settings.quantitative.similarity_threshold,
-        max_quotes=settings.quantitative.similarity_max_quotes,
-        truncate=settings.ragq.long_texts == "truncate",
-    )
+        return await extract_by_similarity(transcript, embedder=work.embedder, settings=settings)
+    return await extract_evidence(transcript, chat=work.chat, settings=settings)
 
 
 async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
@@ -92,17 +61,9 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
 
     All items with evidence in one call, by the same weights as the reference index.
     """
-    settings = work.settings.embedding
-    extracted = await work.output(ExtractedEvidence)
-    embedder = work.reusing_embedder(settings.dimension)
+    embedder = work.reusing_embedder(work.settings.embedding.dimension)
     embedded, vectors = await embed_evidence(
-        extracted,
-        embedder=embedder,
-        dimension=settings.dimension,
-        timeout_s=settings.query_embed_timeout_seconds,
-        min_evidence_chars=settings.min_evidence_chars,
-        batch=settings.enable_batch_query_embedding,
-        truncate=work.settings.ragq.long_texts == "truncate",
+        await work.output(ExtractedEvidence), embedder=embedder, settings=work.settings
     )
     # An index that was imported from files may not name the weights; its model's name was compared at submission.
     built_with = work.claim.inputs["index_model_digest"]
@@ -135,9 +96,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedReferences]:
         index_id=index_id,
         participant_id=work.number_in_index,
         excluded=excluded,
-        candidates=work.settings.ragq.retrieve_candidates,
-        tagged_only=work.settings.embedding.enable_item_tag_filter,
-        score_source=work.settings.embedding.reference_score_source,
+        settings=work.settings,
     )
     # After the search: scores that were stored during it are noticed too.
     await _refuse_other_scores(work, index_id)
@@ -161,33 +120,17 @@ async def run_rerank(work: Work) -> Result[RankedReferences]:
 
     The order of each item, by the cross-encoder where the run has one, and the run's filters.
     """
-    ragq = work.settings.ragq
     retrieved = await work.output(RetrievedReferences)
-    filters = _filters(work.settings)
-    if ragq.reranker == "similarity":
-        return Result(rank_references(retrieved, filters=filters))
+    if work.settings.ragq.reranker == "similarity":
+        return Result(rank_references(retrieved, work.settings))
     return Result(
         await rerank_by_cross_encoder(
             retrieved,
             extracted=await work.output(ExtractedEvidence),
             chunk_texts=await work.chunk_texts(retrieved.items),
-            scorer=work.pair_scorer(ragq.reranker_model),
-            timeout_s=ragq.reranker_timeout_seconds,
-            batch_size=ragq.reranker_batch_size,
-            max_tokens=ragq.reranker_max_tokens,
-            filters=filters,
+            scorer=work.pair_scorer(work.settings.ragq.reranker_model),
+            settings=work.settings,
         )
-    )
-
-
-def _filters(settings: RunSettings) -> ReferenceFilters:
-    embedding = settings.embedding
-    overlap = by_place(size=embedding.chunk_size, step=embedding.chunk_step)
-    return reference_filters(
-        min_similarity=embedding.min_reference_similarity,
-        top_k=embedding.top_k_references,
-        max_chars=embedding.max_reference_chars_per_item,
-        repeats=overlap if settings.ragq.deduplicate_references else None,
     )
 
 
@@ -204,24 +147,15 @@ async def run_validate(work: Work) -> Result[ValidatedReferences]:
     if not settings.embedding.enable_reference_validation:
         validated = keep_all(ranked)
     elif settings.ragq.reference_validator == "similarity":
-        validated = await validate_by_similarity(
-            ranked,
-            chunk_texts=await work.chunk_texts(ranked.items),
-            min_similarity=settings.ragq.reference_similarity,
-            max_refs=settings.embedding.validation_max_refs_per_item,
-        )
+        texts = await work.chunk_texts(ranked.items)
+        validated = await validate_by_similarity(ranked, chunk_texts=texts, settings=settings)
     else:
         validated = await validate_references(
             ranked,
             extracted=await work.output(ExtractedEvidence),
             chunk_texts=await work.chunk_texts(ranked.items),
             chat=work.chat,
-            model=settings.validation_model,
-            timeout_s=settings.ollama.timeout_seconds,
-            max_refs=settings.embedding.validation_max_refs_per_item,
-            max_chars=settings.ragq.validation_max_chars,
-            max_tokens=settings.ragq.verdict_max_tokens,
-            retries=settings.ragq.reply_retries,
+            settings=settings,
         )
     if settings.embedding.enable_retrieval_audit:
         for event in retrieved_reference_events(validated):
@@ -255,8 +189,7 @@ async def run_assemble(work: Work) -> Result[AssembledPrompt]:
             items,
             await work.chunk_texts(items or {}),
             passages=passages,
-            severity_mode=work.settings.quantitative.severity_inference_mode,
-            prompt_format=work.settings.ragq.prompt_format,
+            settings=work.settings,
             context_tokens=context_tokens,
         )
     )
@@ -284,34 +217,12 @@ async def run_score(work: Work) -> Result[ParticipantScores]:
                 index_id=index_id,
                 participant_id=work.number_in_index,
                 excluded=excluded,
-                neighbours=settings.ragq.neighbours,
-                track_na_reasons=settings.quantitative.track_na_reasons,
+                settings=settings,
             )
         )
     passages = None
     if settings.ragq.score_input == "evidence":
         passages = passages_of(await work.transcript(), extracted.quotes)
-    plan = ScoringPlan(
-        model=settings.model.quantitative_model,
-        timeout_s=settings.score_timeout_s,
-        temperature=settings.model.temperature,
-        retries=settings.pydantic_ai.retries,
-        hold_to_schema=settings.ragq.score_schema,
-        max_text_chars=settings.ragq.score_text_chars or None,
-        severity_mode=settings.quantitative.severity_inference_mode,
-        passages=passages,
-        track_na_reasons=settings.quantitative.track_na_reasons,
-        token_signals=settings.ragq.token_signals,
-    )
-    if not settings.consistency.enabled:
-        return Result(await score_participant(prompt, extracted=extracted, chat=work.chat, plan=plan))
     return Result(
-        await score_by_consistency(
-            prompt,
-            extracted=extracted,
-            chat=work.chat,
-            plan=plan,
-            samples=settings.consistency.n_samples,
-            temperature=settings.consistency.temperature,
-        )
+        await score_participant(prompt, extracted=extracted, chat=work.chat, settings=settings, passages=passages)
     )

@@ -56,13 +56,11 @@ async def run_expand(work: Work) -> Result[Expansion]:
     return Result(
         await expand_query(
             query.original_query,
-            n=work.preset.expansion.n,
             template=asked_by.text,
             chat=work.resampling_chat,
             model=asked_model(work),
-            timeout_s=work.settings.ollama.timeout_seconds,
-            temperature=work.settings.ragq.query_temperature,
-            max_tokens=work.preset.expansion.max_tokens or work.settings.ragq.query_max_tokens or None,
+            settings=work.settings,
+            preset=work.preset.expansion,
         )
     )
 
@@ -79,10 +77,9 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
         query.original_query,
         await work.output(Expansion),
         embedder=embedder,
-        dimension=work.settings.embedding.dimension,
         digest=work.claim.inputs["model_digest"],
         dtypes=number_formats(searched),
-        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+        embedding=work.settings.embedding,
     )
     return Result(embedded, vectors, texts=embedder.texts)
 
@@ -220,13 +217,8 @@ async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
         chunks,
         template=asked_by.text,
         chat=work.chat,
-        model=preset.model or work.settings.model.judge_model,
-        timeout_s=work.settings.ollama.timeout_seconds,
-        max_chunks=preset.max_chunks,
-        max_chars=work.settings.ragq.validation_max_chars,
-        max_tokens=work.settings.ragq.verdict_max_tokens,
-        retries=work.settings.ragq.reply_retries,
-        allow_empty=preset.allow_empty,
+        settings=work.settings,
+        preset=preset,
     )
 
 
@@ -314,9 +306,8 @@ async def run_generate(work: Work) -> Result[Answer]:
                 augmented,
                 chat=work.resampling_chat,
                 model=asked_model(work),
-                timeout_s=work.settings.ollama.timeout_seconds,
-                temperature=work.settings.ragq.query_temperature,
-                max_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens or None,
+                settings=work.settings,
+                preset=work.preset.augmentation,
                 sample=sample,
                 on_text=on_text,
             )

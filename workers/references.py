@@ -5,10 +5,10 @@ from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import Chunk, ChunkedTranscript, EmbeddedChunks, FinishedBatch
 from stages.participants.chunking import chunk_transcript, tag_chunk
 from stages.participants.embed import embed_chunks, embedded_texts
+from stages.participants.extract import extract_by_similarity
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import index_runs
-from workers.participants import by_similarity
 from workers.work import Result, Work
 
 
@@ -18,12 +18,7 @@ async def run_chunk(work: Work) -> Result[ChunkedTranscript]:
     The windows of the transcript; a transcript without any fails the job.
     """
     settings = work.settings.embedding
-    texts = chunk_transcript(
-        await work.transcript(),
-        size=settings.chunk_size,
-        step=settings.chunk_step,
-        min_chars=settings.min_evidence_chars,
-    )
+    texts = chunk_transcript(await work.transcript(), settings)
     if not texts:
         raise EmptyTranscriptError(
             f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
@@ -41,7 +36,8 @@ async def run_extract(work: Work) -> Result[ExtractedEvidence]:
 
     The utterances nearest to each item, whatever the extractor of the settings.
     """
-    return Result(await by_similarity(work, await work.transcript()))
+    transcript = await work.transcript()
+    return Result(await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings))
 
 
 async def run_embed(work: Work) -> Result[EmbeddedChunks]:
@@ -49,16 +45,13 @@ async def run_embed(work: Work) -> Result[EmbeddedChunks]:
 
     The windows of one transcript, and its evidence if it was extracted; any bad vector fails the job.
     """
-    settings = work.settings.embedding
-    embedder = work.reusing_embedder(settings.dimension)
+    embedder = work.reusing_embedder(work.settings.embedding.dimension)
     extracted = await work.output_if_stored(ExtractedEvidence)
     embedded, vectors = await embed_chunks(
         [chunk.text for chunk in (await work.output(ChunkedTranscript)).chunks],
-        {} if extracted is None else embedded_texts(extracted, min_chars=settings.min_evidence_chars),
+        {} if extracted is None else embedded_texts(extracted, work.settings.embedding),
         embedder=embedder,
-        dimension=settings.dimension,
-        timeout_s=settings.query_embed_timeout_seconds,
-        truncate=work.settings.ragq.long_texts == "truncate",
+        settings=work.settings,
     )
     return Result(embedded, vectors, texts=embedder.texts)
 

@@ -20,7 +20,7 @@ from stages.corpora.blocks import BlockKind, read_markdown
 from stages.corpora.lines import lines_of
 from stages.corpora.works import PlainLoader
 from stages.ports import ChatModel
-from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
+from stages.replies.asking import UsableReply, ask_until_usable
 from stages.texts.characters import DATA_RULE, listed, storable
 
 _LONGEST_MIMETYPE: Final = 100
@@ -273,10 +273,14 @@ async def ask_in_parts(
             timeout_s=asking.timeout_s,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",
         )
-        reader = ReplyReader(
-            read=read(part), form=form, retries=asking.retries, token_setting="RAGQ_DOCUMENT_MAX_TOKENS"
+        yield await ask_until_usable(
+            call,
+            chat=chat,
+            read=read(part),
+            form=form,
+            retries=asking.retries,
+            token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
         )
-        yield await ask_until_usable(call, chat=chat, reader=reader)
 
 
 _LONGEST: Final = 64_000

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.settings.run import RunSettings
+from schemas.values.chat import Message, ReaskReason
 from schemas.values.evaluations import (
     AnswerScores,
     AnswerSentence,
@@ -20,8 +21,7 @@ from schemas.values.participants import Decision
 from stages.corpora.cut import plain_sentences
 from stages.ports import ChatModel
 from stages.queries.citations import ANSWER_MARKDOWN, CITATION, LABEL
-from stages.replies.asking import ask_until_usable
-from stages.replies.verdicts import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.replies.verdicts import ask_verdict
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 _SAYS = {Decision.ACCEPT: True, Decision.REJECT: False, Decision.UNSURE: None}
@@ -215,10 +215,8 @@ PROMPT_HASH: Final = short_hash(_SYSTEM + _TASK)
 """Another prompt is other work."""
 
 
-def judge_messages(
-    question: str, statement: str, passages: Sequence[str], *, max_chars: int | None
-) -> tuple[Message, ...]:
-    """The messages about one statement; the model sees `max_chars` characters of each passage, None shows all."""
+def judge_messages(question: str, statement: str, passages: Sequence[str], *, max_chars: int) -> tuple[Message, ...]:
+    """The messages about one statement; the model sees `max_chars` characters of each passage."""
     task = _TASK.format(
         question=fenced("question", question),
         passages="\n".join(fenced("passage", passage, max_chars=max_chars) for passage in passages),
@@ -234,35 +232,22 @@ async def judge_answer(
     split: SplitAnswer,
     *,
     chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    max_chars: int | None,
-    max_tokens: int,
-    retries: int,
+    settings: RunSettings,
 ) -> JudgedAnswer:
     """Ask about each sentence that cites sources; with a reference answer, about its sentences and the answer's too.
 
     Sources that a sentence cites are judged together; several of them also each alone, and one that does not support
-    the sentence alone by what the others support without it. A reply that is not exactly one verdict is asked for
-    again, up to `retries` times. Raises LLMResponseParseError after the last re-ask, and the errors of the model's
-    client unchanged.
+    the sentence alone by what the others support without it. Raises as `ask_verdict` does.
     """
-    reader = verdict_reader(retries=retries)
+    model, max_chars = settings.model.judge_model, settings.ragq.validation_max_chars
     passages = {passage.label: passage.text for passage in split.passages}
     verdicts: list[SupportVerdict] = []
     reasks: list[ReaskReason] = []
 
     async def ask(check: Check, number: int, statement: str, shown: Sequence[str], cited: tuple[str, ...]) -> Decision:
-        call = ChatCall(
-            model=model,
-            messages=judge_messages(split.question, statement, shown, max_chars=max_chars),
-            json_mode=True,
-            json_schema=dict(VERDICT_JSON_SCHEMA),
-            max_tokens=max_tokens,
-            timeout_s=timeout_s,
-            purpose=" ".join((f"judge {check} {number}", *cited)),
-        )
-        usable = await ask_until_usable(call, chat=chat, reader=reader)
+        messages = judge_messages(split.question, statement, shown, max_chars=max_chars)
+        purpose = " ".join((f"judge {check} {number}", *cited))
+        usable = await ask_verdict(messages, purpose=purpose, chat=chat, model=model, settings=settings)
         reasks.extend(usable.reasks)
         verdicts.append(SupportVerdict(check=check, sentence=number, cited=cited, decision=usable.read))
         return usable.read

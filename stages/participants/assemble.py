@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from schemas.errors import ReferenceTextError
+from schemas.settings.run import RunSettings
 from schemas.values.chat import Message
 from schemas.values.participants import AssembledPrompt, PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, most_tokens, reply_room
-from stages.participants.score_prompt import SeverityMode, evidence_messages, scoring_messages
+from stages.participants.score_prompt import evidence_messages, scoring_messages
 from stages.participants.transcripts import refuse_blank
 from stages.texts.characters import short_hash
 
@@ -82,8 +83,7 @@ def assemble_prompt(
     chunk_texts: Mapping[int, str],
     *,
     passages: Mapping[PHQ8Item, str] | None,
-    severity_mode: SeverityMode,
-    prompt_format: PromptFormat,
+    settings: RunSettings,
     context_tokens: int | None = None,
 ) -> AssembledPrompt:
     """The prompt about one participant, zero-shot if `references` is None.
@@ -98,17 +98,14 @@ def assemble_prompt(
 
     def messages_with(block: str) -> tuple[Message, ...]:
         if passages is None:
-            return scoring_messages(transcript, block, severity_mode=severity_mode)
+            return scoring_messages(transcript, block, severity_mode=settings.quantitative.severity_inference_mode)
         return evidence_messages(passages, block)
-
-    def block_of(of: Mapping[PHQ8Item, tuple[Reference, ...]]) -> str:
-        return reference_block(of, chunk_texts, prompt_format=prompt_format)
 
     kept = references
     if references is not None and context_tokens is not None:
         taken = most_prompt_tokens(messages_with(NO_ENTRIES)) + reply_room(context_tokens, None)
         kept = fitting(references, chunk_texts, room=context_tokens - taken)
-    block = "" if kept is None else block_of(kept)
+    block = "" if kept is None else reference_block(kept, chunk_texts, prompt_format=settings.ragq.prompt_format)
     statistics = {item: similarity_statistics((kept or {}).get(item, ())) for item in PHQ8Item}
     entries = sum(of_item.count for of_item in statistics.values())
     return AssembledPrompt(

@@ -8,6 +8,8 @@ from importlib import resources
 from typing import Any
 
 from schemas.errors import Refused, ScoringSchemaError
+from schemas.settings.groups import EmbeddingSettings
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import ChunkScores
@@ -16,18 +18,19 @@ from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.ports import ChatModel
 from stages.replies import parse_reply
-from stages.replies.asking import ReplyReader, ask_until_usable
+from stages.replies.asking import ask_until_usable
 from stages.replies.strict import closed_object, json_type
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 
-def chunk_transcript(text: str, *, size: int, step: int, min_chars: int) -> tuple[str, ...]:
-    """The windows of `size` lines, each `step` lines after the one before, in order.
+def chunk_transcript(text: str, embedding: EmbeddingSettings) -> tuple[str, ...]:
+    """The windows of `chunk_size` lines, each `chunk_step` lines after the one before, in order.
 
     Blank lines at the end do not count. Remaining lines get a last window that ends with the text, unless a window with
-    the same text exists. Windows with fewer than `min_chars` characters, not counting white space around them, are
-    dropped. Raises ValueError for windows that would skip lines.
+    the same text exists. Windows with fewer than `min_evidence_chars` characters, not counting white space around them,
+    are dropped. Raises ValueError for windows that would skip lines.
     """
+    size, step = embedding.chunk_size, embedding.chunk_step
     lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -37,7 +40,7 @@ def chunk_transcript(text: str, *, size: int, step: int, min_chars: int) -> tupl
         is_left_over = start % step != 0
         if not (is_left_over and window in windows):
             windows.append(window)
-    return tuple(window for window in windows if len(window.strip()) >= min_chars)
+    return tuple(window for window in windows if len(window.strip()) >= embedding.min_evidence_chars)
 
 
 def window_starts(lines: int, *, size: int, step: int) -> list[int]:
@@ -139,19 +142,29 @@ def chunk_scores_messages(text: str) -> tuple[Message, ...]:
 _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or null"
 
 
-async def score_chunk(
-    text: str, *, chat: ChatModel, model: str, timeout_s: float, max_tokens: int, retries: int
-) -> ChunkScores:
-    """Ask about one chunk; a reply that cannot be used is asked for again, up to `retries` times.
+async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSettings) -> ChunkScores:
+    """Ask about one chunk at temperature 0; a reply that cannot be used is asked for again.
 
     Raises LLMResponseParseError and ScoringSchemaError after the last re-ask, and the errors of the model's client
     unchanged. A reply that cannot be used never becomes eight nulls.
     """
-    reader = ReplyReader(
-        read=read_chunk_scores, form=_FORM, retries=retries, token_setting="RAGQ_CHUNK_SCORE_MAX_TOKENS"
+    call = ChatCall(
+        model=model,
+        messages=chunk_scores_messages(text),
+        json_mode=True,
+        json_schema=dict(CHUNK_SCORES_JSON_SCHEMA),
+        max_tokens=settings.ragq.chunk_score_max_tokens,
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose="score chunk",
     )
-    call = chunk_scores_call(text, model=model, timeout_s=timeout_s, max_tokens=max_tokens)
-    usable = await ask_until_usable(call, chat=chat, reader=reader)
+    usable = await ask_until_usable(
+        call,
+        chat=chat,
+        read=read_chunk_scores,
+        form=_FORM,
+        retries=settings.ragq.reply_retries,
+        token_setting="RAGQ_CHUNK_SCORE_MAX_TOKENS",
+    )
     scores, repairs = usable.read
     return ChunkScores(
         model=model,
@@ -175,19 +188,6 @@ def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str
     others = dict.fromkeys(map(str, range(len(keys.unknown))))
     scores = chunk_scores_of(keys.members | others, raw=reply)
     return scores, (*parsed.repairs, *keys.repairs(parsed.value))
-
-
-def chunk_scores_call(text: str, *, model: str, timeout_s: float, max_tokens: int) -> ChatCall:
-    """The first call about one chunk, always at temperature 0."""
-    return ChatCall(
-        model=model,
-        messages=chunk_scores_messages(text),
-        json_mode=True,
-        json_schema=dict(CHUNK_SCORES_JSON_SCHEMA),
-        max_tokens=max_tokens,
-        timeout_s=timeout_s,
-        purpose="score chunk",
-    )
 
 
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:

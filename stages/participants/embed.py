@@ -5,11 +5,12 @@ from typing import Protocol
 
 import numpy as np
 
+from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
 from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item, TranscriptVariant
 from schemas.values.references import EmbeddedChunks
 from stages.models import canonical_model
-from stages.ports import Embedder, Vectors
+from stages.ports import Embedder, TextVectors, Vectors
 from stages.texts.characters import straight_apostrophes
 from stages.vectors import unit_rows
 
@@ -23,29 +24,21 @@ async def embed_evidence(
     extracted: ExtractedEvidence,
     *,
     embedder: Embedder,
-    dimension: int,
-    timeout_s: float,
-    min_evidence_chars: int,
-    batch: bool,
-    truncate: bool,
+    settings: RunSettings,
 ) -> tuple[EmbeddedEvidence, Vectors]:
-    """Embed the items with at least `min_evidence_chars` characters of evidence, in the order of the questionnaire.
+    """Embed the items with enough evidence, in the order of the questionnaire.
 
-    One vector of length 1 per item. In batch mode all texts are embedded in one call, otherwise each in its own. The
-    embedder is given straight apostrophes. Without any such item it is not called, and the digest is empty. Vectors
-    are checked, cut and normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError without
-    `truncate`, and other errors of the embedder are raised unchanged.
+    One vector of length 1 per item. In batch mode all texts are embedded in one call, otherwise each in its own.
+    Without any such item the embedder is not called, and the digest is empty. Raises as `_embed` does.
     """
-    texts = embedded_texts(extracted, min_chars=min_evidence_chars)
-    calls = _calls([straight_apostrophes(text) for text in texts.values()], batch=batch)
-    embedded = [await embedder.embed_batch(call, timeout_s=timeout_s, truncate=truncate) for call in calls]
-    matrices = [
-        unit_rows(found.vectors, rows=len(call), dimension=dimension)
-        for call, found in zip(calls, embedded, strict=True)
-    ]
+    texts = embedded_texts(extracted, settings.embedding)
+    said = list(texts.values())
+    calls = [said] if settings.embedding.enable_batch_query_embedding and said else [[text] for text in said]
+    embedded = [await _embed(call, embedder, settings) for call in calls]
     starts = np.cumsum([0, *map(len, calls)])
     items = tuple(texts)
     cut = tuple(items[start + at] for start, found in zip(starts, embedded, strict=False) for at in found.cut)
+    dimension = settings.embedding.dimension
     evidence = EmbeddedEvidence(
         model=embedder.name,
         model_digest=await embedder.digest() if texts else "",
@@ -57,13 +50,28 @@ async def embed_evidence(
         cut_items=cut,
         reused_texts=sum(found.reused for found in embedded),
     )
-    return evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices])
+    return evidence, np.concatenate([np.empty((0, dimension), np.float32), *(found.vectors for found in embedded)])
 
 
-def embedded_texts(extracted: ExtractedEvidence, *, min_chars: int) -> dict[PHQ8Item, str]:
-    """The text of each item with at least `min_chars` characters of evidence, in the order of the questionnaire."""
+async def _embed(texts: Sequence[str], embedder: Embedder, settings: RunSettings) -> TextVectors:
+    """Rows of length 1, of texts that the embedder is given with straight apostrophes.
+
+    They are checked, cut and normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError unless long
+    texts are truncated, and other errors of the embedder are raised unchanged.
+    """
+    found = await embedder.embed_batch(
+        [straight_apostrophes(text) for text in texts],
+        timeout_s=settings.embedding.query_embed_timeout_seconds,
+        truncate=settings.ragq.long_texts == "truncate",
+    )
+    rows = unit_rows(found.vectors, rows=len(texts), dimension=settings.embedding.dimension)
+    return found._replace(vectors=rows)
+
+
+def embedded_texts(extracted: ExtractedEvidence, embedding: EmbeddingSettings) -> dict[PHQ8Item, str]:
+    """The text of each item with enough characters of evidence, in the order of the questionnaire."""
     texts = {item: evidence_text(extracted.quotes.get(item, ())) for item in PHQ8Item}
-    return {item: text for item, text in texts.items() if text and len(text) >= min_chars}
+    return {item: text for item, text in texts.items() if text and len(text) >= embedding.min_evidence_chars}
 
 
 async def embed_chunks(
@@ -71,21 +79,17 @@ async def embed_chunks(
     evidence: Mapping[PHQ8Item, str],
     *,
     embedder: Embedder,
-    dimension: int,
-    timeout_s: float,
-    truncate: bool,
+    settings: RunSettings,
 ) -> tuple[EmbeddedChunks, Vectors]:
     """One row of length 1 per chunk of a transcript, then one per item with evidence, in one call.
 
     Raises as `embed_evidence` does.
     """
-    said = [straight_apostrophes(text) for text in (*texts, *evidence.values())]
-    found = await embedder.embed_batch(said, timeout_s=timeout_s, truncate=truncate)
-    vectors = unit_rows(found.vectors, rows=len(said), dimension=dimension)
+    found = await _embed([*texts, *evidence.values()], embedder, settings)
     embedded = EmbeddedChunks(
         model=embedder.name,
         model_digest=await embedder.digest(),
-        dimension=dimension,
+        dimension=settings.embedding.dimension,
         vectors=len(texts),
         cut_texts=len(found.cut),
         cut=tuple(at for at in found.cut if at < len(texts)),
@@ -93,13 +97,7 @@ async def embed_chunks(
         dtype=await embedder.dtype(),
         reused_texts=found.reused,
     )
-    return embedded, vectors
-
-
-def _calls(texts: list[str], *, batch: bool) -> list[list[str]]:
-    if not texts:
-        return []
-    return [texts] if batch else [[text] for text in texts]
+    return embedded, found.vectors
 
 
 class BuiltWith(Protocol):

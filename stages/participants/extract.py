@@ -12,15 +12,16 @@ from rapidfuzz import fuzz
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TranscriptError
 from schemas.settings.groups import QuantitativeSettings
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.retrieve import similarities
 from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
-from stages.participants.transcripts import refuse_blank, utterances_of
+from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder, Vectors
 from stages.replies import parse_reply
-from stages.replies.asking import ReplyReader, ask_until_usable
+from stages.replies.asking import ask_until_usable
 from stages.replies.strict import closed_object
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
 from stages.vectors import unit_rows
@@ -114,37 +115,38 @@ async def extract_by_similarity(
     transcript: str,
     *,
     embedder: Embedder,
-    timeout_s: float,
-    threshold: float,
-    max_quotes: int,
-    truncate: bool,
-    speaker: str = "Participant",
+    settings: RunSettings,
 ) -> ExtractedEvidence:
-    """Quote, per item, up to `max_quotes` utterances of the speaker whose similarity to the item is >= `threshold`.
+    """Quote, per item, so many utterances of the participant whose similarity to the item reaches the threshold.
 
     The similarity of an utterance to an item, (1 + cosine) / 2, is that to the nearest description of the item. The
     most similar utterances are quoted, of equal ones the earlier, in the order of the transcript; repeated utterances
     count once. All texts are embedded in one call, with straight apostrophes; quotes stay as they were said.
 
-    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the speaker's, TextTooLongError
-    without `truncate`, and other errors of the embedder.
+    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the participant's,
+    TextTooLongError unless long texts are truncated, and other errors of the embedder.
     """
     refuse_blank(transcript)
-    utterances = utterances_of(speaker, transcript)
+    utterances = utterances_of(PARTICIPANT, transcript)
     if not utterances:
         raise TranscriptError(
-            f"No line of the transcript starts with '{speaker}:'; name the speaker as the transcript does."
+            f"No line of the transcript starts with '{PARTICIPANT}:'; correct the speakers in its file, and import "
+            "it again."
         )
     descriptions = [(item, text) for item in PHQ8Item for text in DESCRIPTIONS[item]]
     texts = [straight_apostrophes(text) for text in [*(text for _, text in descriptions), *utterances]]
-    matrix, cut, _ = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
+    matrix, cut, _ = await embedder.embed_batch(
+        texts,
+        timeout_s=settings.embedding.query_embed_timeout_seconds,
+        truncate=settings.ragq.long_texts == "truncate",
+    )
     rows = unit_rows(matrix, rows=len(texts))
     described, said = rows[: len(descriptions)], rows[len(descriptions) :]
 
     quotes = {}
     for item in PHQ8Item:
         of_item = [described[at] for at, (described_item, _) in enumerate(descriptions) if described_item is item]
-        chosen = _nearest(_similarity_to_any(said, of_item), threshold=threshold, limit=max_quotes)
+        chosen = _nearest(_similarity_to_any(said, of_item), settings.quantitative)
         quotes[item] = tuple(utterances[at] for at in chosen)
     return ExtractedEvidence(extractor=EvidenceExtractor.SIMILARITY, quotes=quotes, cut_texts=len(cut))
 
@@ -154,9 +156,10 @@ def _similarity_to_any(said: Vectors, described: list[NDArray[np.float32]]) -> N
     return nearest
 
 
-def _nearest(similarity: NDArray[np.float64], *, threshold: float, limit: int) -> list[int]:
+def _nearest(similarity: NDArray[np.float64], settings: QuantitativeSettings) -> list[int]:
     ranked = sorted(range(len(similarity)), key=lambda at: (-similarity[at], at))
-    return sorted(at for at in ranked[:limit] if similarity[at] >= threshold)
+    first = ranked[: settings.similarity_max_quotes]
+    return sorted(at for at in first if similarity[at] >= settings.similarity_threshold)
 
 
 _SYSTEM = (
@@ -296,25 +299,32 @@ async def extract_evidence(
     transcript: str,
     *,
     chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    temperature: float,
-    retries: int,
-    grounding: QuantitativeSettings,
+    settings: RunSettings,
 ) -> ExtractedEvidence:
     """Ask the model for the quotes of all items, and keep those that the grounding check finds.
 
-    A reply that cannot be used is asked for again, up to `retries` times. Raises EmptyTranscriptError for a blank
-    transcript, before any call; after the last re-ask LLMResponseParseError when the reply is cut off or not an object,
-    EvidenceSchemaError when the object has the wrong shape, EvidenceGroundingError as `keep_grounded`; and the
-    errors of the model's client unchanged. A reply that cannot be used never becomes empty evidence.
+    A reply that cannot be used is asked for again, and never becomes empty evidence. Raises EmptyTranscriptError for a
+    blank transcript, before any call; after the last re-ask LLMResponseParseError when the reply is cut off or not an
+    object, EvidenceSchemaError when the object has the wrong shape, EvidenceGroundingError as `keep_grounded`; and the
+    errors of the model's client unchanged.
     """
     refuse_blank(transcript)
-    reader = ReplyReader(
-        read=lambda text: read_evidence(text, transcript, grounding=grounding), form=_FORM, retries=retries
+    call = ChatCall(
+        model=settings.model.quantitative_model,
+        messages=extraction_messages(transcript),
+        temperature=settings.model.temperature,
+        json_mode=True,
+        json_schema=dict(EVIDENCE_JSON_SCHEMA),
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose="extract evidence",
     )
-    call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature)
-    usable = await ask_until_usable(call, chat=chat, reader=reader)
+    usable = await ask_until_usable(
+        call,
+        chat=chat,
+        read=lambda text: read_evidence(text, transcript, grounding=settings.quantitative),
+        form=_FORM,
+        retries=settings.ragq.reply_retries,
+    )
     return usable.read.model_copy(update={"reasks": usable.reasks})
 
 
@@ -338,19 +348,6 @@ def given_evidence(
     """
     refuse_blank(transcript)
     return _grounded(EvidenceExtractor.GIVEN, evidence, transcript, grounding)
-
-
-def extraction_call(transcript: str, *, model: str, timeout_s: float, temperature: float) -> ChatCall:
-    """The first call that extracts the evidence of a transcript."""
-    return ChatCall(
-        model=model,
-        messages=extraction_messages(transcript),
-        temperature=temperature,
-        json_mode=True,
-        json_schema=dict(EVIDENCE_JSON_SCHEMA),
-        timeout_s=timeout_s,
-        purpose="extract evidence",
-    )
 
 
 def _grounded(

@@ -1,9 +1,10 @@
 """Stage `rerank`: the order of the references, and the filters that limit them (Spec 33)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
+from schemas.settings.groups import EmbeddingSettings
+from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     ExtractedEvidence,
     PHQ8Item,
@@ -16,30 +17,24 @@ from stages.participants.assemble import text_of
 from stages.participants.embed import evidence_text
 from stages.ports import PairScorer
 
-Repeats = Callable[[Reference, Reference], bool]
-"""Whether two references are too similar to show both."""
-
 MAX_SHARED = 0.5
 """The share of lines that two references may have in common; neighbours share 6 of 8."""
 
 
-def by_place(*, size: int, step: int) -> Repeats:
-    """Repetition by position alone: windows of `size` lines, each `step` lines after the one before, in one transcript.
+def repeats(better: Reference, reference: Reference, embedding: EmbeddingSettings) -> bool:
+    """Whether two windows of one transcript share too many lines to show both, by their position alone.
 
     The last window of a transcript may share a few more lines with its neighbour than counted here.
 
     >>> first = Reference(
     ...     chunk_id=1, participant_id=302, ordinal=5, similarity=1.0, score=2, chunk_hash="", chunk_chars=0
     ... )
-    >>> [by_place(size=8, step=2)(first, first.model_copy(update={"ordinal": at})) for at in (4, 6, 7, 8)]
+    >>> others = (first.model_copy(update={"ordinal": at}) for at in (4, 6, 7, 8))
+    >>> [repeats(first, other, EmbeddingSettings(chunk_size=8, chunk_step=2)) for other in others]
     [True, True, False, False]
     """
-
-    def repeats(better: Reference, reference: Reference) -> bool:
-        shared = size - step * abs(better.ordinal - reference.ordinal)
-        return better.participant_id == reference.participant_id and shared > MAX_SHARED * size
-
-    return repeats
+    shared = embedding.chunk_size - embedding.chunk_step * abs(better.ordinal - reference.ordinal)
+    return better.participant_id == reference.participant_id and shared > MAX_SHARED * embedding.chunk_size
 
 
 # The tag filter (Spec 34) is the only one that is not here: the search applies it before the limit on candidates.
@@ -50,138 +45,65 @@ TAGS = "tags"
 FILTERS = ("threshold", "duplicate", "top_k", "budget")
 """The names of the filters here, in order."""
 
-Keep = Callable[[Sequence[Reference]], Iterable[Reference]]
-"""Returns those of the references of one item that stay, in the same order."""
-
-
-class ReferenceFilters(NamedTuple):
-    """The filters of a run, in order, by their names in counts of dropped references."""
-
-    before_ranking: Mapping[str, Keep]
-    """These do not depend on the order; a ranker does not see what they drop."""
-    after_ranking: Mapping[str, Keep]
-    """These see the references best first."""
-
-
-class Filtered(NamedTuple):
-    """The kept references, in order, and the number that each filter dropped; filters that dropped none are absent."""
-
-    kept: tuple[Reference, ...]
-    dropped: dict[str, int]
-
-
-def reference_filters(
-    *, min_similarity: float, top_k: int, max_chars: int, repeats: Repeats | None
-) -> ReferenceFilters:
-    """Threshold, de-duplication, top-k and budget, in the order of Spec A.5; those that are off are left out.
-
-    The threshold and the budget are off at 0, de-duplication at None.
-    """
-    return ReferenceFilters(
-        before_ranking=_enabled({"threshold": reach(min_similarity) if min_similarity else None}),
-        after_ranking=_enabled(
-            {
-                "duplicate": None if repeats is None else first_distinct(top_k, repeats=repeats),
-                "top_k": first(top_k),
-                "budget": fit_into(max_chars) if max_chars else None,
-            }
-        ),
-    )
-
-
-def apply_filters(filters: Mapping[str, Keep], before: Filtered) -> Filtered:
-    """What is kept after all filters, with the counts of what came before them."""
-    kept, dropped = before
-    for name, keep in filters.items():
-        count, kept = len(kept), tuple(keep(kept))
-        if len(kept) < count:
-            dropped = dropped | {name: count - len(kept)}
-    return Filtered(kept, dropped)
-
-
-def reach(min_similarity: float) -> Keep:
-    """The references whose similarity reaches the threshold."""
-    return lambda references: [reference for reference in references if reference.similarity >= min_similarity]
-
-
-def first_distinct(limit: int, *, repeats: Repeats) -> Keep:
-    """The first `limit` references that repeat none of those kept before them, and all that follow.
-
-    A reference that repeats one is replaced by the next; those after the last place are not examined.
-    """
-
-    def keep(references: Sequence[Reference]) -> Iterable[Reference]:
-        kept: list[Reference] = []
-        for at, reference in enumerate(references):
-            if len(kept) == limit:
-                return [*kept, *references[at:]]
-            if not any(repeats(better, reference) for better in kept):
-                kept.append(reference)
-        return kept
-
-    return keep
-
-
-def first(top_k: int) -> Keep:
-    """The first references; those without a score count like all others."""
-    return lambda references: references[:top_k]
-
-
-def fit_into(max_chars: int) -> Keep:
-    """Those before the first reference whose text exceeds the budget of characters, even if a later one would fit."""
-
-    def keep(references: Sequence[Reference]) -> Iterable[Reference]:
-        spent = accumulate(reference.chunk_chars for reference in references)
-        return [reference for reference, chars in zip(references, spent, strict=True) if chars <= max_chars]
-
-    return keep
-
-
-def _enabled(filters: Mapping[str, Keep | None]) -> dict[str, Keep]:
-    return {name: keep for name, keep in filters.items() if keep is not None}
-
-
 SIMILARITY = "similarity"
 """The ranker that orders references by similarity alone."""
 
-
-def fit(reference: Reference) -> float:
-    """The sort value of a reference, higher first: the score of the cross-encoder if there is one, else similarity."""
-    return reference.similarity if reference.rerank_score is None else reference.rerank_score
+References = dict[PHQ8Item, tuple[Reference, ...]]
 
 
-def rank_references(retrieved: RetrievedReferences, *, filters: ReferenceFilters) -> RankedReferences:
+def rank_references(retrieved: RetrievedReferences, settings: RunSettings) -> RankedReferences:
     """Order the references of each item by similarity, and filter them."""
-    return ranked_references(rankable(retrieved, filters=filters), filters=filters, ranker=SIMILARITY)
+    return _ranked(retrieved, _similar(retrieved, settings), settings, ranker=SIMILARITY)
 
 
-def rankable(retrieved: RetrievedReferences, *, filters: ReferenceFilters) -> dict[PHQ8Item, Filtered]:
-    """The references that a ranker sees, with the counts of those that the search and the first filters dropped."""
+def _similar(retrieved: RetrievedReferences, settings: RunSettings) -> References:
+    """The references that reach the threshold, which a ranker sees; it is off at 0."""
+    least = settings.embedding.min_reference_similarity
     return {
-        item: apply_filters(filters.before_ranking, Filtered(references, retrieved.dropped.get(item, {})))
+        item: tuple(reference for reference in references if not least or reference.similarity >= least)
         for item, references in retrieved.items.items()
     }
 
 
-def ranked_references(
-    candidates: Mapping[PHQ8Item, Filtered], *, filters: ReferenceFilters, ranker: str, ranker_digest: str = ""
+def _ranked(
+    retrieved: RetrievedReferences, similar: References, settings: RunSettings, *, ranker: str, ranker_digest: str = ""
 ) -> RankedReferences:
-    """The candidates best first, filtered. Equal ones are ordered by participant, then by position."""
-    filtered = {
-        item: apply_filters(
-            filters.after_ranking,
-            found._replace(
-                kept=tuple(sorted(found.kept, key=lambda ref: (-fit(ref), ref.participant_id, ref.ordinal)))
-            ),
-        )
-        for item, found in candidates.items()
-    }
-    return RankedReferences(
-        ranker=ranker,
-        ranker_digest=ranker_digest,
-        items={item: found.kept for item, found in filtered.items()},
-        dropped={item: found.dropped for item, found in filtered.items() if found.dropped},
-    )
+    """The similar references best first, filtered. Equal ones are ordered by participant, then by position."""
+    items: dict[PHQ8Item, tuple[Reference, ...]] = {}
+    dropped: dict[PHQ8Item, dict[str, int]] = {}
+    for item, references in similar.items():
+        ranked = sorted(references, key=lambda ref: (-_fit(ref), ref.participant_id, ref.ordinal))
+        items[item], later = _chosen(ranked, settings)
+        counts = retrieved.dropped.get(item, {}) | {"threshold": len(retrieved.items[item]) - len(references)} | later
+        if found := {name: count for name, count in counts.items() if count}:
+            dropped[item] = found
+    return RankedReferences(ranker=ranker, ranker_digest=ranker_digest, items=items, dropped=dropped)
+
+
+def _fit(reference: Reference) -> float:
+    """The sort value of a reference, higher first: the score of the cross-encoder if there is one, else similarity."""
+    return reference.similarity if reference.rerank_score is None else reference.rerank_score
+
+
+def _chosen(ranked: Sequence[Reference], settings: RunSettings) -> tuple[tuple[Reference, ...], dict[str, int]]:
+    """Those of one item, best first, after de-duplication, top-k and budget (Spec A.5), and what each of these dropped.
+
+    A reference that repeats a better one is replaced by the next. One without a score takes a place like all others.
+    The budget ends at the first reference whose text exceeds it, even if a later one would fit; it is off at 0.
+    """
+    embedding, top, repeated = settings.embedding, list[Reference](), 0
+    for reference in ranked:
+        if len(top) == embedding.top_k_references:
+            break
+        if settings.ragq.deduplicate_references and any(repeats(better, reference, embedding) for better in top):
+            repeated += 1
+        else:
+            top.append(reference)
+    spent = accumulate(reference.chunk_chars for reference in top)
+    budget = embedding.max_reference_chars_per_item
+    kept = tuple(one for one, chars in zip(top, spent, strict=True) if not budget or chars <= budget)
+    beyond = len(ranked) - repeated - len(top)
+    return kept, {"duplicate": repeated, "top_k": beyond, "budget": len(top) - len(kept)}
 
 
 CROSS_ENCODER = "cross_encoder"
@@ -194,37 +116,30 @@ async def rerank_by_cross_encoder(
     extracted: ExtractedEvidence,
     chunk_texts: Mapping[int, str],
     scorer: PairScorer,
-    timeout_s: float,
-    batch_size: int,
-    max_tokens: int,
-    filters: ReferenceFilters,
+    settings: RunSettings,
 ) -> RankedReferences:
-    """Score the references that pass the first filters, order them by score, and filter them as `rank_references` does.
+    """Score the references that reach the threshold, order them by score, and filter them as `rank_references` does.
 
-    One call per item with such references, with all quotes of the item as the query; `timeout_s` applies to each.
+    One call per item with such references, with all quotes of the item as the query; the time-out applies to each.
     Without any, the scorer is not called, and the digest is empty. Raises ReferenceTextError when the text of a chunk
     differs from the one that was retrieved, and the errors of the scorer unchanged.
     """
-
-    async def scored(item: PHQ8Item, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+    similar = _similar(retrieved, settings)
+    for item, references in similar.items():
         scores = await scorer.score_pairs(
             evidence_text(extracted.quotes.get(item, ())),
             [text_of(reference, chunk_texts) for reference in references],
-            timeout_s=timeout_s,
-            batch_size=batch_size,
-            max_tokens=max_tokens,
+            timeout_s=settings.ragq.reranker_timeout_seconds,
+            batch_size=settings.ragq.reranker_batch_size,
+            max_tokens=settings.ragq.reranker_max_tokens,
         )
         pairs = zip(references, scores, strict=True)
-        return tuple(reference.model_copy(update={"rerank_score": score}) for reference, score in pairs)
-
-    candidates = {
-        item: found._replace(kept=await scored(item, found.kept))
-        for item, found in rankable(retrieved, filters=filters).items()
-    }
-    was_asked = any(found.kept for found in candidates.values())
-    return ranked_references(
-        candidates,
-        filters=filters,
+        similar[item] = tuple(reference.model_copy(update={"rerank_score": score}) for reference, score in pairs)
+    was_asked = any(similar.values())
+    return _ranked(
+        retrieved,
+        similar,
+        settings,
         ranker=f"{CROSS_ENCODER} {scorer.name}",
         ranker_digest=await scorer.digest() if was_asked else "",
     )

@@ -1,14 +1,15 @@
 """Stage `retrieve`: the nearest chunks of the reference index per item."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
-from schemas.values.participants import EmbeddedEvidence, PHQ8Item, RetrievedReferences
+from schemas.settings.run import RunSettings
+from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
 from stages.participants.rerank import TAGS
-from stages.ports import ReferenceSearch, ScoreSource, Vectors
+from stages.ports import ReferenceSearch, Vectors
 
 
 async def retrieve_references(
@@ -19,48 +20,55 @@ async def retrieve_references(
     index_id: int,
     participant_id: int | None,
     excluded: Collection[int],
-    candidates: int,
-    tagged_only: bool,
-    score_source: ScoreSource,
+    settings: RunSettings,
 ) -> RetrievedReferences:
-    """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
+    """The nearest chunks for each embedded item, in one round trip; other items have none.
 
-    `excluded` are the participants of the run's own split: together with the tested one (None in an index of another
-    data set, where the number is another person's) they are never references.
+    `excluded` are the participants of the run's own split; see `never_used`.
     Without embedded items the index is not searched. With the tag filter, another round trip counts the chunks that it
     leaves out. Raises ReferenceLeakError when an excluded participant is among the references nevertheless, ValueError
     when vectors and items differ in number, and the errors of the search.
     """
-    left_out = {*excluded} if participant_id is None else {participant_id, *excluded}
+    left_out = never_used(participant_id, excluded)
     queries = list(zip(embedded.items, vectors, strict=True))
-    found = (
-        await search.nearest(
+    tagged_only = settings.embedding.enable_item_tag_filter
+    nearest: dict[PHQ8Item, tuple[Reference, ...]] = dict.fromkeys(PHQ8Item, ())
+    untagged: list[int] = []
+    if queries:
+        found = await search.nearest(
             index_id,
             queries,
-            limit=candidates,
+            limit=settings.ragq.retrieve_candidates,
             exclude_participants=left_out,
             tagged_only=tagged_only,
-            score_source=score_source,
+            score_source=settings.embedding.reference_score_source,
         )
-        if queries
-        else []
-    )
-    for reference in (reference for references in found for reference in references):
-        if reference.participant_id in left_out:
-            raise ReferenceLeakError(reference.participant_id, index_id)
-    nearest = dict(zip(embedded.items, found, strict=True))
-    untagged = (
-        await search.count_untagged(index_id, embedded.items, exclude_participants=left_out)
-        if queries and tagged_only
-        else [0] * len(queries)
-    )
+        nearest |= zip(embedded.items, found, strict=True)
+        refuse_leaks((one.participant_id for of_item in found for one in of_item), left_out, index_id)
+    if queries and tagged_only:
+        untagged = await search.count_untagged(index_id, embedded.items, exclude_participants=left_out)
     return RetrievedReferences(
         index_id=index_id,
         excluded_participant=participant_id,
         excluded_participants=tuple(sorted(left_out)),
-        items={item: nearest.get(item, ()) for item in PHQ8Item},
-        dropped={item: {TAGS: count} for item, count in zip(embedded.items, untagged, strict=True) if count},
+        items=nearest,
+        dropped={item: {TAGS: count} for item, count in zip(embedded.items, untagged, strict=False) if count},
     )
+
+
+def never_used(participant_id: int | None, excluded: Collection[int]) -> set[int]:
+    """Whom a participant is never compared with: themselves, and the participants of the run's own split.
+
+    The number is None in an index of another data set, where it is another person's.
+    """
+    return {*excluded} if participant_id is None else {participant_id, *excluded}
+
+
+def refuse_leaks(found: Iterable[int], left_out: Collection[int], index_id: int) -> None:
+    """Raise ReferenceLeakError when a search gave somebody who was left out of it."""
+    for participant_id in found:
+        if participant_id in left_out:
+            raise ReferenceLeakError(participant_id, index_id)
 
 
 def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -1,13 +1,17 @@
-"""Stage `score`: a language model scores the eight items, and is asked again if its reply cannot be used."""
+"""Stage `score`: a language model scores the eight items, and is asked again if its reply cannot be used.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+With consistency on, several samples are asked for: the most frequent answers count, and their agreement (Spec 050).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import pstdev
 
 from schemas.errors import LLMResponseParseError, ScoringRetriesExhausted
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.settings.run import RunSettings
+from schemas.values.chat import ChatCall
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence, PHQ8Item
-from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores
-from stages.participants.score_prompt import SeverityMode
+from schemas.values.scoring import Consistency, ItemScore, NAReason, ParticipantScores
 from stages.participants.score_reply import (
     ParsedScores,
     evidence_json_schema,
@@ -16,109 +20,162 @@ from stages.participants.score_reply import (
     totals_of,
 )
 from stages.ports import ChatModel
-from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
+from stages.replies.asking import UsableReply, ask_until_usable
 
 TOP_LOGPROBS = 5
 """The number of likeliest tokens for token signals (Spec 051)."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class ScoringPlan:
-    """The model that scores, and its options."""
-
-    model: str
-    timeout_s: float
-    temperature: float
-    retries: int
-    """Re-asks per call, 0..10."""
-    hold_to_schema: bool
-    """Have the server enforce the schema; the model then cannot reason before it answers."""
-    max_text_chars: int | None
-    """The largest length of each evidence and each reason in the schema."""
-    severity_mode: SeverityMode
-    """That of the assembled prompt."""
-    passages: Mapping[PHQ8Item, str] | None
-    """Those that the prompt shows instead of the transcript; None if it shows that."""
-    track_na_reasons: bool
-    token_signals: bool
-    """Request the log-probabilities for token signals."""
+_AGREED = 0.5
+"""The least share of samples with the modal score for a record of it to be used."""
 
 
 async def score_participant(
-    prompt: AssembledPrompt, *, extracted: ExtractedEvidence, chat: ChatModel, plan: ScoringPlan
+    prompt: AssembledPrompt,
+    *,
+    extracted: ExtractedEvidence,
+    chat: ChatModel,
+    settings: RunSettings,
+    passages: Mapping[PHQ8Item, str] | None,
 ) -> ParticipantScores:
-    """The scores of one participant by one reply.
+    """The scores of one participant, by one reply or by several samples. `passages` are those that the prompt shows.
 
     Raises ScoringRetriesExhausted after the last re-ask, and the errors of the model's client unchanged. Without
     re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ScoringSchemaError.
     """
-    usable = await ask_for_scores(scoring_call(prompt, plan=plan), chat=chat, plan=plan)
-    items = {
-        item: item_score(item, answer, prompt=prompt, extracted=extracted, plan=plan, reply=usable.reply)
-        for item, answer in usable.read.answers.items()
-    }
+    call = scoring_call(prompt, settings, passages)
+    failed = 0
+    agreement: dict[PHQ8Item, Consistency] = {}
+    if settings.consistency.enabled:
+        usable, failed = await _samples(call, chat=chat, settings=settings)
+        agreement = {item: consistency_of([sample.read.answers[item].score for sample in usable]) for item in PHQ8Item}
+    else:
+        usable = [await _ask(call, chat=chat, settings=settings)]
+    items = {}
+    for item in PHQ8Item:
+        sample = usable[chosen_sample(agreement[item]) if agreement else 0]
+        answer = sample.read.answers[item].model_dump()
+        score = ItemScore(**answer, tokens=sample.reply.tokens, consistency=agreement.get(item))
+        items[item] = recorded(item, score, prompt=prompt, extracted=extracted, settings=settings)
     return ParticipantScores(
-        model=plan.model,
-        model_digest=usable.reply.digest,
+        model=call.model,
+        model_digest=usable[0].reply.digest,
         items=items,
         totals=totals_of(item.score for item in items.values()),
-        reasks=usable.reasks,
-        repairs=usable.read.repairs,
+        reasks=tuple(reason for sample in usable for reason in sample.reasks),
+        repairs=tuple(repair for sample in usable for repair in sample.read.repairs),
+        failed_samples=failed,
     )
 
 
-def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0) -> ChatCall:
-    """The call that scores a participant."""
-    if plan.passages is None:
-        schema = score_json_schema(plan.severity_mode, max_text_chars=plan.max_text_chars)
+def scoring_call(prompt: AssembledPrompt, settings: RunSettings, passages: Mapping[PHQ8Item, str] | None) -> ChatCall:
+    """The call that scores a participant; the server enforces a schema where that is set."""
+    most = settings.ragq.score_text_chars or None
+    if not settings.ragq.score_schema:
+        schema = None
+    elif passages is None:
+        schema = score_json_schema(settings.quantitative.severity_inference_mode, max_text_chars=most)
     else:
-        schema = evidence_json_schema(plan.passages, max_text_chars=plan.max_text_chars)
+        schema = evidence_json_schema(passages, max_text_chars=most)
     return ChatCall(
-        model=plan.model,
+        model=settings.model.quantitative_model,
         messages=prompt.messages,
-        temperature=plan.temperature,
-        json_schema=schema if plan.hold_to_schema else None,
-        sample=sample,
-        top_logprobs=TOP_LOGPROBS if plan.token_signals else 0,
-        timeout_s=plan.timeout_s,
-        purpose=f"score sample {sample + 1}" if sample else "score",
+        temperature=settings.model.temperature,
+        json_schema=schema,
+        top_logprobs=TOP_LOGPROBS if settings.ragq.token_signals else 0,
+        timeout_s=settings.score_timeout_s,
+        purpose="score",
     )
 
 
-async def ask_for_scores(call: ChatCall, *, chat: ChatModel, plan: ScoringPlan) -> UsableReply[ParsedScores]:
-    """The first reply whose scores can be used. Raises as `score_participant` does."""
-    reader = ReplyReader(
-        read=lambda text: parse_scores(text, severity_mode=plan.severity_mode),
-        form="one JSON object with all eight keys, inside <answer> tags",
-        retries=plan.retries,
-    )
+async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> UsableReply[ParsedScores]:
+    retries = settings.pydantic_ai.retries
     try:
-        return await ask_until_usable(call, chat=chat, reader=reader)
+        return await ask_until_usable(
+            call,
+            chat=chat,
+            read=lambda text: parse_scores(text, severity_mode=settings.quantitative.severity_inference_mode),
+            form="one JSON object with all eight keys, inside <answer> tags",
+            retries=retries,
+        )
     except LLMResponseParseError as error:
-        if not plan.retries:
+        if not retries:
             raise
         raise ScoringRetriesExhausted(error.raw_response, error.parse_error, error.calls - 1) from error
 
 
-def item_score(
+async def _samples(
+    call: ChatCall, *, chat: ChatModel, settings: RunSettings
+) -> tuple[list[UsableReply[ParsedScores]], int]:
+    """The usable samples at the temperature of consistency, and how many could not be used.
+
+    Each attempt has its own sample number and its own re-asks, and there are at most two for each sample. Without any
+    usable one the last error is raised. Errors of the model's client are raised unchanged: the samples before are in
+    the ledger.
+    """
+    samples = settings.consistency.n_samples
+    usable: list[UsableReply[ParsedScores]] = []
+    failed: list[LLMResponseParseError] = []
+    for number in range(2 * samples):
+        purpose = f"score sample {number + 1}" if number else call.purpose
+        changes = {"temperature": settings.consistency.temperature, "sample": number, "purpose": purpose}
+        try:
+            usable.append(await _ask(call.model_copy(update=changes), chat=chat, settings=settings))
+        except LLMResponseParseError as error:
+            failed.append(error)
+        if len(usable) == samples:
+            break
+    if not usable:
+        failed[-1].calls = sum(error.calls for error in failed)
+        raise failed[-1]
+    return usable, len(failed)
+
+
+def recorded(
     item: PHQ8Item,
-    answer: ItemAnswer,
+    score: ItemScore,
     *,
     prompt: AssembledPrompt,
     extracted: ExtractedEvidence,
-    plan: ScoringPlan,
-    reply: ChatReply,
-    consistency: Mapping[PHQ8Item, Consistency] | None = None,
+    settings: RunSettings,
 ) -> ItemScore:
-    """The record of one item: the model's answer and its signals."""
+    """The record of one item: its score with the signals of its evidence and of its references."""
     quotes = extracted.quotes.get(item, ())
     na_reason = NAReason.SCORE_NA_WITH_EVIDENCE if quotes else NAReason.NO_MENTION
-    return ItemScore(
-        **answer.model_dump(),
-        na_reason=na_reason if answer.score is None and plan.track_na_reasons else None,
-        evidence_source=extracted.extractor if quotes else None,
-        evidence_count=len(quotes),
-        retrieval=prompt.statistics[item],
-        tokens=reply.tokens,
-        consistency=consistency[item] if consistency else None,
+    return score.model_copy(
+        update={
+            "na_reason": na_reason if score.score is None and settings.quantitative.track_na_reasons else None,
+            "evidence_source": extracted.extractor if quotes else None,
+            "evidence_count": len(quotes),
+            "retrieval": prompt.statistics[item],
+        }
     )
+
+
+def consistency_of(samples: Sequence[int | None]) -> Consistency:
+    """The agreement of the samples of one item. Of equally frequent scores N/A is the modal one, else the smallest.
+
+    >>> found = consistency_of([2, 1, None, 2, 1])
+    >>> found.modal_score, found.modal_confidence, found.na_rate
+    (1, 0.4, 0.2)
+    """
+    counts = Counter(samples)
+    modal = min(counts, key=lambda score: (-counts[score], -1 if score is None else score))
+    numbers = [score for score in samples if score is not None]
+    return Consistency(
+        samples=tuple(samples),
+        modal_score=modal,
+        modal_count=counts[modal],
+        modal_confidence=counts[modal] / len(samples),
+        score_std=pstdev(numbers) if len(numbers) > 1 else 0.0,
+        na_rate=counts[None] / len(samples),
+    )
+
+
+def chosen_sample(consistency: Consistency) -> int:
+    """The index of the sample for an item's record: the first with the modal score, if half of them have it.
+
+    If fewer agree, it is the first sample, whose score may differ.
+    """
+    if consistency.modal_confidence < _AGREED:
+        return 0
+    return consistency.samples.index(consistency.modal_score)

@@ -6,7 +6,7 @@ from math import floor
 from statistics import fmean, median
 from typing import Any
 
-from schemas.errors import ReferenceLeakError
+from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     ITEM_SCORES,
     AssembledPrompt,
@@ -15,9 +15,10 @@ from schemas.values.participants import (
     Neighbour,
     PHQ8Item,
 )
-from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ScoreBasis
-from stages.participants.consistency import consistency_of
+from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
 from stages.participants.embed import evidence_text
+from stages.participants.retrieve import never_used, refuse_leaks
+from stages.participants.score import consistency_of, recorded
 from stages.participants.score_reply import totals_of
 from stages.ports import EvidenceSearch, Vectors
 
@@ -83,42 +84,32 @@ async def score_by_neighbours(
     index_id: int,
     participant_id: int | None,
     excluded: Collection[int],
-    neighbours: int,
-    track_na_reasons: bool,
+    settings: RunSettings,
 ) -> ParticipantScores:
-    """For each item the mean of the scores of the `neighbours` participants of the index with the nearest evidence,
-    weighted by similarity and rounded.
+    """For each item the mean of the scores of the participants of the index with the nearest evidence, weighted by
+    similarity and rounded.
 
     An item without evidence, or for which nobody of the index has any, has the median of the scores of the index, and
     its basis says so; one for which nobody of the index has a score is N/A. `consistency` has the scores that a score
     comes from, whose spread is its confidence. `excluded` are the participants of the run's own split: with the tested
-    one (None in an index of another data set) they are never neighbours, and not in the median.
+    one they are never neighbours, and not in the median; see `never_used`.
 
     Raises ReferenceLeakError when one of them is found nevertheless, ValueError when vectors and items differ in
     number, and the errors of the search.
     """
-    left_out = {*excluded} if participant_id is None else {participant_id, *excluded}
+    left_out = never_used(participant_id, excluded)
     queries = list(zip(embedded.items, vectors, strict=True))
-    nearest = await search.nearest_evidence(index_id, queries, limit=neighbours, exclude_participants=left_out)
-    for neighbour in (one for of_item in nearest for one in of_item):
-        if neighbour.participant_id in left_out:
-            raise ReferenceLeakError(neighbour.participant_id, index_id)
+    nearest = await search.nearest_evidence(
+        index_id, queries, limit=settings.ragq.neighbours, exclude_participants=left_out
+    )
+    refuse_leaks((one.participant_id for of_item in nearest for one in of_item), left_out, index_id)
     found = dict(zip(embedded.items, nearest, strict=True))
     everybody = await search.item_scores(index_id, exclude_participants=left_out)
     items = {}
     for item in PHQ8Item:
-        quotes = extracted.quotes.get(item, ())
         scored = _by_mean(found[item]) if found.get(item) else _by_median(everybody[item])
-        na_reason = NAReason.SCORE_NA_WITH_EVIDENCE if quotes else NAReason.NO_MENTION
-        items[item] = scored.model_copy(
-            update={
-                "evidence": evidence_text(quotes),
-                "evidence_source": extracted.extractor if quotes else None,
-                "evidence_count": len(quotes),
-                "na_reason": na_reason if scored.score is None and track_na_reasons else None,
-                "retrieval": prompt.statistics[item],
-            }
-        )
+        said = scored.model_copy(update={"evidence": evidence_text(extracted.quotes.get(item, ()))})
+        items[item] = recorded(item, said, prompt=prompt, extracted=extracted, settings=settings)
     return ParticipantScores(
         model=SCORER,
         model_digest=embedded.model_digest,

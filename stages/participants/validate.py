@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.settings.run import RunSettings
+from schemas.values.chat import Message, ReaskReason
 from schemas.values.participants import (
     Decision,
     ExtractedEvidence,
@@ -16,8 +17,7 @@ from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
-from stages.replies.asking import ask_until_usable
-from stages.replies.verdicts import VERDICT_JSON_SCHEMA, Decided, decide, verdict_reader
+from stages.replies.verdicts import Decided, ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -39,9 +39,9 @@ unsure: it cannot be told."""
 
 
 def verdict_messages(
-    item: PHQ8Item, *, evidence: str, reference: str, score: int | None, max_chars: int | None
+    item: PHQ8Item, *, evidence: str, reference: str, score: int | None, max_chars: int
 ) -> tuple[Message, ...]:
-    """The messages about one reference. Each passage is cut at `max_chars` characters; None shows all."""
+    """The messages about one reference. Each passage is cut at `max_chars` characters."""
     user = "\n\n".join(
         [
             f"Symptom: {item.value}, {MEANINGS[item]}\nScore of the reference: {'N/A' if score is None else score}",
@@ -63,9 +63,9 @@ def keep_all(ranked: RankedReferences) -> ValidatedReferences:
 
 
 async def validate_by_similarity(
-    ranked: RankedReferences, *, chunk_texts: Mapping[int, str], min_similarity: float, max_refs: int
+    ranked: RankedReferences, *, chunk_texts: Mapping[int, str], settings: RunSettings
 ) -> ValidatedReferences:
-    """Accept the references of at least `min_similarity` that mention the item, until `max_refs` are accepted.
+    """Accept the references of enough similarity that mention the item, until enough are accepted.
 
     Raises InputChangedError when the text of a chunk differs from the one that was ranked.
     """
@@ -73,9 +73,10 @@ async def validate_by_similarity(
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
         async def ask(rank: int, reference: Reference) -> Decision:
             is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))
-            return Decision.ACCEPT if is_about_it and reference.similarity >= min_similarity else Decision.REJECT
+            is_near = reference.similarity >= settings.ragq.reference_similarity
+            return Decision.ACCEPT if is_about_it and is_near else Decision.REJECT
 
-        return await decide(references, ask=ask, enough=max_refs)
+        return await decide(references, ask=ask, enough=settings.embedding.validation_max_refs_per_item)
 
     return _validated("similarity", ranked, {item: await judge_item(item, of_item) for item, of_item in _some(ranked)})
 
@@ -86,43 +87,33 @@ async def validate_references(
     extracted: ExtractedEvidence,
     chunk_texts: Mapping[int, str],
     chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    max_refs: int,
-    max_chars: int | None,
-    max_tokens: int,
-    retries: int,
+    settings: RunSettings,
 ) -> ValidatedReferences:
-    """Judge each item's references in order, until `max_refs` are accepted; keep only those.
+    """Judge each item's references in order, until enough are accepted; keep only those.
 
-    `unsure` excludes a reference as `reject` does. The model sees at most `max_chars` characters of each passage. A
-    reply that is not exactly one verdict is asked for again, up to `retries` times.
-
-    Raises LLMResponseParseError after the last re-ask, InputChangedError when the text of a chunk differs from the one
-    that was ranked, and the errors of the model's client unchanged.
+    `unsure` excludes a reference as `reject` does. Raises InputChangedError when the text of a chunk differs from the
+    one that was ranked, and as `ask_verdict` does.
     """
+    model = settings.validation_model
     reasks: list[ReaskReason] = []
 
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
         evidence = evidence_text(extracted.quotes[item])
 
         async def ask(rank: int, reference: Reference) -> Decision:
-            call = verdict_call(
+            messages = verdict_messages(
                 item,
-                rank,
-                model=model,
                 evidence=evidence,
                 reference=text_of(reference, chunk_texts),
                 score=reference.score,
-                max_chars=max_chars,
-                max_tokens=max_tokens,
-                timeout_s=timeout_s,
+                max_chars=settings.ragq.validation_max_chars,
             )
-            usable = await ask_until_usable(call, chat=chat, reader=verdict_reader(retries=retries))
+            purpose = f"validate {item.evidence_key} rank {rank}"
+            usable = await ask_verdict(messages, purpose=purpose, chat=chat, model=model, settings=settings)
             reasks.extend(usable.reasks)
             return usable.read
 
-        return await decide(references, ask=ask, enough=max_refs)
+        return await decide(references, ask=ask, enough=settings.embedding.validation_max_refs_per_item)
 
     judged: dict[PHQ8Item, Judged] = {}
     deferred: Deferred | None = None
@@ -145,28 +136,4 @@ def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Ite
         validator=validator,
         items={item: judged[item][0] if item in judged else () for item in ranked.items},
         verdicts={item: verdicts for item, (_, verdicts) in judged.items()},
-    )
-
-
-def verdict_call(
-    item: PHQ8Item,
-    rank: int,
-    *,
-    model: str,
-    evidence: str,
-    reference: str,
-    score: int | None,
-    timeout_s: float,
-    max_chars: int | None,
-    max_tokens: int,
-) -> ChatCall:
-    """The first call about one reference, always at temperature 0."""
-    return ChatCall(
-        model=model,
-        messages=verdict_messages(item, evidence=evidence, reference=reference, score=score, max_chars=max_chars),
-        json_mode=True,
-        json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=max_tokens,
-        timeout_s=timeout_s,
-        purpose=f"validate {item.evidence_key} rank {rank}",
     )

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any, Final
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
+from schemas.settings.preset import ExpansionPreset
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
@@ -164,55 +166,35 @@ def pasted_expansion(reply: str) -> Expansion:
 async def expand_query(
     query: str,
     *,
-    n: int,
     template: str,
     chat: ChatModel,
     model: str,
-    timeout_s: float,
-    temperature: float,
-    max_tokens: int | None,
+    settings: RunSettings,
+    preset: ExpansionPreset,
 ) -> Expansion:
-    """Ask the model once for `n` search phrases, a hypothetical answer (HyDE), the intent and the entities.
+    """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities.
 
     Raises TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or not
     an object, ExpansionReplyError when the object has the wrong shape, and the errors of the model's client unchanged.
     """
-    call = expansion_call(
-        query, n, template=template, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens
+    max_tokens = preset.max_tokens or settings.ragq.query_max_tokens or None
+    call = ChatCall(
+        model=model,
+        messages=(
+            Message(role="system", content=_SYSTEM),
+            Message(role="user", content=expansion_prompt(query, preset.n, template=template)),
+        ),
+        temperature=settings.ragq.query_temperature,
+        json_mode=True,
+        json_schema=expansion_json_schema(preset.n, max_tokens=max_tokens),
+        max_tokens=max_tokens,
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose="expand query",
     )
-    return read_expansion(
-        whole_reply(await chat.chat(call), token_setting="expansion.max_tokens"),
-        origin=Origin.MODEL,
-        n=n,
-    )
+    reply = whole_reply(await chat.chat(call), token_setting="expansion.max_tokens")
+    return read_expansion(reply, origin=Origin.MODEL, n=preset.n)
 
 
 def expansion_prompt(query: str, n: int, *, template: str) -> str:
     """The prompt, also for an external model. The query is fenced as data."""
     return render(template, {"query": fenced("question", query), "n": str(n)})
-
-
-def expansion_call(
-    query: str,
-    n: int,
-    *,
-    template: str,
-    model: str,
-    timeout_s: float,
-    temperature: float,
-    max_tokens: int | None,
-) -> ChatCall:
-    """The one call that expands a query."""
-    return ChatCall(
-        model=model,
-        messages=(
-            Message(role="system", content=_SYSTEM),
-            Message(role="user", content=expansion_prompt(query, n, template=template)),
-        ),
-        temperature=temperature,
-        json_mode=True,
-        json_schema=expansion_json_schema(n, max_tokens=max_tokens),
-        max_tokens=max_tokens,
-        timeout_s=timeout_s,
-        purpose="expand query",
-    )

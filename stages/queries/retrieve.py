@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
@@ -25,33 +26,34 @@ async def embed_query(
     expansion: Expansion,
     *,
     embedder: Embedder,
-    dimension: int,
     digest: str,
     dtypes: Collection[str] = (),
-    timeout_s: float,
+    embedding: EmbeddingSettings,
 ) -> tuple[EmbeddedQuery, Vectors]:
     """One row of length 1 per text of a query, in one call, with the model weights that the corpus was embedded with.
 
     Texts that are longer than the embedder reads are cut, and named.
 
-    `dimension`, `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not
+    `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not
     compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call; what
     `unit_rows` raises; and the embedder's errors unchanged.
     """
     weights = await same_weights(embedder, digest, dtypes)
     texts = query_texts(query, expansion)
-    found = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s, truncate=True)
+    found = await embedder.embed_batch(
+        [text for _, text in texts], timeout_s=embedding.query_embed_timeout_seconds, truncate=True
+    )
     embedded = EmbeddedQuery(
         model=embedder.name,
         model_digest=weights,
-        dimension=dimension,
+        dimension=embedding.dimension,
         texts=tuple(kind for kind, _ in texts),
         cut_texts=len(found.cut),
         cut=found.cut,
         dtype=await embedder.dtype(),
         reused_texts=found.reused,
     )
-    return embedded, unit_rows(found.vectors, rows=len(texts), dimension=dimension)
+    return embedded, unit_rows(found.vectors, rows=len(texts), dimension=embedding.dimension)
 
 
 async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> str:

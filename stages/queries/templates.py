@@ -10,6 +10,8 @@ from string import Formatter
 from typing import Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError, TemplateError
+from schemas.settings.preset import AugmentationPreset
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
 from stages.ports import ChatModel, OnText
@@ -158,9 +160,8 @@ async def generate_answer(
     *,
     chat: ChatModel,
     model: str,
-    timeout_s: float,
-    temperature: float,
-    max_tokens: int | None,
+    settings: RunSettings,
+    preset: AugmentationPreset,
     sample: int = 0,
     on_text: OnText | None = None,
 ) -> Answer:
@@ -171,8 +172,14 @@ async def generate_answer(
 
     Raises LLMResponseParseError for a blank answer, and the errors of the client unchanged.
     """
-    call = answer_call(
-        augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
+    call = ChatCall(
+        model=model,
+        messages=answer_messages(augmented.prompt),
+        temperature=settings.ragq.query_temperature,
+        max_tokens=preset.max_answer_tokens or settings.ragq.query_max_tokens or None,
+        sample=sample,
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose="generate answer",
     )
     reply = await chat.chat(call, on_text)
     return stored_answer(reply.text, augmented, origin=Origin.MODEL, model=model, is_cut=is_cut_off(reply))
@@ -191,27 +198,6 @@ def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
 def answer_messages(prompt: str) -> tuple[Message, ...]:
     """What the model is sent for a prompt."""
     return Message(role="system", content=_SYSTEM), Message(role="user", content=prompt)
-
-
-def answer_call(
-    augmented: AugmentedPrompt,
-    *,
-    model: str,
-    timeout_s: float,
-    temperature: float,
-    max_tokens: int | None,
-    sample: int = 0,
-) -> ChatCall:
-    """The one call that asks for the answer."""
-    return ChatCall(
-        model=model,
-        messages=answer_messages(augmented.prompt),
-        temperature=temperature,
-        max_tokens=max_tokens,
-        sample=sample,
-        timeout_s=timeout_s,
-        purpose="generate answer",
-    )
 
 
 def stored_answer(

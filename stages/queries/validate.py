@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from schemas.errors import NothingRelevantError
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.settings.preset import ValidationPreset
+from schemas.settings.run import RunSettings
+from schemas.values.chat import Message, ReaskReason
 from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.asking import ask_until_usable
-from stages.replies.verdicts import VERDICT_JSON_SCHEMA, decide, verdict_reader
+from stages.replies.verdicts import ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -41,68 +42,32 @@ async def validate_chunks(
     *,
     template: str,
     chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    max_chunks: int | None,
-    max_chars: int | None,
-    max_tokens: int,
-    retries: int,
-    allow_empty: bool,
+    settings: RunSettings,
+    preset: ValidationPreset,
 ) -> ValidatedChunks:
-    """Ask about the chunks in order, until `max_chunks` are accepted; keep only those.
+    """Ask about the chunks in order, until enough are accepted; keep only those.
 
-    `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. A reply
-    that is not exactly one verdict is asked for again, up to `retries` times. Raises LLMResponseParseError after the
-    last re-ask, NothingRelevantError when no chunk is accepted or there is none, unless `allow_empty`, Deferred as
-    `decide` does, and the errors of the model's client unchanged.
+    `unsure` excludes a chunk as `reject` does. Raises NothingRelevantError when no chunk is accepted or there is none,
+    unless that is allowed, Deferred as `decide` does, and as `ask_verdict` does.
     """
+    model = preset.model or settings.model.judge_model
     reasks: list[ReaskReason] = []
 
     async def ask(rank: int, chunk: RerankedChunk) -> Decision:
-        call = verdict_call(
-            query,
-            chunk,
-            rank,
-            template=template,
-            model=model,
-            timeout_s=timeout_s,
-            max_chars=max_chars,
-            max_tokens=max_tokens,
-        )
-        usable = await ask_until_usable(call, chat=chat, reader=verdict_reader(retries=retries))
+        messages = verdict_messages(query, chunk, template=template, max_chars=settings.ragq.validation_max_chars)
+        usable = await ask_verdict(messages, purpose=f"validate rank {rank}", chat=chat, model=model, settings=settings)
         reasks.extend(usable.reasks)
         return usable.read
 
-    accepted, verdicts = await decide(chunks, ask=ask, enough=max_chunks)
-    return _validated(model, accepted, verdicts, reasks, allow_empty=allow_empty)
+    accepted, verdicts = await decide(chunks, ask=ask, enough=preset.max_chunks)
+    return _validated(model, accepted, verdicts, reasks, allow_empty=preset.allow_empty)
 
 
-def verdict_call(
-    query: str,
-    chunk: RerankedChunk,
-    rank: int,
-    *,
-    template: str,
-    model: str,
-    timeout_s: float,
-    max_chars: int | None,
-    max_tokens: int,
-) -> ChatCall:
-    """The first call about one chunk, always at temperature 0.
-
-    It shows the chunk's headings and the text that was ranked.
-    """
+def verdict_messages(query: str, chunk: RerankedChunk, *, template: str, max_chars: int) -> tuple[Message, ...]:
+    """The messages about one chunk: its headings and the text that was ranked, cut at `max_chars` characters."""
     passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
     values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
-    return ChatCall(
-        model=model,
-        messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))),
-        json_mode=True,
-        json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=max_tokens,
-        timeout_s=timeout_s,
-        purpose=f"validate rank {rank}",
-    )
+    return Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))
 
 
 def _validated(

@@ -41,20 +41,6 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplyReader(Generic[Read]):
-    """A kind of call, and how its replies are read."""
-
-    read: Callable[[str], Read]
-    """What a whole reply gives. Raises UnusableReply."""
-    form: str
-    """What a re-ask requests: `one JSON object with all eight keys`."""
-    retries: int
-    """Re-asks per call."""
-    token_setting: str | None = None
-    """The setting of the token limit; None if the server alone limits the reply."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class UsableReply(Generic[Read]):
     """A reply, what it gave, and the reasons for the re-asks before it."""
 
@@ -63,8 +49,19 @@ class UsableReply(Generic[Read]):
     reasks: tuple[ReaskReason, ...]
 
 
-async def ask_until_usable(call: ChatCall, *, chat: ChatModel, reader: ReplyReader[Read]) -> UsableReply[Read]:
-    """Ask; while the reply cannot be used, send the model the error and ask again, up to `reader.retries` times.
+async def ask_until_usable(
+    call: ChatCall,
+    *,
+    chat: ChatModel,
+    read: Callable[[str], Read],
+    form: str,
+    retries: int,
+    token_setting: str | None = None,
+) -> UsableReply[Read]:
+    """Ask; while the reply cannot be used, send the model the error and ask again, up to `retries` times.
+
+    `read` gives what a whole reply holds, or raises UnusableReply. `form` is what a re-ask requests, such as `one JSON
+    object with all eight keys`, and `token_setting` the setting of the token limit; None if the server alone sets it.
 
     Each call has the whole exchange, so that no two calls are equal and none is answered from the ledger. Replies that
     an earlier attempt rejected cost nothing and do not count; after them the model is asked once more at least.
@@ -72,16 +69,16 @@ async def ask_until_usable(call: ChatCall, *, chat: ChatModel, reader: ReplyRead
     Raises the error of the last reply, with the number of calls, and the errors of the model's client unchanged.
     """
     reasks: list[ReaskReason] = []
-    remaining = reader.retries + 1
+    remaining = retries + 1
     asked = call
     while True:
         reply = await chat.chat(asked)
         if reply.is_rejected:
-            remaining = max(reader.retries, 1)
+            remaining = max(retries, 1)
         try:
             return UsableReply(
                 reply=reply,
-                read=reader.read(whole_reply(reply, token_setting=reader.token_setting)),
+                read=read(whole_reply(reply, token_setting=token_setting)),
                 reasks=tuple(reasks),
             )
         except UnusableReply as error:
@@ -91,7 +88,7 @@ async def ask_until_usable(call: ChatCall, *, chat: ChatModel, reader: ReplyRead
                 raise
             reasks.append(_reason(reply, error))
             purpose = f"{call.purpose}, re-ask {len(reasks)}"
-            messages = (*asked.messages, *_correction(reply, error, reader.form))
+            messages = (*asked.messages, *_correction(reply, error, form))
             asked = asked.model_copy(update={"messages": messages, "purpose": purpose})
 
 

@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from schemas.errors import LLMResponseParseError
+from schemas.settings.run import RunSettings
+from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import Decision, Verdict
-from stages.ports import Deferred
-from stages.replies.asking import ReplyReader
+from stages.ports import ChatModel, Deferred
+from stages.replies.asking import UsableReply, ask_until_usable
 from stages.replies.strict import closed_object, parse_strict
 
 
@@ -54,12 +56,28 @@ VERDICT_JSON_SCHEMA: Mapping[str, object] = closed_object(
 )
 
 
-def verdict_reader(*, retries: int) -> ReplyReader[Decision]:
-    """How the replies of a validator are read."""
-    return ReplyReader(
+async def ask_verdict(
+    messages: tuple[Message, ...], *, purpose: str, chat: ChatModel, model: str, settings: RunSettings
+) -> UsableReply[Decision]:
+    """Ask a validator at temperature 0, again while its reply is not exactly one verdict.
+
+    Raises LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
+    """
+    call = ChatCall(
+        model=model,
+        messages=messages,
+        json_mode=True,
+        json_schema=dict(VERDICT_JSON_SCHEMA),
+        max_tokens=settings.ragq.verdict_max_tokens,
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose=purpose,
+    )
+    return await ask_until_usable(
+        call,
+        chat=chat,
         read=decision_of,
         form='one JSON object with "decision" alone, which is accept, reject or unsure',
-        retries=retries,
+        retries=settings.ragq.reply_retries,
         token_setting="RAGQ_VERDICT_MAX_TOKENS",
     )
 

@@ -6,7 +6,6 @@ in `differences.json`, with the reason.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 import stages.metrics.bootstrap
 from schemas.errors import EvidenceSchemaError, LLMResponseParseError, ScoringSchemaError
+from schemas.settings.groups import EmbeddingSettings
 from schemas.values.chat import TokenSignals
 from schemas.values.participants import (
     EmbeddedEvidence,
@@ -43,19 +43,14 @@ from stages.metrics.scores import (
 )
 from stages.metrics.selective import Loss, augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
-from stages.participants.extract import keep_grounded
+from stages.participants.extract import extract_evidence, keep_grounded
+from stages.participants.rerank import rank_references
+from stages.participants.retrieve import retrieve_references
 from stages.participants.score_reply import parse_scores
 from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
-from tests.stages.at_defaults import (
-    GROUNDING,
-    extract_evidence,
-    rank_references,
-    reference_block,
-    reference_filters,
-    retrieve_references,
-)
+from tests.stages.at_defaults import GROUNDING, reference_block, settings
 from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, bootstrap, paired_delta, risk_at_coverage
 
 NOBODY = 999_999
@@ -105,8 +100,8 @@ async def test_the_same_references_are_selected_in_the_same_order(case: Any) -> 
         case["matrix"],
         case["query"],
         item,
-        tagged_only=chosen["tag_filter"],
-        score_source=chosen["source"],
+        enable_item_tag_filter=chosen["tag_filter"],
+        reference_score_source=chosen["source"],
     )
 
     kept = select(retrieved, item, chosen["min_similarity"], chosen["top_k"], chosen["max_chars"])
@@ -120,7 +115,11 @@ async def test_the_same_references_are_selected_in_the_same_order(case: Any) -> 
 
 
 async def search(
-    rows: Sequence[Sequence[Any]], matrix: Sequence[Sequence[float]], query: Sequence[float], item: PHQ8Item, **how: Any
+    rows: Sequence[Sequence[Any]],
+    matrix: Sequence[Sequence[float]],
+    query: Sequence[float],
+    item: PHQ8Item,
+    **embedding: Any,
 ) -> RetrievedReferences:
     chunks = [
         IndexedChunk(
@@ -145,17 +144,19 @@ async def search(
         index_id=1,
         participant_id=NOBODY,
         excluded=(),
-        candidates=len(chunks),
-        **how,
+        settings=settings(embedding=embedding, ragq={"retrieve_candidates": len(chunks)}),
     )
 
 
 def select(
     retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
 ) -> tuple[Reference, ...]:
-    filters = reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
-    ranked = rank_references(retrieved, filters=filters)
-    return ranked.items[item]
+    embedding = {
+        "min_reference_similarity": min_similarity,
+        "top_k_references": top_k,
+        "max_reference_chars_per_item": max_chars,
+    }
+    return rank_references(retrieved, settings(embedding=embedding)).items[item]
 
 
 @pytest.mark.parametrize("case", recorded("confidences")["cases"])
@@ -311,7 +312,8 @@ def risk_metric(confidence: str, loss: Loss, coverage: float) -> Metric:
 def test_transcripts_are_cut_into_the_same_chunks(case: Any) -> None:
     text = "\n".join(letter * 3 for letter in case["lines"])
 
-    chunks = chunk_transcript(text, size=case["size"], step=case["step"], min_chars=1)
+    embedding = EmbeddingSettings(chunk_size=case["size"], chunk_step=case["step"], min_evidence_chars=1)
+    chunks = chunk_transcript(text, embedding)
 
     assert ["".join(line[0] for line in chunk.split("\n")) for chunk in chunks] == case["chunks"]
 
@@ -339,9 +341,8 @@ async def test_the_same_evidence_is_read(case: Any) -> None:
 
 
 async def read_evidence(reply: str) -> ExtractedEvidence:
-    unchecked = replace(GROUNDING, evidence_quote_validation_enabled=False)
-    chat = ScriptedChat(lambda _: reply)
-    return await extract_evidence("Participant: hello", chat=chat, model="m", timeout_s=60, grounding=unchecked)
+    unchecked = settings(quantitative={"evidence_quote_validation_enabled": False})
+    return await extract_evidence("Participant: hello", chat=ScriptedChat(lambda _: reply), settings=unchecked)
 
 
 @pytest.mark.parametrize("case", recorded("scores")["cases"])

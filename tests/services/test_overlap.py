@@ -15,11 +15,12 @@ from schemas.settings.resolve import resolve
 from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
+from stages.participants.retrieve import retrieve_references
 from store.database import Connection, Database
 from store.references import interviews
 from store.references.interviews import NewSplit
 from store.references.search import PostgresReferenceSearch
-from tests.stages.at_defaults import retrieve_references
+from tests.stages.at_defaults import RUN
 from tests.store import reference_indexes
 from tests.store.reference_indexes import person, publish_index
 
@@ -92,7 +93,7 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
             index_id=job.inputs["index_id"],
             participant_id=int(job.subject),
             excluded=job.inputs["excluded"],
-            candidates=20,
+            settings=RUN,
         )
         for item in embedded.items:
             found = {reference.participant_id for reference in retrieved.items[item]}

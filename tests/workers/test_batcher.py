@@ -11,9 +11,10 @@ import pytest
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
+from stages.participants.embed import embed_evidence
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
-from tests.stages.at_defaults import embed_evidence
+from tests.stages.at_defaults import settings
 from workers import waited
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.messages import BACKGROUND
@@ -164,8 +165,7 @@ async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
     embedded, vectors = await embed_evidence(
         ExtractedEvidence(extractor=EvidenceExtractor.GIVEN, quotes=quotes),
         embedder=BatchedEmbedder(batcher(encoder)),
-        dimension=8,
-        timeout_s=5,
+        settings=settings(embedding={"dimension": 8}),
     )
 
     assert (len(encoder.passes), embedded.embedding_calls, len(vectors)) == (passes, passes, items)

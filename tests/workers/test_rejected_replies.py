@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message, ModelIdentity
-from stages.replies.asking import ReplyReader, ask_until_usable
+from stages.replies.asking import ask_until_usable
 from store.database import Database
 from store.runs import attempts, call_costs, job_control
 from store.runs.call_costs import CallUse
@@ -43,8 +43,7 @@ class Model(ScriptedChat):
 
 
 async def corrected(work: Work) -> Result[Number]:
-    reader = ReplyReader(read=number, form="a number", retries=1)
-    return Result((await ask_until_usable(CALL, chat=work.chat, reader=reader)).read)
+    return Result((await ask_until_usable(CALL, chat=work.chat, read=number, form="a number", retries=1)).read)
 
 
 async def asked_once(work: Work) -> Result[Number]:
@@ -161,8 +160,7 @@ async def test_only_the_calls_of_the_failed_exchange_are_rejected(
 
     async def two(work: Work) -> Result[Number]:
         first = CALL.model_copy(update={"messages": (Message(role="user", content="First?"),)})
-        reader = ReplyReader(read=number, form="a number", retries=1)
-        await ask_until_usable(first, chat=work.chat, reader=reader)
+        await ask_until_usable(first, chat=work.chat, read=number, form="a number", retries=1)
         return await corrected(work)
 
     with pytest.raises(LLMResponseParseError):

@@ -10,6 +10,7 @@ from schemas.values.chat import ChatCall
 from schemas.values.evaluations import JudgedAnswer, SplitAnswer, Tally
 from stages.evaluations.judge import MOST_SENTENCES, judge_answer, score_answer, sentences_of, split_answer
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import settings
 
 PASSAGES = {"S1": "Tea is brown.", "S2": "Milk is white.", "S3": "Steel is grey."}
 
@@ -19,7 +20,8 @@ def split(answer: str, reference: str | None = None) -> SplitAnswer:
 
 
 async def judge(found: SplitAnswer, chat: ScriptedChat) -> JudgedAnswer:
-    return await judge_answer(found, chat=chat, model="judge", timeout_s=9, max_chars=None, max_tokens=50, retries=1)
+    run = settings(model={"judge_model": "judge"}, ragq={"reply_retries": 1})
+    return await judge_answer(found, chat=chat, settings=run)
 
 
 def by_purpose(decisions: Mapping[str, str], otherwise: str = "accept") -> ScriptedChat:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import InputChangedError
+from schemas.settings.run import RunSettings
 from schemas.values.participants import PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, reply_room
 from stages.participants.assemble import PromptFormat, similarity_statistics
@@ -13,20 +14,24 @@ from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.participants.score_reply import evidence_json_schema, item_answers
-from tests.stages.at_defaults import assemble_prompt, reference_block, scoring_plan
+from tests.stages.at_defaults import assemble_prompt, reference_block, settings
 from tests.stages.participants.builders import reference
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: {tired} & 100% <laughter>"
 MODES: tuple[SeverityMode, ...] = ("strict", "infer")
 
 
+def strictness(mode: SeverityMode) -> RunSettings:
+    return settings(quantitative={"severity_inference_mode": mode})
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_prompt_holds_transcript_and_block_with_one_newline_around_it(mode: SeverityMode) -> None:
     items = {PHQ8Item.SLEEP: (reference("badly", score=2),)}
 
-    prompt = assemble_prompt(TRANSCRIPT, items, {1: "badly"}, severity_mode=mode)
+    prompt = assemble_prompt(TRANSCRIPT, items, {1: "badly"}, settings=strictness(mode))
 
-    zero_shot = assemble_prompt(TRANSCRIPT, {}, {}, severity_mode=mode)
+    zero_shot = assemble_prompt(TRANSCRIPT, {}, {}, settings=strictness(mode))
     head = f"<transcript>\n{TRANSCRIPT}\n</transcript>\n"
     assert prompt.block == "<Reference Examples>\n\n(PHQ8_Sleep Score: 2)\nbadly\n\n</Reference Examples>"
     assert zero_shot.messages[1].content.startswith(head)
@@ -43,17 +48,18 @@ def test_few_shot_without_references_is_zero_shot_to_the_byte(
 ) -> None:
     items = {item: (reference(score=None),) * number for item, number in unscored.items()}
 
-    few_shot = assemble_prompt(transcript, items, {1: "text"}, severity_mode=mode)
+    few_shot = assemble_prompt(transcript, items, {1: "text"}, settings=strictness(mode))
 
-    assert few_shot == assemble_prompt(transcript, None, {}, severity_mode=mode)
+    assert few_shot == assemble_prompt(transcript, None, {}, settings=strictness(mode))
     assert few_shot.block == ""
 
 
 @pytest.mark.parametrize("prompt_format", ["sentinel", "notebook"])
 def test_few_shot_without_references_says_so_in_the_formats_with_a_sentinel(prompt_format: PromptFormat) -> None:
-    zero_shot = assemble_prompt(TRANSCRIPT, None, {}, prompt_format=prompt_format)
+    run = settings(ragq={"prompt_format": prompt_format})
+    zero_shot = assemble_prompt(TRANSCRIPT, None, {}, settings=run)
 
-    few_shot = assemble_prompt(TRANSCRIPT, {}, {}, prompt_format=prompt_format)
+    few_shot = assemble_prompt(TRANSCRIPT, {}, {}, settings=run)
 
     assert zero_shot == assemble_prompt(TRANSCRIPT, None, {})
     head = f"<transcript>\n{TRANSCRIPT}\n</transcript>\n"
@@ -205,7 +211,6 @@ Ellie: i see
 Participant: it wears "me" out
 Ellie: bye"""
 PASSAGES = {PHQ8Item.SLEEP: "i lie awake / most nights", PHQ8Item.TIRED: 'it wears "me" out'}
-PLAN = scoring_plan(model="scorer", timeout_s=9, passages=PASSAGES, hold_to_schema=True, max_text_chars=11)
 
 
 def test_a_passage_is_the_turn_of_each_quote_once() -> None:
@@ -235,7 +240,11 @@ def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -
 
 
 def test_a_reply_repeats_its_passage_and_scores_what_has_one() -> None:
-    schema = scoring_call(assemble_prompt(SAID, None, {}, passages=PASSAGES), plan=PLAN).json_schema
+    schema = scoring_call(
+        assemble_prompt(SAID, None, {}, passages=PASSAGES),
+        settings(ragq={"score_schema": True, "score_text_chars": 11}),
+        PASSAGES,
+    ).json_schema
     assert schema == evidence_json_schema(PASSAGES, max_text_chars=11)
     validator = Draft202012Validator(schema)
     reply = {

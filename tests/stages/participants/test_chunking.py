@@ -9,19 +9,22 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import LLMResponseParseError, Refused, ScoringSchemaError
+from schemas.settings.groups import EmbeddingSettings
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunking import (
     CHUNK_SCORES_JSON_SCHEMA,
     PROMPT_HASH,
     chunk_scores_of,
+    chunk_transcript,
     phrases,
     refuse_circular_scoring,
+    score_chunk,
     tag_chunk,
     window_starts,
 )
 from tests.fakes.chat import ScriptedChat
-from tests.stages.at_defaults import chunk_scores_call, chunk_transcript, score_chunk
+from tests.stages.at_defaults import RUN
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,9 @@ def test_windows_that_lose_lines_are_refused(size: int, step: int) -> None:
 
 
 def test_short_chunks_and_empty_texts_give_none() -> None:
-    assert (chunk_transcript(" mhm \n hm ", size=2, step=1, min_chars=9), chunk_transcript("\n\n")) == ((), ())
+    embedding = EmbeddingSettings(chunk_size=2, chunk_step=1, min_evidence_chars=9)
+
+    assert (chunk_transcript(" mhm \n hm ", embedding), chunk_transcript("\n\n", embedding)) == ((), ())
 
 
 @given(st.integers(1, 60), st.integers(2, 12), st.data())
@@ -64,13 +69,13 @@ CHUNK = "Participant: i lie awake every night"
 
 async def score(reply: str, *, stop_reason: str = "stop") -> ChunkScores:
     chat = ScriptedChat(lambda call: reply, stop_reason=stop_reason)
-    return await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+    return await score_chunk(CHUNK, chat=chat, model="scorer", settings=RUN)
 
 
 async def test_one_call_at_temperature_zero_scores_all_items() -> None:
     chat = ScriptedChat(lambda call: json.dumps(NULLS | {"PHQ8_Sleep": 3}))
 
-    scores = await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+    scores = await score_chunk(CHUNK, chat=chat, model="scorer", settings=RUN)
 
     assert scores == ChunkScores(
         model="scorer",
@@ -78,10 +83,9 @@ async def test_one_call_at_temperature_zero_scores_all_items() -> None:
         prompt_hash=PROMPT_HASH,
         scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: 3},
     )
-    assert chat.calls == [chunk_scores_call(CHUNK, model="scorer", timeout_s=9)]
-    assert (chat.calls[0].temperature, chat.calls[0].purpose) == (0.0, "score chunk")
-    assert chat.calls[0].max_tokens == 256
-    assert CHUNK in chat.calls[0].messages[1].content
+    (call,) = chat.calls
+    assert (call.model, call.temperature, call.max_tokens, call.purpose) == ("scorer", 0.0, 256, "score chunk")
+    assert CHUNK in call.messages[1].content
 
 
 @pytest.mark.parametrize("score", [0, 1, 2, 3, None])
@@ -119,7 +123,7 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong() -> None:
     replies = iter(["mild", "{}", json.dumps(NULLS | {"PHQ8_Sleep": 1})])
     chat = ScriptedChat(lambda call: next(replies))
 
-    scores = await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+    scores = await score_chunk(CHUNK, chat=chat, model="scorer", settings=RUN)
 
     assert scores.scores[PHQ8Item.SLEEP] == 1
     assert scores.reasks == ("missing_structure", "schema_validation")

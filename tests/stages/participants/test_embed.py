@@ -6,20 +6,23 @@ import numpy as np
 import pytest
 
 from schemas.errors import LLMTimeoutError, TextTooLongError
-from schemas.values.participants import EmbeddedEvidence, PHQ8Item
+from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item
 from schemas.values.references import EmbeddedChunks
-from stages.participants.embed import embed_chunks
+from stages.participants.embed import embed_chunks, embed_evidence
 from stages.ports import TextVectors, Vectors
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import embed_evidence
+from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence
 
 VECTORS = {"I can't sleep\nup at three": [3, 4, 12], "worn out": [0, 2, 1]}
 EVIDENCE = evidence({PHQ8Item.TIRED: ("worn out",), PHQ8Item.SLEEP: ("I can't sleep", "up at three")})
 
 
-async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> tuple[EmbeddedEvidence, Vectors]:
-    return await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch)
+async def embed(
+    embedder: FakeEmbedder, said: ExtractedEvidence = EVIDENCE, *, truncate: bool = False, **values: object
+) -> tuple[EmbeddedEvidence, Vectors]:
+    run = settings(embedding={"dimension": 2} | values, ragq={"long_texts": "truncate" if truncate else "refuse"})
+    return await embed_evidence(said, embedder=embedder, settings=run)
 
 
 def embedded(calls: int, *items: PHQ8Item, digest: str = "digest of fake") -> EmbeddedEvidence:
@@ -47,7 +50,7 @@ async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:
 async def test_no_evidence_embedder_not_called(batch: bool) -> None:
     embedder = FakeEmbedder()
 
-    found, vectors = await embed_evidence(evidence({}), embedder=embedder, dimension=2, timeout_s=300, batch=batch)
+    found, vectors = await embed(embedder, evidence({}), enable_batch_query_embedding=batch)
 
     assert (found, vectors.shape) == (embedded(0, digest=""), (0, 2))
     assert (embedder.calls, embedder.digests_asked) == ([], 0)
@@ -67,13 +70,9 @@ async def test_no_evidence_embedder_not_called(batch: bool) -> None:
 async def test_items_with_too_little_evidence_are_left_out(
     quotes: tuple[str, ...], min_evidence_chars: int, is_embedded: bool
 ) -> None:
-    found, _ = await embed_evidence(
-        evidence({PHQ8Item.SLEEP: quotes}),
-        embedder=FakeEmbedder(),
-        dimension=2,
-        timeout_s=300,
-        min_evidence_chars=min_evidence_chars,
-    )
+    said = evidence({PHQ8Item.SLEEP: quotes})
+
+    found, _ = await embed(FakeEmbedder(), said, min_evidence_chars=min_evidence_chars)
 
     assert found.items == ((PHQ8Item.SLEEP,) if is_embedded else ())
 
@@ -82,7 +81,7 @@ async def test_typographic_apostrophes_are_straightened_for_the_embedder_alone()
     embedder, quotes = FakeEmbedder(), ("I can’t sleep", "it isn‘t fair", "“so” they said")
     said = evidence({PHQ8Item.SLEEP: quotes})
 
-    await embed_evidence(said, embedder=embedder, dimension=2, timeout_s=300)
+    await embed(embedder, said)
 
     assert embedder.calls == [["I can't sleep\nit isn't fair\n“so” they said"]]
     assert said.quotes[PHQ8Item.SLEEP] == quotes
@@ -97,7 +96,7 @@ async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused() -> N
 async def test_evidence_that_is_cut_on_request_is_counted_and_named(batch: bool) -> None:
     embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=10)
 
-    found, _ = await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch, truncate=True)
+    found, _ = await embed(embedder, truncate=True, enable_batch_query_embedding=batch)
 
     assert (found.cut_texts, found.cut_items) == (1, (PHQ8Item.SLEEP,))
 
@@ -109,9 +108,7 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
         ["I can’t", "I can’t sleep at all"],
         {PHQ8Item.SLEEP: "awake"},
         embedder=embedder,
-        dimension=2,
-        timeout_s=300,
-        truncate=True,
+        settings=settings(embedding={"dimension": 2}, ragq={"long_texts": "truncate"}),
     )
 
     assert embedder.calls == [["I can't", "I can't sleep at all", "awake"]]

@@ -10,20 +10,23 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, LLMResponseParseError, TextTooLongError
-from schemas.settings.groups import QuantitativeSettings
+from schemas.settings.run import RunSettings
 from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import (
     DESCRIPTIONS,
     EVIDENCE_JSON_SCHEMA,
     GroundedQuotes,
+    extract_by_similarity,
+    extract_evidence,
+    given_evidence,
     keep_grounded,
     normalise,
     quotes_per_item,
 )
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import GROUNDING, extract_by_similarity, extract_evidence, extraction_call, given_evidence
+from tests.stages.at_defaults import GROUNDING, RUN, settings
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: I can't sleep\nParticipant: I'm worn out every day"
 
@@ -32,8 +35,8 @@ def replying(text: str) -> ScriptedChat:
     return ScriptedChat(lambda call: text)
 
 
-async def extract(chat: ScriptedChat, grounding: QuantitativeSettings = GROUNDING) -> ExtractedEvidence:
-    return await extract_evidence(TRANSCRIPT, chat=chat, model="m", timeout_s=9, grounding=grounding)
+async def extract(chat: ScriptedChat, run: RunSettings = RUN) -> ExtractedEvidence:
+    return await extract_evidence(TRANSCRIPT, chat=chat, settings=run)
 
 
 def evidence_of(quotes: dict[PHQ8Item, tuple[str, ...]], **fields: object) -> ExtractedEvidence:
@@ -49,14 +52,17 @@ async def test_one_call_gives_the_grounded_quotes_of_all_items() -> None:
     assert evidence == evidence_of(
         {PHQ8Item.SLEEP: ("I can’t sleep",), PHQ8Item.TIRED: ("worn out every day",)}, rejected={PHQ8Item.SLEEP: 1}
     )
-    assert chat.calls == [extraction_call(TRANSCRIPT, model="m", timeout_s=9)]
+    assert len(chat.calls) == 1
 
 
 async def test_the_call_asks_for_json_about_the_whole_transcript_and_names_nobody_in_its_purpose() -> None:
-    call = extraction_call(TRANSCRIPT, model="m", timeout_s=9, temperature=0.5)
+    chat = replying("{}")
 
+    await extract(chat, settings(model={"temperature": 0.5}, ollama={"timeout_seconds": 9}))
+
+    (call,) = chat.calls
     system, user = call.messages
-    assert (call.temperature, call.timeout_s, call.json_mode) == (0.5, 9, True)
+    assert (call.temperature, call.timeout_s, call.json_mode, call.json_schema) == (0.5, 9, True, EVIDENCE_JSON_SCHEMA)
     assert (system.role, user.role, call.purpose) == ("system", "user", "extract evidence")
     assert TRANSCRIPT in user.content
     assert all(item.evidence_key in user.content for item in PHQ8Item)
@@ -114,7 +120,8 @@ async def test_hallucinated_evidence_is_asked_for_again_where_it_would_fail() ->
     replies = iter(['{"PHQ8_Sleep": ["made up"]}', '{"PHQ8_Sleep": ["I can\'t sleep"]}'])
 
     evidence = await extract(
-        ScriptedChat(lambda call: next(replies)), replace(GROUNDING, evidence_quote_fail_on_all_rejected=True)
+        ScriptedChat(lambda call: next(replies)),
+        settings(quantitative={"evidence_quote_fail_on_all_rejected": True}),
     )
 
     assert evidence == evidence_of({PHQ8Item.SLEEP: ("I can't sleep",)}, reasks=("not_grounded",))
@@ -145,13 +152,13 @@ async def test_hallucinated_evidence_is_empty_and_counted() -> None:
 def test_given_evidence_passes_the_same_checks() -> None:
     given = json.loads('{"PHQ8_Sleep": [" I can\'t sleep ", "made up"], "PHQ8_Tired": null}')
 
-    assert given_evidence(given, TRANSCRIPT) == evidence_of(
+    assert given_evidence(given, TRANSCRIPT, grounding=GROUNDING) == evidence_of(
         {PHQ8Item.SLEEP: ("I can't sleep",)}, extractor=EvidenceExtractor.GIVEN, rejected={PHQ8Item.SLEEP: 1}
     )
 
 
 def test_evidence_shows_no_quote_when_printed() -> None:
-    assert "sleep" not in repr(given_evidence({"PHQ8_Sleep": ["I can't sleep"]}, TRANSCRIPT))
+    assert "sleep" not in repr(given_evidence({"PHQ8_Sleep": ["I can't sleep"]}, TRANSCRIPT, grounding=GROUNDING))
 
 
 UTTERANCES = {
@@ -172,10 +179,8 @@ def sleep_vectors(text: str) -> Sequence[float]:
     return [1, 0, 0] if text in DESCRIPTIONS[PHQ8Item.SLEEP] else [-1, 0, 0]
 
 
-async def sleep_quotes(**arguments: float) -> tuple[str, ...]:
-    embedder = FakeEmbedder(sleep_vectors)
-    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, timeout_s=9, **arguments)  # type: ignore[arg-type]
-    return evidence.quotes[PHQ8Item.SLEEP]
+def similar(threshold: float, max_quotes: int = 3) -> RunSettings:
+    return settings(quantitative={"similarity_threshold": threshold, "similarity_max_quotes": max_quotes})
 
 
 @pytest.mark.parametrize(
@@ -190,13 +195,17 @@ async def sleep_quotes(**arguments: float) -> tuple[str, ...]:
     ],
 )
 async def test_the_most_similar_utterances_are_quoted(threshold: float, max_quotes: int, quotes: tuple[str]) -> None:
-    assert await sleep_quotes(threshold=threshold, max_quotes=max_quotes) == quotes
+    embedder = FakeEmbedder(sleep_vectors)
+
+    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, settings=similar(threshold, max_quotes))
+
+    assert evidence.quotes[PHQ8Item.SLEEP] == quotes
 
 
 async def test_all_items_are_answered_by_one_call_about_the_participants_utterances() -> None:
     embedder = FakeEmbedder(sleep_vectors)
 
-    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, timeout_s=9, threshold=0.95)
+    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, settings=similar(0.95))
 
     assert evidence == ExtractedEvidence(
         extractor=EvidenceExtractor.SIMILARITY,
@@ -210,7 +219,7 @@ async def test_all_items_are_answered_by_one_call_about_the_participants_utteran
 async def test_quotes_stay_as_they_were_said_while_the_embedder_reads_straight_apostrophes() -> None:
     embedder = FakeEmbedder(lambda text: [1.0, 0.0])
 
-    found = await extract_by_similarity("Participant: I can’t sleep", embedder=embedder, timeout_s=9)
+    found = await extract_by_similarity("Participant: I can’t sleep", embedder=embedder, settings=RUN)
 
     assert embedder.calls[0][-1] == "I can't sleep"
     assert found.quotes[PHQ8Item.SLEEP] == ("I can’t sleep",)
@@ -221,8 +230,9 @@ async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or
     transcript = f"Participant: well\nParticipant: {'so I said ' * 30}"
 
     with pytest.raises(TextTooLongError):
-        await extract_by_similarity(transcript, embedder=embedder, timeout_s=9)
-    found = await extract_by_similarity(transcript, embedder=embedder, timeout_s=9, truncate=True)
+        await extract_by_similarity(transcript, embedder=embedder, settings=RUN)
+    cutting = settings(ragq={"long_texts": "truncate"})
+    found = await extract_by_similarity(transcript, embedder=embedder, settings=cutting)
 
     assert found.cut_texts == 1
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
-from stages.participants.retrieve import similarities
+from stages.participants.retrieve import retrieve_references, similarities
 from stages.ports import ReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
-from tests.stages.at_defaults import retrieve_references
+from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import reference
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -47,8 +47,7 @@ async def retrieve(
         index_id=7,
         participant_id=participant_id,
         excluded=excluded,
-        candidates=candidates,
-        tagged_only=tagged_only,
+        settings=settings(ragq={"retrieve_candidates": candidates}, embedding={"enable_item_tag_filter": tagged_only}),
     )
 
 

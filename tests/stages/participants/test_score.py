@@ -1,25 +1,28 @@
 """Scores by a model, once or by several samples."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
-from schemas.values.participants import AssembledPrompt, EvidenceExtractor, PHQ8Item
+from schemas.values.participants import EvidenceExtractor, PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.failures import FailureCategory, categorise
-from stages.participants.consistency import chosen_sample, consistency_of
-from stages.participants.score import ScoringPlan, score_participant
+from stages.participants.score import chosen_sample, consistency_of, score_participant
 from stages.participants.score_reply import totals_of
 from tests.fakes.chat import ScriptedChat
-from tests.stages.at_defaults import assemble_prompt, score_by_consistency, scoring_plan
+from tests.stages.at_defaults import assemble_prompt, settings
 from tests.stages.participants.builders import evidence, reference
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 PROMPT = assemble_prompt("Participant: I sleep badly", {PHQ8Item.SLEEP: (reference("chunk"),)}, {1: "chunk"})
 EVIDENCE = evidence({PHQ8Item.SLEEP: ("I sleep badly", "badly"), PHQ8Item.TIRED: ("tired",)})
-PLAN = scoring_plan(model="scorer", timeout_s=9)
+
+
+def scorer(consistency: Mapping[str, object] | None = None, **groups: Mapping[str, object]) -> RunSettings:
+    return settings(model={"quantitative_model": "scorer", "temperature": 0.5}, consistency=consistency or {}, **groups)
 
 
 def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
@@ -27,8 +30,8 @@ def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
     return ScriptedChat(lambda call: next(remaining), stop_reason=stop_reason)
 
 
-async def score(chat: ScriptedChat, plan: ScoringPlan = PLAN, prompt: AssembledPrompt = PROMPT) -> ParticipantScores:
-    return await score_participant(prompt, extracted=EVIDENCE, chat=chat, plan=plan)
+async def score(chat: ScriptedChat, run: RunSettings | None = None) -> ParticipantScores:
+    return await score_participant(PROMPT, extracted=EVIDENCE, chat=chat, settings=run or scorer(), passages=None)
 
 
 async def test_one_reply_gives_the_record_of_all_items() -> None:
@@ -59,11 +62,11 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
 async def test_the_call_is_the_assembled_prompt() -> None:
     chat = replying(reply_of())
 
-    await score(chat, replace(PLAN, temperature=0.5))
+    await score(chat)
 
     assert chat.calls == [
         ChatCall(
-            model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=9, purpose="score"
+            model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=600, purpose="score"
         )
     ]
 
@@ -72,7 +75,7 @@ async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() ->
     chat = replying(reply_of({}))
     chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
 
-    scores = await score(chat, replace(PLAN, token_signals=True))
+    scores = await score(chat)
 
     assert [call.top_logprobs for call in chat.calls] == [5]
     assert [item.tokens for item in scores.items.values()] == [chat.tokens] * 8
@@ -103,7 +106,7 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
 
 async def test_a_reply_that_was_cut_off_is_asked_for_again() -> None:
     with pytest.raises(ScoringRetriesExhausted, match="2 retries did not help; the last time it was cut off") as caught:
-        await score(replying(*[reply_of()] * 3, stop_reason="length"), replace(PLAN, retries=2))
+        await score(replying(*[reply_of()] * 3, stop_reason="length"), scorer(pydantic_ai={"retries": 2}))
 
     assert isinstance(caught.value.__cause__, LLMResponseParseError)
 
@@ -113,7 +116,7 @@ async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(ret
     chat = ScriptedChat(lambda call: f"secret {len(call.messages)}")
 
     with pytest.raises(ScoringRetriesExhausted) as caught:
-        await score(chat, replace(PLAN, retries=retries))
+        await score(chat, scorer(pydantic_ai={"retries": retries}))
 
     assert len(chat.calls) == retries + 1
     assert caught.value.raw_response == f"secret {2 + 2 * retries}"
@@ -135,18 +138,20 @@ async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exc
 
 
 async def test_no_repr_shows_what_the_model_wrote() -> None:
-    scores = await score(replying(reply_of(inference_marker="so I said")), replace(PLAN, severity_mode="infer"))
+    scores = await score(
+        replying(reply_of(inference_marker="so I said")), scorer(quantitative={"severity_inference_mode": "infer"})
+    )
 
     assert "so I said" not in repr(scores) and "often" not in repr(scores)
 
 
 SAMPLED_PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
-SAMPLING_PLAN = scoring_plan(model="scorer", timeout_s=9, retries=0)
 UNUSABLE = "I can't."
 
 
-async def most_frequent_score(chat: ScriptedChat, samples: int, plan: ScoringPlan = SAMPLING_PLAN) -> ParticipantScores:
-    return await score_by_consistency(SAMPLED_PROMPT, extracted=evidence({}), chat=chat, plan=plan, samples=samples)
+async def most_frequent_score(chat: ScriptedChat, samples: int, retries: int = 0) -> ParticipantScores:
+    run = scorer({"enabled": True, "n_samples": samples}, pydantic_ai={"retries": retries})
+    return await score_participant(SAMPLED_PROMPT, extracted=evidence({}), chat=chat, settings=run, passages=None)
 
 
 def sampled(*replies: str) -> ScriptedChat:
@@ -224,6 +229,6 @@ async def test_without_any_usable_sample_the_last_error_is_raised() -> None:
     chat = ScriptedChat(lambda call: f"{UNUSABLE} {call.sample}")
 
     with pytest.raises(ScoringRetriesExhausted) as caught:
-        await most_frequent_score(chat, samples=2, plan=replace(SAMPLING_PLAN, retries=1))
+        await most_frequent_score(chat, samples=2, retries=1)
 
     assert (len(chat.calls), caught.value.raw_response) == (2 * 2 * 2, f"{UNUSABLE} 3")

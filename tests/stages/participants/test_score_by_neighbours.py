@@ -11,6 +11,7 @@ from schemas.errors import ReferenceLeakError
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
 from stages.participants.score_by_neighbours import baseline_record, median_score, modal_score, score_by_neighbours
+from tests.stages.at_defaults import RUN
 from tests.stages.participants.builders import evidence
 
 SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
@@ -62,8 +63,7 @@ async def scores(search: Found, *items: PHQ8Item) -> ParticipantScores:
         index_id=7,
         participant_id=316,
         excluded=[319, 330],
-        neighbours=5,
-        track_na_reasons=True,
+        settings=RUN,
     )
 
 

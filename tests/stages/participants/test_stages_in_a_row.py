@@ -8,18 +8,16 @@ import numpy as np
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.participants import PHQ8Item
-from stages.participants.extract import DESCRIPTIONS
+from stages.participants.assemble import assemble_prompt
+from stages.participants.embed import embed_evidence
+from stages.participants.extract import DESCRIPTIONS, extract_by_similarity
+from stages.participants.rerank import rank_references
+from stages.participants.retrieve import retrieve_references
+from stages.participants.validate import validate_references
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
-from tests.stages.at_defaults import (
-    assemble_prompt,
-    embed_evidence,
-    extract_by_similarity,
-    rank_references,
-    retrieve_references,
-    validate_references,
-)
+from tests.stages.at_defaults import settings
 
 StoredValue = TypeVar("StoredValue", bound=Value)
 
@@ -51,8 +49,10 @@ async def test_a_participant_runs_all_stages() -> None:
     chat = ScriptedChat(accept_sleeplessness)
     texts = {chunk_id: chunk.text for chunk_id, chunk in CHUNKS.items()}
 
-    extracted = stored(await extract_by_similarity(TRANSCRIPT, embedder=embedder, timeout_s=9, threshold=0.9))
-    embedded, vectors = await embed_evidence(extracted, embedder=embedder, dimension=2, timeout_s=9)
+    run = settings(quantitative={"similarity_threshold": 0.9}, embedding={"dimension": 2})
+
+    extracted = stored(await extract_by_similarity(TRANSCRIPT, embedder=embedder, settings=run))
+    embedded, vectors = await embed_evidence(extracted, embedder=embedder, settings=run)
     retrieved = stored(
         await retrieve_references(
             stored(embedded),
@@ -61,14 +61,14 @@ async def test_a_participant_runs_all_stages() -> None:
             index_id=7,
             participant_id=300,
             excluded=(),
-            candidates=50,
+            settings=run,
         )
     )
-    ranked = stored(rank_references(retrieved))
+    ranked = stored(rank_references(retrieved, run))
     validated = stored(
-        await validate_references(ranked, extracted=extracted, chunk_texts=texts, chat=chat, model="judge", timeout_s=9)
+        await validate_references(ranked, extracted=extracted, chunk_texts=texts, chat=chat, settings=run)
     )
-    prompt = stored(assemble_prompt(TRANSCRIPT, validated.items, texts))
+    prompt = stored(assemble_prompt(TRANSCRIPT, validated.items, texts, passages=None, settings=run))
 
     assert prompt.block == (
         "<Reference Examples>\n\n(PHQ8_Sleep Score: 3)\nParticipant: I lie awake\n\n</Reference Examples>"

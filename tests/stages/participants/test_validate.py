@@ -11,10 +11,10 @@ import pytest
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import Decision, PHQ8Item, RankedReferences, Reference, ValidatedReferences, Verdict
-from stages.participants.validate import keep_all
+from stages.participants.validate import keep_all, validate_references, verdict_messages
 from stages.ports import Deferred, OnText
 from tests.fakes.chat import ScriptedChat, deciding
-from tests.stages.at_defaults import reference_verdict_call, validate_references
+from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence, ranked, reference
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"
@@ -28,10 +28,9 @@ def sleep(*references: Reference) -> RankedReferences:
     return ranked({PHQ8Item.SLEEP: references})
 
 
-async def validate(ranking: RankedReferences, chat: ScriptedChat, **limits: int) -> ValidatedReferences:
-    return await validate_references(
-        ranking, extracted=EVIDENCE, chunk_texts=TEXTS, chat=chat, model="judge", timeout_s=9, **limits
-    )
+async def validate(ranking: RankedReferences, chat: ScriptedChat, max_refs: int = 2) -> ValidatedReferences:
+    run = settings(model={"judge_model": "judge"}, embedding={"validation_max_refs_per_item": max_refs})
+    return await validate_references(ranking, extracted=EVIDENCE, chunk_texts=TEXTS, chat=chat, settings=run)
 
 
 def outcome(validated: ValidatedReferences, item: PHQ8Item = PHQ8Item.SLEEP) -> tuple[list[int], str]:
@@ -102,36 +101,20 @@ async def test_the_cap_holds_for_each_item() -> None:
     assert [outcome(validated, item) for item in ranking.items if ranking.items[item]] == [([1], "a"), ([3], "a")]
 
 
-def test_the_judge_is_asked_about_item_and_evidence_and_not_about_the_score() -> None:
-    call = reference_verdict_call(PHQ8Item.SLEEP, 1, model="m", evidence="e", reference="r", score=2, timeout_s=9)
-
-    asked = call.messages[1].content
-    assert "reject: it has nothing to do with the symptom or the evidence, or it contradicts the evidence." in asked
-    assert "Whether its score is right is not asked." in asked
-
-
 async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     chat = deciding("accept")
     unscored = reference(TEXTS[2], chunk_id=2, score=None)
 
     await validate(sleep(unscored), chat)
 
-    expected = reference_verdict_call(
-        PHQ8Item.SLEEP,
-        1,
-        model="judge",
-        evidence="about Sleep\nand more",
-        reference="second chunk",
-        score=None,
-        timeout_s=9,
-    )
-    assert chat.calls == [expected]
-    assert (expected.temperature, expected.json_mode, expected.purpose) == (0.0, True, "validate PHQ8_Sleep rank 1")
-    assert expected.max_tokens == 256
-    user = expected.messages[1].content
+    (call,) = chat.calls
+    assert (call.model, call.temperature, call.json_mode, call.max_tokens) == ("judge", 0.0, True, 256)
+    assert call.purpose == "validate PHQ8_Sleep rank 1"
+    user = call.messages[1].content
     assert "Score of the reference: N/A" in user
-    (reject,) = (line for line in user.splitlines() if line.startswith("reject:"))
-    assert ("evidence" in reject, "score" in reject) == (True, False)
+    assert "\nabout Sleep\nand more\n" in user and "\nsecond chunk\n" in user
+    assert "reject: it has nothing to do with the symptom or the evidence, or it contradicts the evidence." in user
+    assert "Whether its score is right is not asked." in user
 
 
 async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired() -> None:
@@ -211,12 +194,9 @@ class Hanging(ScriptedChat):
 def test_injected_instructions_are_kept_inside_the_fence() -> None:
     for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
         attack = json.loads(line)["text"]
-        call = reference_verdict_call(
-            PHQ8Item.SLEEP, 1, model="m", evidence="e", reference=attack, score=2, timeout_s=9
-        )
-        user = call.messages[1].content
+        _, asked = verdict_messages(PHQ8Item.SLEEP, evidence="e", reference=attack, score=2, max_chars=4000)
+        user = asked.content
         mark = user.split("<<< reference ")[1].split("\n")[0].split(" ")[0]
         inside = user.split(f"<<< reference {mark}\n")[1].split(f"\nreference {mark} >>>")[0]
 
         assert inside == "\n".join(attack.splitlines())
-        assert call.purpose == "validate PHQ8_Sleep rank 1"

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.queries.expand import expansion_json_schema, expansion_prompt, no_expansion, pasted_expansion
+from stages.queries.expand import expand_query, expansion_json_schema, expansion_prompt, no_expansion, pasted_expansion
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
-from tests.stages.at_defaults import expand_query, expansion_call
+from tests.stages.at_defaults import RUN
+from tests.stages.at_defaults import expansion as asked_expansion
 
 REPLY: dict[str, Any] = {
     "queries": ["oxidation of tea leaves", "why black tea is dark", "enzymes in withered leaves"],
@@ -139,7 +140,9 @@ def test_a_skipped_expansion_is_empty_and_marked() -> None:
 
 
 async def expand(chat: ScriptedChat, *, n: int = 3, template: str = TEMPLATE) -> Expansion:
-    return await expand_query("Why is black tea dark?", n=n, template=template, chat=chat, model="m", timeout_s=9)
+    return await expand_query(
+        "Why is black tea dark?", template=template, chat=chat, model="m", settings=RUN, preset=asked_expansion(n=n)
+    )
 
 
 async def test_the_model_is_asked_once_under_a_schema() -> None:
@@ -148,8 +151,9 @@ async def test_the_model_is_asked_once_under_a_schema() -> None:
     expansion = await expand(chat)
 
     assert expansion == EXPANSION.model_copy(update={"origin": Origin.MODEL})
-    assert chat.calls == [expansion_call("Why is black tea dark?", 3, template=TEMPLATE, model="m", timeout_s=9)]
-    assert (chat.calls[0].temperature, chat.calls[0].json_schema) == (0.2, expansion_json_schema(3))
+    (call,) = chat.calls
+    assert (call.model, call.temperature, call.json_schema) == ("m", 0.2, expansion_json_schema(3))
+    assert call.messages[1].content == expansion_prompt("Why is black tea dark?", 3, template=TEMPLATE)
 
 
 @pytest.mark.parametrize("number", [2, 4])

@@ -4,10 +4,10 @@ import pytest
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
-from stages.queries.templates import pasted_answer
+from stages.queries.templates import generate_answer, pasted_answer
 from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
-from tests.stages.at_defaults import answer_call, generate_answer
+from tests.stages.at_defaults import RUN, augmentation
 
 AUGMENTED = AugmentedPrompt(
     prompt="Why? [S1] [S2]",
@@ -22,7 +22,7 @@ AUGMENTED = AugmentedPrompt(
 
 
 async def generate(chat: ScriptedChat) -> Answer:
-    return await generate_answer(AUGMENTED, chat=chat, model="m", timeout_s=9)
+    return await generate_answer(AUGMENTED, chat=chat, model="m", settings=RUN, preset=augmentation())
 
 
 async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
@@ -38,8 +38,8 @@ async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
         cited=("S2",),
         unknown=("S9",),
     )
-    assert chat.calls == [answer_call(AUGMENTED, model="m", timeout_s=9)]
-    assert (chat.calls[0].temperature, chat.calls[0].messages[1].content) == (0.2, "Why? [S1] [S2]")
+    (call,) = chat.calls
+    assert (call.model, call.temperature, call.messages[1].content) == ("m", 0.2, "Why? [S1] [S2]")
 
 
 def test_a_pasted_answer_is_checked_in_the_same_way_without_a_model() -> None:

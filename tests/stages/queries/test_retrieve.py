@@ -1,7 +1,7 @@
 """Vectors of a question, both searches, and their fusion."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from stages.ports import Vectors
 from stages.queries.expand import no_expansion
 from stages.queries.retrieve import FUSIONS, embed_query, fuse, query_texts
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import retrieval, retrieve_chunks
+from tests.stages.at_defaults import RUN, retrieval, retrieve_chunks
 from tests.stages.queries.builders import dense, lexical, ranked_list
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")
@@ -187,9 +187,8 @@ EXPANDED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phras
 async def embed(
     expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
 ) -> tuple[EmbeddedQuery, Vectors]:
-    return await embed_query(
-        "The question?", expansion, embedder=embedder, dimension=dimension, digest=digest, timeout_s=9
-    )
+    embedding = replace(RUN.embedding, dimension=dimension)
+    return await embed_query("The question?", expansion, embedder=embedder, digest=digest, embedding=embedding)
 
 
 async def test_all_texts_are_embedded_in_one_call_in_order() -> None:

@@ -15,22 +15,26 @@ from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Valid
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of
+from stages.queries.expand import expand_query
 from stages.queries.ranking import ScoreFusion
 from stages.queries.retrieve import embed_query
-from stages.queries.templates import TemplateTag, default_template
+from stages.queries.templates import TemplateTag, default_template, generate_answer
+from stages.queries.validate import validate_chunks
 from stages.queries.works import WorkName, WorkText
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.chunk_search import InMemoryChunkSearch
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import (
+    RUN,
     augment_prompt,
+    augmentation,
     consolidate_chunks,
-    expand_query,
-    generate_answer,
     rerank_chunks,
     retrieve_chunks,
-    validate_chunks,
+    settings,
+    validation,
 )
+from tests.stages.at_defaults import expansion as asked_expansion
 from tests.store.small_corpora import SearchableChunk
 
 StoredValue = TypeVar("StoredValue", bound=Value)
@@ -104,11 +108,17 @@ async def run(chat: ScriptedChat) -> Outputs:
 
     expansion = stored(
         await expand_query(
-            QUESTION, n=1, template=templates[TemplateTag.QUERY_EXPANSION], chat=chat, model="m", timeout_s=9
+            QUESTION,
+            template=templates[TemplateTag.QUERY_EXPANSION],
+            chat=chat,
+            model="m",
+            settings=RUN,
+            preset=asked_expansion(n=1),
         )
     )
+    embedding = settings(embedding={"dimension": 2}).embedding
     embedded, rows = await embed_query(
-        QUESTION, expansion, embedder=FakeEmbedder(direction), dimension=2, digest="", timeout_s=9
+        QUESTION, expansion, embedder=FakeEmbedder(direction), digest="", embedding=embedding
     )
     retrieved = stored(await retrieve_chunks(QUESTION, expansion, stored(embedded), rows, search=search, corpora=[5]))
     lexical_scores = await search.lexical_scores([5], QUESTION, sorted(searchable), scorer="bm25")
@@ -129,8 +139,8 @@ async def run(chat: ScriptedChat) -> Outputs:
             reranked.chunks,
             template=templates[TemplateTag.CHUNK_VALIDATION],
             chat=chat,
-            model="m",
-            timeout_s=9,
+            settings=RUN,
+            preset=validation(),
         )
     )
     consolidated = stored(
@@ -149,7 +159,7 @@ async def run(chat: ScriptedChat) -> Outputs:
             template_version=1,
         )
     )
-    answer = stored(await generate_answer(augmented, chat=chat, model="m", timeout_s=9))
+    answer = stored(await generate_answer(augmented, chat=chat, model="m", settings=RUN, preset=augmentation()))
     return Outputs(validated, augmented, answer)
 
 

@@ -13,11 +13,11 @@ from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.queries.relevance import Evidence, FloorModel, evidence, floor_models
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import refuse_below
+from stages.queries.validate import refuse_below, validate_chunks, verdict_messages
 from stages.texts.characters import visible
 from tests.fakes.chat import ScriptedChat, deciding
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
+from tests.stages.at_defaults import RUN, keep_all, validation
 from tests.stages.queries.builders import chunk, reranked
 from tests.stages.queries.test_extract_answer import TEA, terms, word_counts
 
@@ -29,7 +29,7 @@ async def validate(
     chat: ScriptedChat,
     chunks: tuple[RerankedChunk, ...] = CHUNKS,
     *,
-    max_chunks: int | None = None,
+    max_chunks: int = 9,
     allow_empty: bool = False,
 ) -> ValidatedChunks:
     return await validate_chunks(
@@ -37,10 +37,8 @@ async def validate(
         chunks,
         template=TEMPLATE,
         chat=chat,
-        model="judge",
-        timeout_s=9,
-        max_chunks=max_chunks,
-        allow_empty=allow_empty,
+        settings=RUN,
+        preset=validation(model="judge", max_chunks=max_chunks, allow_empty=allow_empty),
     )
 
 
@@ -112,8 +110,8 @@ def inside_the_fence(prompt: str) -> str:
 
 def shown(text: str) -> str:
     """The prompt about a chunk of this text."""
-    call = verdict_call("?", reranked(chunk(1, text)), 1, template=TEMPLATE, model="m", timeout_s=9, max_chars=None)
-    return call.messages[1].content
+    _, asked = verdict_messages("?", reranked(chunk(1, text)), template=TEMPLATE, max_chars=4000)
+    return asked.content
 
 
 @given(st.text(min_size=1))

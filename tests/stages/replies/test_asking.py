@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
 from stages.ports import OnText
-from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable, strip_whole_fence, unwrap
+from stages.replies.asking import UsableReply, ask_until_usable, strip_whole_fence, unwrap
 from tests.fakes.chat import ScriptedChat
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="A number?"),), purpose="ask")
@@ -31,8 +31,7 @@ class Remembering(ScriptedChat):
 
 
 async def ask(chat: ScriptedChat, *, retries: int = 2) -> UsableReply[int]:
-    reader = ReplyReader(read=number, form="a number", retries=retries)
-    return await ask_until_usable(CALL, chat=chat, reader=reader)
+    return await ask_until_usable(CALL, chat=chat, read=number, form="a number", retries=retries)
 
 
 async def test_no_two_calls_are_equal() -> None:
@@ -66,11 +65,12 @@ async def test_after_rejected_replies_the_model_is_asked_once_more_at_least(retr
 
 
 async def test_a_cut_off_reply_names_its_setting_or_the_server() -> None:
-    reader = ReplyReader(read=number, form="a number", retries=0, token_setting="RAGQ_QUERY_MAX_TOKENS")
     chat = ScriptedChat(lambda call: "7", stop_reason="length")
 
     with pytest.raises(LLMResponseParseError, match="raise RAGQ_QUERY_MAX_TOKENS"):
-        await ask_until_usable(CALL, chat=chat, reader=reader)
+        await ask_until_usable(
+            CALL, chat=chat, read=number, form="a number", retries=0, token_setting="RAGQ_QUERY_MAX_TOKENS"
+        )
     with pytest.raises(LLMResponseParseError, match="use a model or a server with a longer context"):
         await ask(chat)
 
