@@ -1,6 +1,6 @@
 """The scores that a training split gives without any transcript, kept with each run that they are shown beside."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from schemas.errors import Refused, RunMissingError
@@ -15,22 +15,21 @@ from stages.reports import score_table
 from stages.reports.report import measures_of
 from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
 from store.database import Connection
-from store.references import interviews, references, search
+from store.references import interviews, search
 from store.references.references import StoredIndex
 from store.runs import run_view, stored_runs
 from store.views import reported_run
 
 
-async def of_index(connection: Connection, index: StoredIndex, *, without: Collection[int]) -> dict[str, Any]:
-    """Part of a run's request: the baseline of the labels that a reference index has; empty without labels."""
-    labels = await references.labels(connection, index.id, without=without)
+def of_index(index: StoredIndex, labels: Collection[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """Part of a run's request: the baseline of labels that a reference index has; empty without labels."""
     record = baseline_record(training_name(index.split), labels)
     return {} if record is None else {"baseline": record}
 
 
 async def of_first_split(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
     """Part of a run's request: the baseline of the likeliest training split of a data set that has none of these."""
-    for source in sources(await interviews.split_addresses(connection)):
+    for source in sources(await interviews.stored_splits(connection)):
         if source.data_set != data_set:
             continue
         members = await interviews.members(connection, data_set, source.name)

@@ -60,7 +60,7 @@ class Assessed:
 async def refuse_overlap(
     connection: Connection,
     index: StoredIndex,
-    indexed: Sequence[int],
+    indexed: Collection[int],
     both: Sequence[int],
     assessed: Assessed,
     settings: EffectiveSettings,
@@ -75,7 +75,7 @@ async def refuse_overlap(
 
 
 def allowed_overlap(
-    index: StoredIndex, indexed: Sequence[int], both: Sequence[int], assessed: Assessed
+    index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed
 ) -> dict[str, Any]:
     """Part of the run's request: who is in both; empty without anybody.
 
@@ -97,7 +97,7 @@ async def _remedies(
 ) -> str:
     allow = "--allow-overlap runs without their chunks, and every report of the run shows it."
     remedies = [allow] if some_are_left else []
-    stored = [one for one in await interviews.split_addresses(connection) if one.data_set == assessed.data_set]
+    stored = [one for one in await interviews.stored_splits(connection) if one.data_set == assessed.data_set]
     indexes = await references.current(connection)
     for source in await sources_without(connection, stored, assessed.excluded):
         choice = f"submit with `--references {shlex.quote(source.called)}`"
@@ -169,7 +169,7 @@ async def plan_search(
         allow_variant_mismatch=allow_variant_mismatch,
         named=named,
     )
-    indexed = await references.participants(connection, index.id)
+    labels = await references.labels(connection, index.id)
     both = await references.assessed_people(connection, index.id, assessed.data_set, assessed.excluded)
     is_own = index.data_set == assessed.data_set
     inputs: dict[str, Any] = {
@@ -185,29 +185,28 @@ async def plan_search(
     }
     record |= left_parity(settings.profile, settings.run)
     if allow_overlap:
-        record |= allowed_overlap(index, indexed, both, assessed)
+        record |= allowed_overlap(index, labels, both, assessed)
     else:
-        await refuse_overlap(connection, index, indexed, both, assessed, settings)
+        await refuse_overlap(connection, index, labels, both, assessed, settings)
     if variant_difference(index.variant, assessed.variants):
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
-    record |= await baselines.of_index(connection, index, without=inputs["excluded"])
+    searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
+    record |= baselines.of_index(index, searched.values())
     if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
         record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":
-        record |= await _unlabelled(connection, index, {*indexed} - {*inputs["excluded"]}, settings)
+        record |= _unlabelled(index, searched, settings)
     else:
         inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
     return PlannedSearch(inputs, record)
 
 
-async def _unlabelled(
-    connection: Connection, index: StoredIndex, searched: Collection[int], settings: EffectiveSettings
-) -> dict[str, Any]:
+def _unlabelled(index: StoredIndex, searched: Mapping[int, Any], settings: EffectiveSettings) -> dict[str, Any]:
     """Part of the run's request: who of the index has no scores to be shown. Raises Refused when nobody has."""
-    without = [one for one in await references.unlabelled(connection, index.id) if one in searched]
+    without = [number for number, items in searched.items() if items is None]
     if without and len(without) == len(searched):
         raise Refused(
             f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. "

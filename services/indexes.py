@@ -139,7 +139,7 @@ async def fitting_index(
     every difference, when none fits.
     """
     stored = await references.current(connection)
-    splits = await interviews.split_addresses(connection)
+    splits = await stored_splits(connection)
     own = [split for split in splits if data_set in (None, split.data_set)]
     of_set = [index for index in stored if data_set in (None, index.data_set)]
     asked = _asked(settings, {training_name(split) for split in (*(s.name for s in own), *(i.split for i in of_set))})
@@ -150,7 +150,7 @@ async def fitting_index(
             raise Refused(_missing(settings, data_set, stored, buildable, transcripts))
     else:
         candidates = _named(settings, stored, splits, named, data_set)
-    compared = [await _compared(connection, index, settings, transcripts) for index in candidates]
+    compared = [_compared(index, settings, transcripts, splits) for index in candidates]
     if with_sidecars:
         for one in compared:
             index = one.candidate
@@ -172,7 +172,7 @@ async def fitting_index(
 
 
 async def sources_without(
-    connection: Connection, stored: Iterable[SplitAddress], excluded: Collection[int]
+    connection: Connection, stored: Iterable[StoredSplit], excluded: Collection[int]
 ) -> list[SplitAddress]:
     """The sources among splits of a data set that have participants, and none of these."""
     found = []
@@ -205,7 +205,7 @@ def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
 def _named(
     settings: EffectiveSettings,
     stored: Sequence[StoredIndex],
-    splits: Sequence[SplitAddress],
+    splits: Sequence[StoredSplit],
     named: str,
     data_set: str | None,
 ) -> list[StoredIndex]:
@@ -264,17 +264,17 @@ def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
     return index.name if is_alone else f"{index.name}@{index.identity}"
 
 
-async def _compared(
-    connection: Connection,
+def _compared(
     index: StoredIndex,
     settings: EffectiveSettings,
     transcripts: Mapping[TranscriptVariant, int],
+    splits: Iterable[StoredSplit],
 ) -> Comparison:
     differences = list(settings_differences(index, settings.run))
-    current = await interviews.split_hashes(connection, index.data_set, index.split)
-    if current is not None:
-        other = split_difference(index.split, built=index.split_ids_hash, now=current.ids_hash)
-        differences += [other] if other else []
+    for split in splits:
+        if (split.data_set, split.name) == (index.data_set, index.split):
+            other = split_difference(index.split, built=index.split_ids_hash, now=split.ids_hash)
+            differences += [other] if other else []
     return Comparison(index, differences, [], variant_difference(index.variant, transcripts))
 
 
@@ -364,7 +364,8 @@ async def import_artifact(
     warnings = list(artifact.warnings)
     if identity.model_digest is None:
         warnings.append("The files do not name the weights of the model: runs compare its name alone.")
-    if unlabelled := await references.unlabelled(connection, index_id):
+    labels = await references.labels(connection, index_id)
+    if unlabelled := [number for number, items in labels.items() if items is None]:
         warnings.append(
             f"No item scores are stored for {len(unlabelled)} of {len(artifact.participants)} participants: their "
             f"chunks take places among the references and are not shown. `{import_command(plan.data_set)}` first, then "

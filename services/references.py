@@ -12,13 +12,13 @@ from schemas.statuses import JobStatus
 from schemas.values.participants import TranscriptVariant
 from services.indexes import current_index, evidence_rule, fitting_index
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
-from services.splits import find_split
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
 from stages.participants.split_names import (
     TEST_SPLITS,
     TRAINING_SPLITS,
+    named_split,
     named_splits,
     sources,
     training_name,
@@ -79,7 +79,7 @@ async def plan_references(
     connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
 ) -> PlannedRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
-    stored = await interviews.split_addresses(connection)
+    stored = await interviews.stored_splits(connection)
     found = named_splits(stored, split)
     if (found[0].name if found else split.rpartition("/")[2]) in TEST_SPLITS:
         known = dict.fromkeys([*TRAINING_SPLITS, *(one.called for one in sources(stored))])
@@ -87,16 +87,14 @@ async def plan_references(
             f"References come from a training split, so that nobody is tested on themselves: {' or '.join(known)}, "
             f"not '{split}'."
         )
-    data_set, name, called = await find_split(connection, split)
-    split = training_name(name)
-    hashes = await interviews.split_hashes(connection, data_set, name)
-    assert hashes is not None
+    of = named_split(stored, split)
+    data_set, name, split = of.data_set, of.name, training_name(of.name)
     members = await interviews.members(connection, data_set, name)
     missing = [str(member.participant_id) for member in members if member.transcript_hash is None]
     if missing:
         raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)} of split '{called}'; import the whole data "
-            f"set with `{import_command(data_set)}`."
+            f"No transcript is stored for participant {', '.join(missing)} of split '{of.called}'; import the whole "
+            f"data set with `{import_command(data_set)}`."
         )
     unlabelled = [member.participant_id for member in members if member.items is None]
     embedding = settings.run.embedding
@@ -107,8 +105,8 @@ async def plan_references(
         name=named,
         data_set=data_set,
         split=name,
-        split_csv_hash=hashes.csv_hash,
-        split_ids_hash=hashes.ids_hash,
+        split_csv_hash=of.csv_hash,
+        split_ids_hash=of.ids_hash,
         variant=variant,
         backend=embedding.backend,
         model=settings.run.model.embedding_model,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import Split, SplitAddress, SplitMethod, SplitOrigin, StoredSplit
+from schemas.values.participants import Split, SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.split_files import overlaps
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.splits import (
@@ -36,12 +36,12 @@ def published_splits() -> tuple[Split, ...]:
     return tuple(listed_split(f"paper-{part}", ids) for part, ids in PUBLISHED_SPLITS.items())
 
 
-async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> SplitAddress:
+async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
     """The split that NAME or DATA_SET/NAME stands for, of one data set where it is given.
 
     Raises Refused when none is stored, and for a name that splits of several data sets have, with what names each.
     """
-    stored = await interviews.split_addresses(connection)
+    stored = await interviews.stored_splits(connection)
     if data_set is not None:
         _refuse_unknown_data_set(await interviews.data_sets(connection), data_set)
         stored = [one for one in stored if one.data_set == data_set]

@@ -47,7 +47,7 @@ async def compare_page(
     numbers: list[int] = []
     words = [one.strip() for one in runs.split(",") if one.strip()]
     async with ctx.database.connection() as connection:
-        splits = await interviews.split_names(connection)
+        splits = [split.called for split in await interviews.stored_splits(connection)]
         newest = await overviews.overviews(connection, limit=SUGGESTED)
     if len(words) > 1:
         try:

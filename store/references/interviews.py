@@ -12,7 +12,6 @@ from schemas.values.base import Value
 from schemas.values.participants import (
     PHQ8Item,
     RowIrregularity,
-    SplitAddress,
     SplitMethod,
     SplitOrigin,
     StoredLabels,
@@ -102,8 +101,6 @@ FROM split_member AS m LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.dat
 WHERE m.data_set = $1 AND m.split = $2 ORDER BY m.ordinal
 """
 
-ADDRESSES = f"SELECT s.data_set, s.name, {CALLED} FROM split AS s ORDER BY s.data_set, s.name"
-
 SIZES = f"""
 SELECT s.data_set, s.name, {CALLED}, count(m.participant_id) AS participants,
        count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
@@ -122,8 +119,6 @@ ELSEWHERE = """
 SELECT data_set, count(*) AS people FROM participant
 WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORDER BY data_set
 """
-
-HASHES = "SELECT csv_hash, ids_hash FROM split WHERE data_set = $1 AND name = $2"
 
 TRANSCRIPTS = """
 SELECT id, transcript_hash, variant FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
@@ -191,13 +186,6 @@ class TranscriptIdentity(NamedTuple):
     variant: TranscriptVariant
 
 
-class SplitHashes(NamedTuple):
-    """What identifies a split: its file, and its participants whatever their order."""
-
-    csv_hash: str
-    ids_hash: str
-
-
 class SplitSize(Value):
     """How many participants a split has."""
 
@@ -263,25 +251,9 @@ async def elsewhere(connection: Connection, data_set: str, hashes: Sequence[str]
     return {row["data_set"]: row["people"] for row in await connection.fetch(ELSEWHERE, data_set, list(hashes))}
 
 
-async def split_addresses(connection: Connection) -> list[SplitAddress]:
-    """The splits that are stored, by data set and name."""
-    return [SplitAddress(*row) for row in await connection.fetch(ADDRESSES)]
-
-
-async def split_names(connection: Connection) -> list[str]:
-    """What commands call the splits that are stored."""
-    return [split.called for split in await split_addresses(connection)]
-
-
 async def split_sizes(connection: Connection) -> list[SplitSize]:
     """The splits that are stored, by data set and name, with their sizes."""
     return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
-
-
-async def split_hashes(connection: Connection, data_set: str, name: str) -> SplitHashes | None:
-    """What identifies a split; None when it is not stored."""
-    row = await connection.fetchrow(HASHES, data_set, name)
-    return None if row is None else SplitHashes(*row)
 
 
 async def members(connection: Connection, data_set: str, split: str) -> list[Member]:

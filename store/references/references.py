@@ -15,7 +15,7 @@ from store.database import BULK_SECONDS, Connection
 from store.locks import Lock, hold
 from store.vectors import to_matrix, to_pgvector
 
-PARTICIPANTS = "SELECT participant_id FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
+LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 
 ASSESSED = """
 SELECT r.participant_id
@@ -28,12 +28,6 @@ WHERE r.index_id = $1 AND (
 )
 ORDER BY r.participant_id
 """
-
-UNLABELLED = """
-SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items IS NULL ORDER BY participant_id
-"""
-
-LABELS = "SELECT items FROM reference_participant WHERE index_id = $1 AND participant_id <> ALL($2::integer[])"
 
 SIDECARS = """
 SELECT bool_and(tags IS NOT NULL) AS tags, bool_and(scores IS NOT NULL) AS scores
@@ -168,9 +162,9 @@ async def make_current(
     await connection.execute(PUBLISH, index_id, model_digest, chunks, list(model_dtypes))
 
 
-async def participants(connection: Connection, index_id: int) -> list[int]:
-    """Everybody whose chunks an index has, ids ascending."""
-    return [row["participant_id"] for row in await connection.fetch(PARTICIPANTS, index_id)]
+async def labels(connection: Connection, index_id: int) -> dict[int, dict[str, Any] | None]:
+    """Everybody whose chunks an index has, ids ascending, with the item scores by evidence key; None without any."""
+    return {row["participant_id"]: row["items"] for row in await connection.fetch(LABELS, index_id)}
 
 
 async def assessed_people(connection: Connection, index_id: int, data_set: str, numbers: Collection[int]) -> list[int]:
@@ -186,16 +180,6 @@ async def assessed_people(connection: Connection, index_id: int, data_set: str, 
 async def model_dtypes(connection: Connection, index_id: int) -> list[str]:
     """The number formats of an index's vectors, as far as they are known."""
     return list(await connection.fetchval("SELECT model_dtypes FROM reference_index WHERE id = $1", index_id) or ())
-
-
-async def unlabelled(connection: Connection, index_id: int) -> list[int]:
-    """The participants of an index without item scores, ids ascending."""
-    return [row["participant_id"] for row in await connection.fetch(UNLABELLED, index_id)]
-
-
-async def labels(connection: Connection, index_id: int, *, without: Collection[int]) -> list[dict[str, Any] | None]:
-    """The item scores of the participants of an index by evidence key, without those of some."""
-    return [row["items"] for row in await connection.fetch(LABELS, index_id, list(without))]
 
 
 async def sidecars(connection: Connection, index_id: int) -> Sidecars:

@@ -139,7 +139,8 @@ class PostgresReferenceSearch:
         self, index_id: int, *, exclude_participants: Collection[int]
     ) -> dict[PHQ8Item, tuple[int, ...]]:
         """See EvidenceSearch."""
-        return scores_by_item(await self._database.ask(labels, index_id, without=exclude_participants))
+        found = await self._database.ask(labels, index_id)
+        return scores_by_item(items for number, items in found.items() if number not in exclude_participants)
 
 
 def _by_query(rows: Iterable[Mapping[str, Any]], queries: int, kind: type[Found]) -> list[tuple[Found, ...]]:
