@@ -11,10 +11,7 @@ from workers.work import Result, Work
 
 
 async def run_score(work: Work) -> Result[ChunkScores]:
-    """The eight items, by a language model that sees nothing else.
-
-    By replies about one chunk, as long as its index is the current one of its name.
-    """
+    """The eight items of a chunk whose index is the current one of its name."""
     inputs = work.claim.inputs
     if inputs["prompt_hash"] != PROMPT_HASH:
         raise InputChangedError(
@@ -28,10 +25,7 @@ async def run_score(work: Work) -> Result[ChunkScores]:
 
 
 async def run_publish(work: Work) -> Result[FinishedBatch]:
-    """The last chunk of a run gives its index all their scores, in one transaction.
-
-    Finish this chunk; give the index its scores when all others are finished too.
-    """
+    """Finish a chunk; the last of a run gives its index all their scores, in one transaction."""
     claim = work.claim
     index_id: int = claim.inputs["index_id"]
     scores = await work.output(ChunkScores)

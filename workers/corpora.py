@@ -16,10 +16,7 @@ from workers.work import Result, Work
 
 
 async def run_embed(work: Work) -> Result[EmbeddedBatch]:
-    """A batch of chunks in one call.
-
-    Embed the chunks that the job was submitted with.
-    """
+    """The chunks that the job was submitted with, in one call."""
     return await embed(work, work.claim.inputs["chunk_ids"])
 
 
@@ -58,10 +55,9 @@ async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
 
 
 async def run_publish(work: Work) -> Result[PublishedBatch]:
-    """The chunks of a batch can be found, together with their postings and their count.
+    """Make the chunks of a batch searchable; refuses other weights than those of the batches before.
 
-    Refuse other weights than those of the batches before; merge the postings that the batches before left, and build
-    the index of a corpus that has grown large.
+    Merges what the batches before left, and builds the index of a corpus that has grown large.
     """
     corpus_id: int = work.claim.inputs["corpus_id"]
     batch = await work.output(EmbeddedBatch)

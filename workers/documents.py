@@ -36,10 +36,7 @@ from workers.work import Result, Work
 
 
 async def run_convert(work: Work) -> Result[ConvertedDocument]:
-    """A document as markdown.
-
-    Convert the original that the job was submitted with, in a process of its own.
-    """
+    """The file that the job was submitted with as markdown, converted in a process of its own."""
     named: str = work.claim.inputs["original"]
     work.read["original"] = named
     content = await work.database.ask(originals.content, named)
@@ -49,19 +46,13 @@ async def run_convert(work: Work) -> Result[ConvertedDocument]:
 
 
 async def run_outline(work: Work) -> Result[DocumentOutline]:
-    """The headings of a document beside its own table of contents.
-
-    Find the headings of the chosen variant.
-    """
+    """The headings of the chosen variant beside the document's own table of contents."""
     converted = await work.output(ConvertedDocument)
     return Result(await asyncio.to_thread(outline, converted.chosen.markdown, converted.toc))
 
 
 async def run_repair(work: Work) -> Result[RepairedTitles]:
-    """What becomes of each heading, by rules or by a model.
-
-    Repair the headings as set; a model whose replies cannot be used fails the job.
-    """
+    """What becomes of each heading. A model whose replies cannot be used fails the job."""
     headings = (await work.output(DocumentOutline)).headings
     if work.settings.ragq.repair_by == "rules":
         return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
@@ -71,10 +62,7 @@ async def run_repair(work: Work) -> Result[RepairedTitles]:
 
 
 async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
-    """The markdown that becomes the work.
-
-    Apply the repairs to the chosen variant.
-    """
+    """The chosen variant with its repairs: the markdown that becomes the work."""
     chosen = (await work.output(ConvertedDocument)).chosen
     repaired = await work.output(RepairedTitles)
     markdown, pages = await asyncio.to_thread(sanitise, chosen.markdown, repaired.repairs, chosen.page_lines)
@@ -83,10 +71,7 @@ async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
 
 
 async def run_select(work: Work) -> Result[SelectedSections]:
-    """Which sections are embedded, by rules or by a model.
-
-    Select the sections as set; a model whose replies cannot be used fails the job.
-    """
+    """Which sections are embedded. A model whose replies cannot be used fails the job."""
     markdown = (await work.output(SanitisedDocument)).markdown
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
@@ -96,9 +81,7 @@ async def run_select(work: Work) -> Result[SelectedSections]:
 
 
 async def run_cut(work: Work) -> Result[CutDocument]:
-    """The work and its chunks, stored.
-
-    Store the work before the stage is: an attempt that was interrupted finds it unchanged.
+    """Store the work before the stage is: an attempt that was interrupted finds it unchanged.
 
     Raises DocumentError when another work of the corpus has the same text.
     """
@@ -152,10 +135,7 @@ async def run_cut(work: Work) -> Result[CutDocument]:
 
 
 async def run_embed(work: Work) -> Result[EmbeddedBatch]:
-    """The chunks of the work.
-
-    As of any batch of a corpus.
-    """
+    """The chunks of the work, as any batch of a corpus."""
     return await embed(work, (await work.output(CutDocument)).chunk_ids)
 
 

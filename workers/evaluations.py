@@ -11,10 +11,7 @@ from workers.work import Result, Work
 
 
 async def run_split(work: Work) -> Result[SplitAnswer]:
-    """The answer with its sources, read as it was submitted.
-
-    From the stored answer and its prompt. Raises InputChangedError when one of them is gone or another one.
-    """
+    """The stored answer with its sources. Raises InputChangedError when it or its prompt is gone or changed."""
     result_id: int = work.claim.inputs["result_id"]
     found = await work.database.ask(evaluations.answer, result_id)
     if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:

@@ -35,10 +35,7 @@ log = structlog.get_logger("ragq.evidence")
 
 
 async def run_extract(work: Work) -> Result[ExtractedEvidence]:
-    """Quotes per item.
-
-    By the submission, by a language model, or by similarity: whichever the run is set to.
-    """
+    """Quotes per item: given, by a language model, or by similarity."""
     extracted = await _extracted(work, await work.transcript())
     if work.settings.quantitative.evidence_quote_log_rejections:
         for item, count in extracted.rejected.items():
@@ -57,10 +54,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
 
 
 async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
-    """One vector per item with evidence.
-
-    All items with evidence in one call, by the same weights as the reference index.
-    """
+    """A vector per item with evidence, in one call, by the same weights as the reference index."""
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
     embedded, vectors = await embed_evidence(
         await work.output(ExtractedEvidence), embedder=embedder, settings=work.settings
@@ -79,10 +73,7 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
 
 
 async def run_retrieve(work: Work) -> Result[RetrievedReferences]:
-    """The nearest references per item.
-
-    All items in one round trip; the participants of the run's own split are left out.
-    """
+    """The nearest references of all items in one round trip, without participants of the run's own split."""
     embedded = await work.output(EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
     work.read["index"] = index_id
@@ -116,10 +107,7 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
 
 
 async def run_rerank(work: Work) -> Result[RankedReferences]:
-    """Order and filters of references.
-
-    The order of each item, by the cross-encoder where the run has one, and the run's filters.
-    """
+    """The references in their order, by the cross-encoder where the run has one, after the filters."""
     retrieved = await work.output(RetrievedReferences)
     if work.settings.ragq.reranker == "similarity":
         return Result(rank_references(retrieved, work.settings))
@@ -138,10 +126,7 @@ audit_log = structlog.get_logger("ragq.audit")
 
 
 async def run_validate(work: Work) -> Result[ValidatedReferences]:
-    """A model, or its similarity, judges each reference.
-
-    Judge every ranked reference, or keep all when validation is off; then write the audit trail.
-    """
+    """The references that are accepted, or all when validation is off; with the audit trail."""
     settings = work.settings
     ranked = await work.output(RankedReferences)
     if not settings.embedding.enable_reference_validation:
@@ -164,9 +149,7 @@ async def run_validate(work: Work) -> Result[ValidatedReferences]:
 
 
 async def run_assemble(work: Work) -> Result[AssembledPrompt]:
-    """The reference block and the scoring prompt.
-
-    The prompt with the validated references; in zero-shot mode without any.
+    """The scoring prompt, with references in few-shot mode.
 
     It fits into the context of the model that is going to score, as far as that is known.
     """
@@ -196,10 +179,7 @@ async def run_assemble(work: Work) -> Result[AssembledPrompt]:
 
 
 async def run_score(work: Work) -> Result[ParticipantScores]:
-    """The eight items.
-
-    By the nearest evidence of the index, by one reply, or by several samples when consistency is on.
-    """
+    """The eight items: by the nearest evidence of the index, by one reply, or by several samples."""
     settings = work.settings
     prompt = await work.output(AssembledPrompt)
     extracted = await work.output(ExtractedEvidence)

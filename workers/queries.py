@@ -66,10 +66,7 @@ async def run_expand(work: Work) -> Result[Expansion]:
 
 
 async def run_embed(work: Work) -> Result[EmbeddedQuery]:
-    """All of its texts in one call.
-
-    By the model that the corpora were embedded by.
-    """
+    """All of its texts in one call, by the model that the corpora were embedded by."""
     query = await question(work)
     searched = await searched_corpora(work, query)
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
@@ -85,10 +82,7 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
 
 
 async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
-    """Every search, and their fusion.
-
-    One round trip for all vectors, and one for all texts.
-    """
+    """Every search, and their fusion: a round trip for all vectors, and one for all texts."""
     query = await question(work)
     work.read["corpus"] = query.corpus_id
     if query.other_corpus_ids:
@@ -112,10 +106,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
 
 
 async def run_rerank(work: Work) -> Result[RerankedChunks]:
-    """Filters, enrichment, a ranker, bonuses, and a varied choice.
-
-    By the ranker of the preset, against the question as it was asked.
-    """
+    """Filters, enrichment, the ranker of the preset against the question as it was asked, and a varied choice."""
     query = await question(work)
     retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
@@ -175,9 +166,7 @@ async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) 
 
 
 async def run_validate(work: Work) -> Result[ValidatedChunks]:
-    """A question that the corpus does not answer fails, and a model judges each chunk.
-
-    As set in the preset; without any chunk left the job fails, unless the preset allows that.
+    """The accepted chunks; without any the job fails, unless the preset allows that.
 
     Below the relevance floor it fails whatever the preset allows, before a language model is asked.
     """
@@ -223,10 +212,7 @@ async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
 
 
 async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
-    """Adjacent chunks become one passage.
-
-    From the stored markdown of the works, as it was when the chunks were ranked.
-    """
+    """Adjacent chunks as one passage, of the markdown as it was when the chunks were ranked."""
     preset = work.preset.consolidation
     validated = await work.output(ValidatedChunks)
     if not preset.enabled:
@@ -252,9 +238,7 @@ async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
 
 
 async def run_augment(work: Work) -> Result[AugmentedPrompt]:
-    """The prompt with its sources.
-
-    By the template that was active at submission, with the requested number of sources, or the preset's.
+    """The prompt with its sources, by the template that was active at submission.
 
     It fits into the context of the model that is going to answer, as far as that is known.
     """
@@ -286,11 +270,9 @@ async def run_augment(work: Work) -> Result[AugmentedPrompt]:
 
 
 async def run_generate(work: Work) -> Result[Answer]:
-    """The answer, which is stored with those that the question has already.
+    """The answer by a model, of sentences of the sources, or as submitted; stored beside those there are.
 
-    By a model, and published while it writes; of sentences of the sources; or as the submission brought it.
-
-    Each time the stage runs, it is another sample of the model.
+    That of a model is published while it is written, and another sample each time the stage runs.
     """
     query = await question(work)
     augmented = await work.output(AugmentedPrompt)

@@ -13,10 +13,7 @@ from workers.work import Result, Work
 
 
 async def run_chunk(work: Work) -> Result[ChunkedTranscript]:
-    """Its windows, each tagged with the items it speaks of where that is asked for.
-
-    The windows of the transcript; a transcript without any fails the job.
-    """
+    """The windows of the transcript, with tags where they are asked for; without any window the job fails."""
     settings = work.settings.embedding
     texts = chunk_transcript(await work.transcript(), settings)
     if not texts:
@@ -32,19 +29,13 @@ async def run_chunk(work: Work) -> Result[ChunkedTranscript]:
 
 
 async def run_extract(work: Work) -> Result[ExtractedEvidence]:
-    """What its participant said about each item, for scores by neighbours.
-
-    The utterances nearest to each item, whatever the extractor of the settings.
-    """
+    """The utterances nearest to each item, for scores by neighbours, whatever the extractor of the settings."""
     transcript = await work.transcript()
     return Result(await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings))
 
 
 async def run_embed(work: Work) -> Result[EmbeddedChunks]:
-    """Its windows in one call.
-
-    The windows of one transcript, and its evidence if it was extracted; any bad vector fails the job.
-    """
+    """The windows and the evidence of a transcript in one call; any bad vector fails the job."""
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
     extracted = await work.output_if_stored(ExtractedEvidence)
     embedded, vectors = await embed_chunks(
@@ -57,10 +48,7 @@ async def run_embed(work: Work) -> Result[EmbeddedChunks]:
 
 
 async def run_publish(work: Work) -> Result[FinishedBatch]:
-    """The last of a run makes the whole index visible, in the same transaction.
-
-    Finish this transcript; publish when all others are finished too, or have failed and may be left out.
-    """
+    """Finish a transcript; the last of a run makes the whole index visible, in the same transaction."""
     run_id = work.claim.run_id
     index = await work.database.ask(index_runs.by_run, run_id)
     if index is None:

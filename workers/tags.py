@@ -18,10 +18,7 @@ from workers.work import Result, Work
 
 
 async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
-    """The final phrases, their vectors, and the context of the request.
-
-    By the models of the vocabulary, in a thread, and by its sentence embedder.
-    """
+    """The final phrases, their vectors by the models of the vocabulary, and the context of the request."""
     loaded = await models(work)
     given, context = phrases(work), context_tags(work)
     sentences = await _sentences(work, given)
@@ -61,10 +58,7 @@ async def _sentences(work: Work, given: list[str]) -> Sentences | None:
 
 
 async def run_retrieve(work: Work) -> Result[RetrievedTags]:
-    """The tags that each phrase leads to.
-
-    The neighbours of all phrases at once, in memory.
-    """
+    """The tags that each phrase leads to: the neighbours of all phrases at once, in memory."""
     settings = work.settings.psq
     return Result(
         await retrieve_tags(
@@ -82,10 +76,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedTags]:
 
 
 async def run_rerank(work: Work) -> Result[RankedTags]:
-    """Similarity and context as one score, and all phrases as one list.
-
-    With the context rows of every tag that was found, in a thread.
-    """
+    """Similarity and context as one score, and all phrases as one list."""
     settings = work.settings.psq
     embedded = await work.output(EmbeddedPhrases)
     retrieved = await work.output(RetrievedTags)
@@ -108,10 +99,7 @@ async def run_rerank(work: Work) -> Result[RankedTags]:
 
 
 async def run_validate(work: Work) -> Result[ValidatedTags]:
-    """Whether the candidates keep their contract. No model is asked.
-
-    Against the vocabulary's entries of the candidates, read again.
-    """
+    """Whether the candidates keep their contract, by the vocabulary's entries, read again."""
     settings = work.settings.psq
     ranked = await work.output(RankedTags)
     tags = [candidate.tag for candidate in ranked.candidates]

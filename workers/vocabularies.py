@@ -21,7 +21,7 @@ BATCH = 256
 
 
 async def run_embed(work: Work) -> Result[BuiltVocabulary]:
-    """Its models, built and visible in the same transaction.
+    """The models of a vocabulary, visible in the same transaction.
 
     By FastText, or around the vectors that the submission names; in a thread, while the names are embedded.
     """
