@@ -29,6 +29,9 @@ _NOTHING = np.empty(0, dtype=np.float32)
 #: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
 MOST_TEXTS = 128
 
+#: How long the texts of other tasks are waited for.
+WINDOW_S = 0.003
+
 #: Passes of indexing wait at most so long, each, for work in this process that somebody waits for.
 _LONGEST_PAUSE_S = 0.25
 _LOOK_S = 0.01
@@ -77,7 +80,7 @@ class Batcher:
         self,
         encoder: TextEncoder,
         *,
-        window_s: float,
+        window_s: float = WINDOW_S,
         token_budget: int,
         max_waiting: int = 512,
         is_crowded: Callable[[], bool] = lambda: False,

@@ -81,20 +81,22 @@ def essential(work: "Future[Any] | asyncio.Task[Any]", name: str) -> None:
     work.add_done_callback(look)
 
 
+#: Heartbeats in the time of a lease.
+_BEATS: Final = 6
+
+
 class Leases:
     """The stages this process holds, kept alive."""
 
-    def __init__(
-        self, database_url: str, worker_id: str, *, lease_s: float, heartbeat_s: float, hung_s: float = math.inf
-    ) -> None:
+    def __init__(self, database_url: str, worker_id: str, *, lease_s: float, hung_s: float = math.inf) -> None:
         self._worker_id = worker_id
         self._lease_s = lease_s
-        self._heartbeat_s = heartbeat_s
+        self._heartbeat_s = lease_s / _BEATS
         self._held: dict[int, Claim] = {}
         self.on_cancelled: Callable[[Collection[int]], object] = lambda attempts: None
         """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""
         self._released: dict[str, float] = {}
-        self._most_beats = hung_s / heartbeat_s
+        self._most_beats = hung_s / self._heartbeat_s
         self._beats = 0
         self._thread = LoopThread("heartbeat")
         essential(self._thread.submit(self._beat(database_url)), "heartbeat")

@@ -98,7 +98,6 @@ class WorkerProcess:
             servers.database_url,
             self.worker_id,
             lease_s=settings.ragq_lease_seconds,
-            heartbeat_s=settings.ragq_heartbeat_seconds,
             hung_s=settings.ragq_hung_seconds,
         )
         try:

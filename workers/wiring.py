@@ -126,7 +126,6 @@ class Wiring:
                 threads=self._process.ragq_torch_threads or None,
                 batch_size=self._process.ragq_batch_tokens,
             ),
-            window_s=self._process.ragq_batch_window_ms / 1000,
             token_budget=self._process.ragq_batch_tokens,
             is_crowded=self._is_crowded,
             is_awaited=self._is_awaited,

@@ -98,9 +98,7 @@ class ProcessSettings(BaseModel):
     ragq_home: Path | None = None
     """Folder of the embedded servers and their data; unset, the user's data folder."""
     ragq_lease_seconds: float = Field(default=6.0, ge=1)
-    """Seconds for which a claim on a stage is valid without a heartbeat."""
-    ragq_heartbeat_seconds: float = Field(default=1.0, gt=0)
-    """Seconds between two heartbeats; less than half of RAGQ_LEASE_SECONDS."""
+    """Seconds for which a claim on a stage is valid without a heartbeat, of which there are six in the time."""
     ragq_hung_seconds: float = Field(default=300.0, ge=10)
     """Seconds without a heartbeat after which a worker process is killed, so that its supervisor starts another."""
     ragq_reaper_seconds: float = Field(default=1.0, gt=0)
@@ -111,8 +109,6 @@ class ProcessSettings(BaseModel):
     """Interrupted attempts of a stage after which its job is poisoned."""
     ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
-    ragq_batch_window_ms: float = Field(default=3.0, ge=0)
-    """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=2048, ge=1)
     """Maximum tokens in one forward pass of the embedder."""
     ragq_embedding_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -173,18 +169,6 @@ class ProcessSettings(BaseModel):
     """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"
     """One JSON object per log line, or human-readable lines."""
-
-    @model_validator(mode="after")
-    def _a_lease_outlives_a_late_heartbeat(self) -> Self:
-        if self.ragq_heartbeat_seconds >= self.ragq_lease_seconds / 2:
-            raise disagreement(
-                f"RAGQ_HEARTBEAT_SECONDS={self.ragq_heartbeat_seconds:g} is not less than half of "
-                f"RAGQ_LEASE_SECONDS={self.ragq_lease_seconds:g}, so one late heartbeat would lose the lease; "
-                "lower the first or raise the second",
-                "RAGQ_HEARTBEAT_SECONDS",
-                "RAGQ_LEASE_SECONDS",
-            )
-        return self
 
     @model_validator(mode="after")
     def _a_worker_outlives_its_lease(self) -> Self:

@@ -25,7 +25,6 @@ def installation(install: Install, indexed_template: str, batches: Provider) -> 
             "RAGQ_OPENAI_BASE_URL": batches.url,
             "RAGQ_LLM_BATCH_SECONDS": "0.4",
             "RAGQ_LEASE_SECONDS": "1",
-            "RAGQ_HEARTBEAT_SECONDS": "0.3",
         }
         yield installation
 

@@ -121,7 +121,7 @@ def test_the_permits_of_a_killed_worker_are_free_after_its_lease(
     fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: ScriptedReply(delay_s=120 if judge.calls <= 2 else 0)
-    fresh.settings |= {"RAGQ_LLM_CONCURRENCY": "2", "RAGQ_LEASE_SECONDS": "2", "RAGQ_HEARTBEAT_SECONDS": "0.5"}
+    fresh.settings |= {"RAGQ_LLM_CONCURRENCY": "2", "RAGQ_LEASE_SECONDS": "2"}
     killed = fresh.start_worker()
     run_id = fresh.submit(*evidence(SIX), *judged_by(judge.name))
     eventually(lambda: (permits(fresh), judge.calls) == (2, 2))

@@ -67,7 +67,6 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
         # late, and both kills can meet the same stage: neither is a reason to give it up.
         killed.settings |= {
             "RAGQ_LEASE_SECONDS": "1",
-            "RAGQ_HEARTBEAT_SECONDS": "0.3",
             "RAGQ_MAX_INTERRUPTIONS": "100",
         }
         alone = killed.start_worker(RAGQ_CRASH_AT="after_compute@score#1")

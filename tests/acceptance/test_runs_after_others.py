@@ -15,7 +15,7 @@ def test_a_run_begins_after_another_although_a_worker_is_killed_between(
     install: Install, indexed_template: str, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     with install(indexed_template) as installation:
-        installation.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
+        installation.settings |= {"RAGQ_LEASE_SECONDS": "1"}
         alone = installation.start_worker(RAGQ_CRASH_AT="before_commit@validate#1")
         work = (*evidence({316: 1}), *judged_by(judge.name))
         first = installation.submit(*work)

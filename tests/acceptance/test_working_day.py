@@ -10,7 +10,7 @@ from tests.stages.participants.score_replies import reply_of
 
 STAGES = stages_of("participant", "few_shot")
 BEFORE = STAGES[: STAGES.index("rerank")]
-LEASE = {"RAGQ_LEASE_SECONDS": "1.5", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
+LEASE = {"RAGQ_LEASE_SECONDS": "1.5"}
 UPSTREAM = """
 SELECT count(*)::integer FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 AND a.stage = ANY($2) AND a.worker_id <> 'copied'

@@ -89,7 +89,7 @@ def writer(ollama: ScriptedOllama) -> ScriptedModel:
 def site_with_worker(install: Install, populated_template: str, writer: ScriptedModel) -> Iterator[SiteWithWorker]:
     """A populated site with a worker whose leases last one second, for the tests of one file."""
     with install(populated_template) as installation:
-        installation.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
+        installation.settings |= {"RAGQ_LEASE_SECONDS": "1"}
         installation.settings |= {"RAGQ_QUERY_MODEL": writer.name}
         worker = installation.start_worker()
         site = start_site(installation)

@@ -45,7 +45,7 @@ def stage_runner(
     database: Database, functions: StageFunctions, wiring: Wiring | None = None, *, lease_s: float = 6
 ) -> Iterator[StageRunner]:
     """A runner with leases of its own, until the end of the block."""
-    leases = Leases(database.url, "worker", lease_s=lease_s, heartbeat_s=lease_s / 6)
+    leases = Leases(database.url, "worker", lease_s=lease_s)
     try:
         yield runner_of(database, leases, functions, wiring, lease_s=lease_s)
     finally:

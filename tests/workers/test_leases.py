@@ -10,7 +10,7 @@ from workers.leases import Leases
 async def test_a_kind_counts_between_two_stages_of_a_job(database: Database, database_url: str, job_id: int) -> None:
     held = await database.with_retry(lambda connection: stages.claim(connection, job_id, "extract", "worker", 60))
     assert held is not None
-    leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
+    leases = Leases(database_url, "worker", lease_s=60)
     try:
         assert leases.kinds(60) == set()
         leases.hold(held)

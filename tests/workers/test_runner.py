@@ -39,7 +39,7 @@ class Ended(BaseException):
 @pytest.fixture
 def leases(database_url: str) -> Iterator[Leases]:
     """The leases of the process."""
-    made = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
+    made = Leases(database_url, "worker", lease_s=6)
     yield made
     made.stop()
 

@@ -15,7 +15,7 @@ from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.eventually import eventually
 
 HOLDING = "tests.acceptance.fault_tolerance.holding_extract"
-TIMES: Any = {"RAGQ_LEASE_SECONDS": "4", "RAGQ_HEARTBEAT_SECONDS": "0.5", "RAGQ_HUNG_SECONDS": "10"}
+TIMES: Any = {"RAGQ_LEASE_SECONDS": "4", "RAGQ_HUNG_SECONDS": "10"}
 RUNNING = "SELECT EXISTS (SELECT FROM stage_run WHERE status = 'running')"
 ONCE = {(0, "extract"): ["interrupted", "succeeded"]}
 QUICK = ("--few-shot-only", "--until", "extract")

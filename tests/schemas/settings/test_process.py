@@ -24,13 +24,6 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert given == {"OLLAMA_HOST": SettingSource.ENVIRONMENT, "REDIS_URL": SettingSource.FILE}
 
 
-def test_a_heartbeat_must_be_shorter_than_the_lease() -> None:
-    assert problems({"RAGQ_HEARTBEAT_SECONDS": "3"}) == [
-        "RAGQ_HEARTBEAT_SECONDS=3 is not less than half of RAGQ_LEASE_SECONDS=6, so one late heartbeat would lose the "
-        "lease; lower the first or raise the second (RAGQ_HEARTBEAT_SECONDS: environment; RAGQ_LEASE_SECONDS: default)."
-    ]
-
-
 def test_secrets_are_not_shown() -> None:
     settings = ProcessSettings.from_environment(
         {"DATABASE_URL": "postgresql://u:hidden@h/x", "REDIS_URL": "redis://:hidden@h", "RAGQ_OPENAI_API_KEY": "hidden"}
