@@ -45,6 +45,7 @@ def make_app(ctx: ApiContext) -> FastAPI:
         for route in router.routes:
             assert isinstance(route, APIRoute)
             route.operation_id = route.name
+            route.responses = openapi.PROBLEMS | route.responses
             # As they are declared: `include_router` analyses each again at the first request, which takes .4 s.
             app.router.routes.append(route)
     app.mount(participants.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")

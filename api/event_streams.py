@@ -11,7 +11,6 @@ from fastapi import HTTPException
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
-from api.problems import problem_responses
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs
@@ -89,23 +88,16 @@ def event(name: str, data: dict[str, Any], *, id: str | None = None) -> ServerSe
     return ServerSentEvent(event=name, data=json.dumps(data, allow_nan=False), id=id)
 
 
-def stream_responses(*events: str, example: str, problems: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
-    """The replies of a stream, for its OpenAPI description."""
-    described = {
-        "type": "object",
-        "properties": {
-            "event": {"type": "string", "enum": list(events)},
-            "data": {"type": "string", "contentMediaType": "application/json"},
-        },
-        "required": ["event", "data"],
-    }
-    return {
-        200: {
-            "description": f"Events {' and '.join(f'`{name}`' for name in events)}",
-            "content": {"text/event-stream": {"itemSchema": described, "example": example}},
-        },
-        **problem_responses(*problems),
-    }
+_EVENT: Final = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+#: The reply of a stream, for its OpenAPI description.
+STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {"itemSchema": _EVENT}}}}
 
 
 #: Rows are read at least this often: a change before the subscription sends no notification.

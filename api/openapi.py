@@ -5,8 +5,8 @@ from typing import Any, Final
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
-from api.problems import Problem, problem_responses
-from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS, SESSIONS
+from api.problems import MEDIA_TYPE, Problem
+from api.security.authentication import PUBLIC_PATHS, SESSIONS
 
 SCHEME: Final = "token"
 _BEARER: Final = {
@@ -15,9 +15,17 @@ _BEARER: Final = {
     "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
 }
 
+#: Every status that a route does not name.
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "A problem; its type names the reason, and its detail what to do",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+
 
 def complete(app: FastAPI) -> None:
-    """Describe problems, how a token is sent, and the replies to requests without one."""
+    """Describe problems, and how a token is sent."""
     described = app.openapi
     _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
 
@@ -28,14 +36,9 @@ def complete(app: FastAPI) -> None:
         # `{}` means no token: on loopback, while none exists.
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
-            for method, operation in item.items():
-                if path in {*PUBLIC_PATHS, SESSIONS}:
+            if path in {*PUBLIC_PATHS, SESSIONS}:
+                for operation in item.values():
                     operation["security"] = []
-                    continue
-                changes = method.upper() not in SAFE_METHODS
-                refusals = [401, 422, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
-                for status, reply in problem_responses(*refusals).items():
-                    operation["responses"].setdefault(str(status), reply)
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]

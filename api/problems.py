@@ -133,17 +133,6 @@ class Problem(BaseModel):
     error_type: str | None = Field(default=None, examples=["LLMTimeoutError"])
 
 
-def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may return, for its OpenAPI description."""
-    return {
-        status: {
-            "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        }
-        for status in statuses
-    }
-
-
 def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
     if isinstance(error, StageFailure):

@@ -1,12 +1,11 @@
 """Corpora: the collections of works that questions search; their works, and imports of works."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import APIRouter, File, Query, Response
 
 from api.context import Context
 from api.parameters import PathId, next_offset
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
     CorporaReply,
@@ -29,19 +28,14 @@ from store.corpora.chunk_search import find_index
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
-_IMPORTED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": ImportReply, "description": "No work was new or changed"}
-}
-
-
-@router.get("", summary="List corpora", responses=problem_responses(422))
+@router.get("")
 async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
     """Every corpus, by name; or that of one name."""
     found = await ctx.database.once(corpora.sizes)
     return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
 
 
-@router.get("/{corpus_id:int}", summary="Show a corpus", responses=problem_responses(404, 422))
+@router.get("/{corpus_id:int}")
 async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
     """A corpus: the model that embeds it, and what is in it."""
     async with ctx.database.connection() as connection:
@@ -58,9 +52,7 @@ async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
     )
 
 
-@router.delete(
-    "/{corpus_id:int}", summary="Delete a corpus", status_code=204, responses=problem_responses(404, 409, 422)
-)
+@router.delete("/{corpus_id:int}", status_code=204)
 async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
     """Delete a corpus: its works, chunks and vectors, and every question asked of it with its answers.
 
@@ -71,7 +63,7 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
         await delete_corpus(connection, corpus_id)
 
 
-@router.get("/{corpus_id:int}/works", summary="List the works of a corpus", responses=problem_responses(404, 422))
+@router.get("/{corpus_id:int}/works")
 async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> WorksReply:
     """The works by title."""
     async with ctx.database.connection() as connection:
@@ -85,12 +77,7 @@ async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWan
     )
 
 
-@router.post(
-    "/works",
-    summary="Import works",
-    status_code=201,
-    responses=_IMPORTED | problem_responses(409, 422),
-)
+@router.post("/works", status_code=201, responses={200: {"model": ImportReply}})
 async def import_texts(body: ImportBody, ctx: Context, response: Response) -> ImportReply:
     """Store texts of markdown as works of a corpus, and submit the run that embeds their chunks.
 
@@ -100,12 +87,7 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
     return _replied(await import_requested(ctx, body.request), response)
 
 
-@router.post(
-    "/files",
-    summary="Import files",
-    status_code=201,
-    responses=_IMPORTED | problem_responses(400, 409, 422),
-)
+@router.post("/files", status_code=201, responses={200: {"model": ImportReply}})
 async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
     """The same for files, as a form sends them (`multipart/form-data`).
 

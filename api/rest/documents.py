@@ -6,7 +6,6 @@ from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
 from api.parameters import PathId, next_offset
-from api.problems import problem_responses
 from api.rest.bodies.documents import (
     ChunksReply,
     DocumentMarkdownReply,
@@ -27,61 +26,58 @@ from store.corpora import works
 
 router = APIRouter(tags=["documents"])
 
-_EDIT = problem_responses(400, 404, 409, 422)
-_READ = problem_responses(404, 422)
 
-
-@router.get("/works/{work_id:int}/document", summary="Show the document of a work", responses=_READ)
+@router.get("/works/{work_id:int}/document")
 async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentView:
     """The headings of a work with what became of each, and the job that made it."""
     return await _shown(ctx, DocumentTarget(work_id=work_id))
 
 
-@router.get("/documents/{job_id}", summary="Show a document", responses=_READ)
+@router.get("/documents/{job_id}")
 async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
     """A document by its job, also before it is a work."""
     return await _shown(ctx, DocumentTarget(job_id=job_id))
 
 
-@router.get("/documents/{job_id}/markdown", summary="Read the markdown of a document", responses=_READ)
+@router.get("/documents/{job_id}/markdown")
 async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
     """Sanitised, or as it was converted when it is no further."""
     markdown = await ctx.database.once(document_markdown, DocumentTarget(job_id=job_id))
     return DocumentMarkdownReply(job_id=job_id, markdown=markdown)
 
 
-@router.get("/documents/{job_id}/repair/prompt", summary="Prompt for a repair of headings", responses=_READ)
+@router.get("/documents/{job_id}/repair/prompt")
 async def repair_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model repairs the headings; its reply is pasted."""
     return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.repair_text, job_id))
 
 
-@router.post("/documents/{job_id}/repair/reply", summary="Repair headings by a pasted reply", responses=_EDIT)
+@router.post("/documents/{job_id}/repair/reply")
 async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`; the stages after it run again."""
     return await ctx.database.once(document_edits.paste_repair, job_id, body.reply)
 
 
-@router.post("/documents/{job_id}/repair", summary="Repair single headings", responses=_EDIT)
+@router.post("/documents/{job_id}/repair")
 async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> Edited:
     """Store what becomes of these headings, and leave the others as they are."""
     changes = {change.line: Change(change.action, change.text) for change in body.changes}
     return await ctx.database.once(document_edits.change_repairs, job_id, changes)
 
 
-@router.get("/documents/{job_id}/selection/prompt", summary="Prompt for a selection of sections", responses=_READ)
+@router.get("/documents/{job_id}/selection/prompt")
 async def selection_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model selects the sections that are embedded; its reply is pasted."""
     return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.select_text, job_id))
 
 
-@router.post("/documents/{job_id}/selection/reply", summary="Select sections by a pasted reply", responses=_EDIT)
+@router.post("/documents/{job_id}/selection/reply")
 async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store which sections a reply selects, `NUMBER : SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
     return await ctx.database.once(document_edits.paste_selection, job_id, body.reply)
 
 
-@router.post("/documents/{job_id}/selection", summary="Select single sections", responses=_EDIT)
+@router.post("/documents/{job_id}/selection")
 async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
     """Store whether these sections are embedded, with what is inside and around them."""
     changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
@@ -95,7 +91,7 @@ async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:
 works_router = APIRouter(prefix="/works", tags=["corpora"])
 
 
-@works_router.get("/{work_id:int}", summary="Show a work", responses=problem_responses(404, 422))
+@works_router.get("/{work_id:int}")
 async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
     """A work: its bibliography, and its headings with their lines."""
     async with ctx.database.connection() as connection:
@@ -104,7 +100,7 @@ async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
     return WorkReply(**dict(work), headings=headings)
 
 
-@works_router.get("/{work_id:int}/chunks", summary="List the chunks of a work", responses=problem_responses(404, 422))
+@works_router.get("/{work_id:int}/chunks")
 async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ChunksReply:
     """The content chunks in the order of the text."""
     async with ctx.database.connection() as connection:

@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
-from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses
+from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from schemas.errors import RunMissingError
 from store.runs import stored_runs
@@ -30,18 +30,7 @@ CHANGED: Final = "changed"
 IDLE: Final = "idle"
 
 
-@router.get(
-    "/runs/{run_id}/events",
-    summary="Watch a run",
-    response_class=EventSourceResponse,
-    responses=stream_responses(
-        CHANGED,
-        IDLE,
-        example='event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
-        '"seconds_left": 4.1, "is_idle": false}\r\n\r\n',
-        problems=(404, 422, 503),
-    ),
-)
+@router.get("/runs/{run_id}/events", response_class=EventSourceResponse, responses=STREAM)
 async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever a job of the run changes, at most four times a second; event `idle` when no
     job is unfinished. The stream stays open, and continues after a retry."""
@@ -51,14 +40,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     return CountedStream(ctx.streams, _changes_of(ctx, run_id))
 
 
-@router.get(
-    "/events",
-    summary="Watch all runs",
-    response_class=EventSourceResponse,
-    responses=stream_responses(
-        CHANGED, example='event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n', problems=(503,)
-    ),
-)
+@router.get("/events", response_class=EventSourceResponse, responses=STREAM)
 async def watch_runs(ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever runs change, at most once a second, with the numbers of those runs.
     With `may_be_more`, others may have changed too."""

@@ -1,14 +1,11 @@
 """Forks: runs and jobs computed again from a stage on."""
 
-from typing import Any, Final
-
 from fastapi import APIRouter, Response
 from pydantic import Field
 
 from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
-from api.problems import problem_responses
 from api.rest.bodies.base import SettingsByName, WithSettings, with_example
 from api.rest.runs import StageText
 from schemas.values.runs import Target
@@ -16,8 +13,6 @@ from services.forks import Forked, ForkRequest, fork
 from store.access import RequestKey
 
 router = APIRouter()
-
-FOUND: Final[dict[int | str, dict[str, Any]]] = {200: {"model": Forked, "description": "The same fork, stored before"}}
 
 
 class ForkBody(WithSettings):
@@ -33,13 +28,7 @@ class ForkBody(WithSettings):
     """Store another fork even if the same one is stored."""
 
 
-@router.post(
-    "/runs/{run_id}/fork",
-    summary="Fork a run",
-    tags=["runs"],
-    status_code=201,
-    responses={**FOUND, **problem_responses(404, 409, 422)},
-)
+@router.post("/runs/{run_id}/fork", tags=["runs"], status_code=201, responses={200: {"model": Forked}})
 async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
     """Compute a run again from a stage on, with other settings, as a run of its own that copies the stages before.
 
@@ -48,13 +37,7 @@ async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Respo
     return await _fork(ctx, Target(run_id, None), body, response, key)
 
 
-@router.post(
-    "/jobs/{job_id}/fork",
-    summary="Fork a job",
-    status_code=201,
-    responses={**FOUND, **problem_responses(404, 409, 422)},
-    tags=["jobs"],
-)
+@router.post("/jobs/{job_id}/fork", status_code=201, responses={200: {"model": Forked}}, tags=["jobs"])
 async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
     """Compute one job again from a stage on, as a run of one job."""
     return await _fork(ctx, Target(None, job_id), body, response, key)

@@ -2,17 +2,16 @@
 
 import asyncio
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import asyncpg
 import structlog
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.problems import problem_responses
 from api.rest.bodies.base import Reply, StrictRoute
 from api.security.authentication import OptionalPrincipal
 from services.broker import is_broker_available
@@ -74,7 +73,7 @@ class Ready(Reply):
     """The result of each part; for authenticated requests alone."""
 
 
-@router.get("/healthz", summary="Is the process alive?")
+@router.get("/healthz")
 async def live() -> Live:
     """Replies as long as the process runs; checks no other part."""
     return Live(status="ok")
@@ -82,7 +81,6 @@ async def live() -> Live:
 
 @router.get(
     "/readyz",
-    summary="Can work run?",
     response_model=Ready,
     response_model_exclude_none=True,
     responses={503: {"model": Ready, "description": "A part is unavailable"}},
@@ -122,16 +120,7 @@ async def check_broker(ctx: ApiContext) -> Check:
     return Check.OK if await is_broker_available(ctx.broker, timeout_s=TIMEOUT_SECONDS) else Check.UNAVAILABLE
 
 
-_TEXT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The text format of Prometheus",
-        "content": {"text/plain": {"schema": {"type": "string"}, "example": 'ragq_queue_depth{stage="embed"} 3.0\n'}},
-    },
-    **problem_responses(503),
-}
-
-
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, responses=_TEXT)
+@router.get("/metrics", response_class=PlainTextResponse)
 async def show_metrics(ctx: Context) -> Response:
     """Queue depth and age by stage, jobs by state, leases, workers, seconds of stages, calls and tokens of language
     models, seconds of requests. What is read from the database is up to ten seconds old; 503 while the database is
@@ -143,13 +132,13 @@ async def show_metrics(ctx: Context) -> Response:
 workers_router = APIRouter(tags=["operations"], route_class=StrictRoute)
 
 
-@workers_router.get("/workers", summary="List the workers that run")
+@workers_router.get("/workers")
 async def list_workers(ctx: Context) -> list[LiveWorker]:
     """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
     return await ctx.database.once(workers.live)
 
 
-@workers_router.get("/problems", summary="List what is wrong now")
+@workers_router.get("/problems")
 async def list_problems(ctx: Context) -> list[RunProblem]:
     """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
     failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from api.context import Context
 from api.parameters import PathId
-from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
 from api.rest.bodies.settings import DatabaseReply, PathsReply, Value
 from api.rest.health import Check, check_parts
@@ -156,7 +155,7 @@ class WorkContentReply(Reply):
     content: str = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
 
 
-@router.get("/health", tags=["operations"], summary="Is ragq healthy?", response_model_exclude_none=True)
+@router.get("/health", tags=["operations"], response_model_exclude_none=True)
 async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
     """`degraded` when a part is not available; `/readyz` returns 503 then, and names the part."""
     parts = await check_parts(ctx)
@@ -165,7 +164,7 @@ async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
     )
 
 
-@router.get("/init/db-health", tags=["operations"], summary="Check the database")
+@router.get("/init/db-health", tags=["operations"])
 async def show_db_health(ctx: Context) -> DbHealth:
     """Each check with what to do about it."""
     parts = await check_parts(ctx)
@@ -181,13 +180,7 @@ async def show_db_health(ctx: Context) -> DbHealth:
     return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
 
 
-@router.post(
-    "/init/database",
-    tags=["operations"],
-    summary="Add missing presets and templates",
-    status_code=201,
-    responses=problem_responses(409, 422),
-)
+@router.post("/init/database", tags=["operations"], status_code=201)
 async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> InitDatabase:
     """Add presets where there is none, and the first version of each template that has none, as `ragq migrate` does.
 
@@ -206,9 +199,7 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
     )
 
 
-@router.put(
-    "/settings/database", tags=["settings"], summary="Confirm the database", responses=problem_responses(409, 422)
-)
+@router.put("/settings/database", tags=["settings"])
 async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
     """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
     database = database_of(ctx)
@@ -216,7 +207,7 @@ async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
     return database
 
 
-@router.put("/settings/paths", tags=["settings"], summary="Confirm the folders", responses=problem_responses(409, 422))
+@router.put("/settings/paths", tags=["settings"])
 async def change_paths(body: PathsBody) -> PathsReply:
     """No folders. Any is refused, because the server reads none."""
     paths = PathsReply()
@@ -229,7 +220,7 @@ def _refuse_other(body: Body, now: Reply, remedy: str) -> None:
         raise Refused(f"This cannot be changed here. {remedy}")
 
 
-@router.get("/corpus/stats", tags=["corpora"], summary="Count works and chunks", responses=problem_responses(404, 422))
+@router.get("/corpus/stats", tags=["corpora"])
 async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
     """The works and chunks of one corpus, or of all."""
     async with ctx.database.connection() as connection:
@@ -246,7 +237,7 @@ async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
     )
 
 
-@router.get("/corpus/works", tags=["corpora"], summary="List every work", responses=problem_responses(404, 422))
+@router.get("/corpus/works", tags=["corpora"])
 async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
     """The works of one corpus, or of all, the newest first."""
     async with ctx.database.connection() as connection:
@@ -265,12 +256,7 @@ async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
     return CorpusWorksReply(works=lines, total=len(lines))
 
 
-@router.get(
-    "/corpus/work/{work_id}/content",
-    tags=["corpora"],
-    summary="Read a work",
-    responses=problem_responses(404, 409, 422),
-)
+@router.get("/corpus/work/{work_id}/content", tags=["corpora"])
 async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply:
     """The stored markdown, including its front matter. 409 when it does not match its hash."""
     async with ctx.database.connection() as connection:

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Path, Response
 
 from api.context import Context
 from api.preferences import REPLAYED, Keyed
-from api.problems import problem_responses
 from api.rest.bodies.settings import (
     NewPresetBody,
     PathName,
@@ -35,26 +34,26 @@ router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 _ORIGIN = "request"
 
 
-@router.get("", summary="List presets")
+@router.get("")
 async def list_presets(ctx: Context) -> list[PresetReply]:
     """Every preset with its values, the default first, then by name."""
     found = await ctx.database.once(presets.list_all)
     return [_reply(stored) for stored in found]
 
 
-@router.get("/default", summary="Show the default preset", responses=problem_responses(404))
+@router.get("/default")
 async def show_default_preset(ctx: Context) -> PresetReply:
     """The preset of queries that name none."""
     return _reply(await ctx.database.once(presets.default))
 
 
-@router.get("/{name}", summary="Show a preset", responses=problem_responses(404, 422))
+@router.get("/{name}")
 async def show_preset(name: PathName, ctx: Context) -> PresetReply:
     """The preset of a name. `default` is the default preset, whatever its name."""
     return _reply(await ctx.database.once(presets.get, name))
 
 
-@router.post("", summary="Create a preset", status_code=201, responses=problem_responses(404, 409, 422))
+@router.post("", status_code=201)
 async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response: Response) -> PresetReply:
     """A copy of another preset with some values changed."""
 
@@ -74,7 +73,7 @@ async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response:
     return _reply(created)
 
 
-@router.put("/{name}", summary="Change a preset", responses=problem_responses(404, 422))
+@router.put("/{name}")
 async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> PresetReply:
     """Change some values, or none where one is invalid. Submitted runs keep their values."""
     async with ctx.database.connection() as connection:
@@ -83,14 +82,14 @@ async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> Prese
         )
 
 
-@router.put("/{name}/set-default", summary="Make a preset the default", responses=problem_responses(404, 422))
+@router.put("/{name}/set-default")
 async def set_default_preset(name: PathName, ctx: Context) -> PresetReply:
     """Queries that name no preset use this one from now on."""
     async with ctx.database.connection() as connection:
         return _reply(await presets.get(connection, await presets.set_default(connection, name)))
 
 
-@router.delete("/{name}", summary="Delete a preset", status_code=204, responses=problem_responses(400, 404, 422))
+@router.delete("/{name}", status_code=204)
 async def delete_preset(name: PathName, ctx: Context) -> None:
     """Delete a preset that is not the default."""
     await ctx.database.once(presets.delete, name)
@@ -105,7 +104,7 @@ templates_router = APIRouter(prefix="/settings/templates", tags=["templates"])
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 
 
-@templates_router.get("", summary="List templates")
+@templates_router.get("")
 async def list_templates(ctx: Context) -> TemplatesReply:
     """Every template with all of its versions."""
     async with ctx.database.connection() as connection:
@@ -114,14 +113,14 @@ async def list_templates(ctx: Context) -> TemplatesReply:
     return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
 
 
-@templates_router.get("/{tag}", summary="List the versions of a template", responses=problem_responses(422))
+@templates_router.get("/{tag}")
 async def list_versions(tag: TemplateTag, ctx: Context) -> list[VersionReply]:
     """All versions of a template, the newest first."""
     versions = await ctx.database.once(templates.list_all, tag)
     return [VersionReply(**_fields(version)) for version in reversed(versions)]
 
 
-@templates_router.post("/{tag}", summary="Add a version", status_code=201, responses=problem_responses(422))
+@templates_router.post("/{tag}", status_code=201)
 async def add_version(
     tag: TemplateTag, body: TemplateBody, ctx: Context, key: Keyed, response: Response
 ) -> VersionAndVariablesReply:
@@ -141,14 +140,14 @@ async def add_version(
     return reply
 
 
-@templates_router.get("/{tag}/{version}", summary="Show a version", responses=problem_responses(404, 422))
+@templates_router.get("/{tag}/{version}")
 async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
     """One version of a template."""
     async with ctx.database.connection() as connection:
         return await _version(connection, await templates.get(connection, tag, version))
 
 
-@templates_router.put("/{tag}/{version}", summary="Change a version", responses=problem_responses(404, 422))
+@templates_router.put("/{tag}/{version}")
 async def change_version(
     tag: TemplateTag, version: Version, body: VersionBody, ctx: Context
 ) -> VersionAndVariablesReply:
@@ -159,7 +158,7 @@ async def change_version(
         return await _version(connection, stored)
 
 
-@templates_router.put("/{tag}/{version}/activate", summary="Activate a version", responses=problem_responses(404, 422))
+@templates_router.put("/{tag}/{version}/activate")
 async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
     """Use this version for new prompts. Stored prompts do not change."""
     async with ctx.database.connection() as connection:

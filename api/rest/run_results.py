@@ -1,6 +1,6 @@
 """What runs found: the scores of participants, and how runs differ."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -9,7 +9,6 @@ from starlette.responses import PlainTextResponse
 from api.context import Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
-from api.problems import problem_responses
 from api.rest.bodies.base import Reply, SettingsByName, WithSettings, with_example
 from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
@@ -51,7 +50,7 @@ FailIf = Annotated[
 ]
 
 
-@router.get("/{run_id}/scores", summary="Show the scores of a run", responses=problem_responses(404, 409, 422))
+@router.get("/{run_id}/scores")
 async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable:
     """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
     return await ctx.database.once(scores_of_run, run_id)
@@ -68,7 +67,7 @@ Split = Annotated[
 ]
 
 
-@comparisons_router.get("/runs/{run_id}/compare", summary="Compare runs", responses=problem_responses(404, 409, 422))
+@comparisons_router.get("/runs/{run_id}/compare")
 async def compare_runs(
     run_id: PathId,
     ctx: Context,
@@ -88,12 +87,7 @@ async def compare_runs(
     return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
 
 
-@comparisons_router.get(
-    "/runs/{run_id}/compare.csv",
-    summary="Compare runs, as CSV",
-    responses=problem_responses(404, 409, 422),
-    response_class=PlainTextResponse,
-)
+@comparisons_router.get("/runs/{run_id}/compare.csv", response_class=PlainTextResponse)
 async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> PlainTextResponse:
     """The same, a number a row."""
     found = await compare(ctx.database, [run_id, *other], split=split)
@@ -113,17 +107,7 @@ class EvaluationBody(WithSettings):
     """Reply with the estimate instead; nothing is stored or sent."""
 
 
-FOUND: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": Submitted | Estimate, "description": "The same evaluation, stored before, or the estimate"}
-}
-
-
-@router.post(
-    "/{run_id}/evaluations",
-    summary="Evaluate the answers of a run",
-    status_code=201,
-    responses={**FOUND, **problem_responses(404, 409, 422)},
-)
+@router.post("/{run_id}/evaluations", status_code=201, responses={200: {"model": Submitted | Estimate}})
 async def evaluate_answers(
     run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
 ) -> Submitted | Estimate:
@@ -142,7 +126,7 @@ async def evaluate_answers(
     return found
 
 
-@router.get("/{run_id}/evaluation", summary="Show an evaluation", responses=problem_responses(404, 409, 422))
+@router.get("/{run_id}/evaluation")
 async def show_evaluation(run_id: PathId, ctx: Context) -> EvaluationReport:
     """Precision and recall of citations, correctness and completeness, by a run that evaluates answers."""
     return await ctx.database.once(evaluation_report, run_id, measures=RetrievalMeasures())

@@ -9,7 +9,6 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import Context
 from api.parameters import PathId
-from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
@@ -123,14 +122,14 @@ router = APIRouter(prefix="/runs", tags=["runs"])
 jobs_router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
-@router.get("", summary="List runs", responses=problem_responses(422))
+@router.get("")
 async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> RunsReply:
     """The newest runs, newest first."""
     found = await ctx.database.once(overviews.overviews, **dict(wanted))
     return RunsReply(runs=found, next_before=found[-1].id if len(found) == wanted.limit else None)
 
 
-@router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))
+@router.get("/{run_id}")
 async def show_run(
     run_id: PathId, ctx: Context, jobs_limit: Limit = 100, after: Place = None, status: JobStatus | None = None
 ) -> RunReply:
@@ -155,7 +154,7 @@ async def show_run(
     )
 
 
-@router.patch("/{run_id}", summary="Name, annotate or prioritise a run", responses=problem_responses(404, 409, 422))
+@router.patch("/{run_id}")
 async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunOverview:
     """Change the name, the note or the priority of a run, or several of them."""
     changes = RunChanges(**body.model_dump(exclude_unset=True))  # type: ignore[typeddict-item]
@@ -164,7 +163,7 @@ async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunOverview
         return await overviews.get(connection, run_id)
 
 
-@router.delete("/{run_id}", summary="Delete a run", responses=problem_responses(404, 409, 422))
+@router.delete("/{run_id}")
 async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
     """Delete a finished run with its jobs and all that they stored, its questions, answers and phrases.
 
@@ -174,7 +173,7 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
     return await ctx.database.once(delete_run, run_id)
 
 
-@router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))
+@router.get("/{run_id}/settings")
 async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingValue]:
     """Every setting that the run was submitted with, and its source."""
     async with ctx.database.connection() as connection:
@@ -183,7 +182,7 @@ async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingVa
         return await stored_runs.settings(connection, run_id)
 
 
-@router.post("/{run_id}/{action:action}", summary="Act on a run", responses=problem_responses(404, 409, 422))
+@router.post("/{run_id}/{action:action}")
 async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
     """Retry failed jobs, pause unfinished ones, resume paused ones, or cancel both.
 
@@ -194,7 +193,7 @@ async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionB
     return await control(ctx.database, Target(run_id, None), action, note=asked.note, limits=limits)
 
 
-@jobs_router.get("/{job_id}", summary="Show a job", responses=problem_responses(404, 422))
+@jobs_router.get("/{job_id}")
 async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     """A job: its state, its stages, what was kept, its calls of models, and its error."""
     async with ctx.database.connection() as connection:
@@ -216,7 +215,7 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     )
 
 
-@jobs_router.get("/{job_id}/attempts", summary="List the attempts of a job", responses=problem_responses(404, 422))
+@jobs_router.get("/{job_id}/attempts")
 async def list_attempts(
     job_id: PathId,
     ctx: Context,
@@ -229,9 +228,7 @@ async def list_attempts(
         return AttemptsReply(attempts=await attempt_traces(connection, job_id, stage, with_texts=outputs))
 
 
-@jobs_router.get(
-    "/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422)
-)
+@jobs_router.get("/{job_id}/attempts/{stage}/{number}")
 async def show_attempt(
     job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
 ) -> AttemptTrace:
@@ -247,7 +244,7 @@ async def show_attempt(
     return found[0]
 
 
-@jobs_router.post("/{job_id}/{action:action}", summary="Act on a job", responses=problem_responses(404, 409, 422))
+@jobs_router.post("/{job_id}/{action:action}")
 async def act_on_job(job_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
     """As on a run. `retry` with a stage computes it and those after it again, by the settings of the run; what was
     stored stays in its history."""

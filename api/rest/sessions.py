@@ -7,7 +7,6 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import Field, StringConstraints
 
 from api.context import Context
-from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
 from api.security.authentication import CURRENT_SESSION, SESSIONS, bearer_of
 from store.access import end_session, open_session
@@ -26,15 +25,13 @@ class TokenBody(Body):
 class SessionReply(Reply):
     """A session."""
 
-    model_config = with_example(session="Zk9mB4cT...", expires_in=43200)
-
     session: str = Field(repr=False)
     """Send it as `Authorization: Bearer SESSION`. It may do what its token may."""
     expires_in: int
     """Seconds until it ends (RAGQ_API_SESSION_HOURS); it ends earlier with its token."""
 
 
-@router.post(SESSIONS, summary="Open a session", status_code=201, responses=problem_responses(401, 403, 413, 422, 429))
+@router.post(SESSIONS, status_code=201)
 async def create_session(body: TokenBody, request: Request, ctx: Context) -> SessionReply:
     """Exchange a token for a session that ends by itself, so that a page of another origin does not keep the token.
 
@@ -50,7 +47,7 @@ async def create_session(body: TokenBody, request: Request, ctx: Context) -> Ses
     return SessionReply(session=session, expires_in=int(lifetime.total_seconds()))
 
 
-@router.delete(CURRENT_SESSION, summary="End the session", status_code=204)
+@router.delete(CURRENT_SESSION, status_code=204)
 async def delete_session(request: Request, ctx: Context) -> None:
     """End the session that the request sends. A token that is sent instead stays valid."""
     await ctx.database.once(end_session, bearer_of(request) or "")

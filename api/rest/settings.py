@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.settings import (
     DatabaseReply,
@@ -24,7 +23,7 @@ from services.questions.submission import choose_models, with_chosen_models
 router = APIRouter(prefix="/settings", tags=["settings"], route_class=StrictRoute)
 
 
-@router.get("/", summary="Show the settings of new runs", responses=problem_responses(409))
+@router.get("/")
 async def show_settings(ctx: Context) -> SettingsReply:
     """Every setting of runs that are submitted now, as `ragq config show` prints them, and the database.
 
@@ -40,7 +39,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
     )
 
 
-@router.put("/llm", summary="Choose the models of new questions", responses=problem_responses(409, 422))
+@router.put("/llm")
 async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModelsReply:
     """Choose the model of new questions, and the light one, for everybody: over REST, on the pages and by command.
 

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Response
 from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
     RemovedWorksReply,
@@ -101,7 +100,7 @@ async def _reply(
 works_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
-@works_router.post("/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422))
+@works_router.post("/{corpus_id:int}/works/remove")
 async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
     """Delete works, with their chunks and vectors: all that are named, or none.
 
@@ -117,12 +116,7 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
 query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)
 
 
-@query_sets_router.post(
-    "/runs",
-    summary="Submit a set of questions",
-    status_code=201,
-    responses=SUBMITTED | problem_responses(404, 409, 422),
-)
+@query_sets_router.post("/runs", status_code=201, responses=SUBMITTED)
 async def submit_query_set(
     ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response
 ) -> SubmittedReply | Estimate:
@@ -136,18 +130,13 @@ async def submit_query_set(
 participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
 
 
-@participants_router.get("/splits", summary="List splits")
+@participants_router.get("/splits")
 async def list_splits(ctx: Context) -> list[SplitSize]:
     """Every stored split, by name."""
     return await ctx.database.once(interviews.split_sizes)
 
 
-@participants_router.post(
-    "/runs",
-    summary="Submit participants",
-    status_code=201,
-    responses=SUBMITTED | problem_responses(409, 422),
-)
+@participants_router.post("/runs", status_code=201, responses=SUBMITTED)
 async def submit_participants(
     ctx: Context, key: Keyed, body: ParticipantSubmission, response: Response
 ) -> SubmittedReply | Estimate:

@@ -1,14 +1,13 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import APIRouter, File, Path, Query, Response
 
 from api.context import Context
 from api.parameters import PathId, next_offset
 from api.preferences import Keyed
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.participants import (
     BuildReply,
@@ -39,7 +38,7 @@ from store.vocabularies import StoredVocabulary
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
 
-@router.post("/runs", summary="Submit phrases", status_code=201, responses=SUBMITTED | problem_responses(404, 409, 422))
+@router.post("/runs", status_code=201, responses=SUBMITTED)
 async def submit_phrases(
     ctx: Context, key: Keyed, body: TagsSubmission, response: Response
 ) -> SubmittedReply | Estimate:
@@ -50,7 +49,7 @@ async def submit_phrases(
     return await submit_body(ctx, key, body, body.request, response)
 
 
-@router.get("/runs/{run_id:int}", summary="Show the candidates of a run", responses=problem_responses(404, 422))
+@router.get("/runs/{run_id:int}")
 async def show_candidates(
     run_id: PathId,
     ctx: Context,
@@ -82,25 +81,21 @@ vocabularies_router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], r
 
 Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
 
-_BUILT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": BuildReply, "description": "The run that builds the models already"}
-}
 
-
-@vocabularies_router.get("", summary="List vocabularies")
+@vocabularies_router.get("")
 async def list_vocabularies(ctx: Context) -> VocabulariesReply:
     """Every vocabulary that can be asked, by name."""
     found = await ctx.database.once(vocabularies.current)
     return VocabulariesReply(vocabularies=found)
 
 
-@vocabularies_router.get("/{name}", summary="Show a vocabulary", responses=problem_responses(404, 422))
+@vocabularies_router.get("/{name}")
 async def show_vocabulary(name: Name, ctx: Context) -> StoredVocabulary:
     """A vocabulary: its size, and which models were built from it."""
     return await ctx.database.once(vocabulary_of_name, name)
 
 
-@vocabularies_router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
+@vocabularies_router.get("/{name}/tags")
 async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Query()]) -> TagsPartReply:
     """The tags, the most used first."""
     async with ctx.database.connection() as connection:
@@ -113,9 +108,7 @@ async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Quer
     )
 
 
-@vocabularies_router.post(
-    "", summary="Import a vocabulary", status_code=201, responses=problem_responses(400, 409, 422)
-)
+@vocabularies_router.post("", status_code=201)
 async def import_vocabulary(
     form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
 ) -> ImportedVocabulary:
@@ -131,12 +124,7 @@ async def import_vocabulary(
     return kept
 
 
-@vocabularies_router.post(
-    "/{name}/models",
-    summary="Build the models of a vocabulary",
-    status_code=201,
-    responses=_BUILT | problem_responses(404, 409, 422),
-)
+@vocabularies_router.post("/{name}/models", status_code=201, responses={200: {"model": BuildReply}})
 async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
     """Submit the run that builds the models by which phrases are found."""
     built = await build_vocabulary(ctx.database, name, ctx.run_settings())
@@ -146,9 +134,7 @@ async def build_models(name: Name, ctx: Context, response: Response) -> BuildRep
     return BuildReply(run_id=built.run_id, is_new=is_new)
 
 
-@vocabularies_router.delete(
-    "/{name}", summary="Delete a vocabulary", status_code=204, responses=problem_responses(404, 409, 422)
-)
+@vocabularies_router.delete("/{name}", status_code=204)
 async def remove_vocabulary(name: Name, ctx: Context) -> None:
     """Delete a vocabulary with its models. Results of runs stay; 409 while unfinished jobs use it."""
     await ctx.database.once(delete_vocabulary, name)

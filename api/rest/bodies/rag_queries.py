@@ -29,45 +29,9 @@ Phrase = Annotated[Text, StringConstraints(max_length=500)]
 
 PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
 
-LINE_EXAMPLE: Final[dict[str, Any]] = {
-    "id": 1,
-    "original_query": "What is working memory?",
-    "intent": "DEFINITION",
-    "status": "ready",
-    "vector_status": "vec",
-    "has_retrieved_context": True,
-    "has_clean_context": True,
-    "entities_count": 2,
-    "results_count": 2,
-    "created_at": "2026-01-01T12:00:00Z",
-    "updated_at": "2026-01-01T12:00:00Z",
-    "run_id": 12,
-    "job_id": 34,
-    "job_status": "succeeded",
-    "corpus": "default",
-    "corpora": ["default"],
-    "works": {"author": "Leaf", "title": None, "tag": None, "year_from": 2001, "year_to": None},
-    "preset": "Balanced",
-}
-
-PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
-    "place": 1,
-    "chunk_ids": [7, 9],
-    "parent_id": 3,
-    "work_id": 2,
-    "content": "## Working memory\n\nA cognitive system that holds a few things for a moment.",
-    "start_line": 40,
-    "end_line": 42,
-    "score": 0.91,
-    "heading_chain": ["Memory", "Working memory"],
-    "pages": [12, 13],
-}
-
 
 class QueryItem(Reply):
     """A question in one line."""
-
-    model_config = with_example(**LINE_EXAMPLE)
 
     id: int
     original_query: str = Field(repr=False)
@@ -98,8 +62,6 @@ class QueryItem(Reply):
 
 class QueryList(Reply):
     """Questions, newest first."""
-
-    model_config = with_example(queries=[LINE_EXAMPLE], total=10)
 
     queries: list[QueryItem]
     total: int
@@ -136,32 +98,12 @@ class RetrievedChunk(Reply):
 class Passage(ContextGroup):
     """Adjacent lines of one work."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
-
     place: int
     """From 1: its place in the prompt."""
 
 
 class QueryDetail(QueryItem):
     """A question with its current outputs."""
-
-    model_config = with_example(
-        **(LINE_EXAMPLE | {"job_status": "failed"}),
-        expanded_queries=["What is the definition of working memory?", "How does working memory function?"],
-        hyde_answer="Working memory is a cognitive system...",
-        entities=["working memory", "cognitive system"],
-        retrieved_context=[],
-        clean_retrieval_context=[PASSAGE_EXAMPLE],
-        available_context_count=1,
-        error={
-            "stage": "generate",
-            "attempt": 1,
-            "type": "schemas.errors.LLMTimeoutError",
-            "message": "LLM request timed out after 600s",
-            "category": "llm_timeout",
-        },
-        nearest=[],
-    )
 
     expanded_queries: list[str] | None = Field(repr=False)
     """None while no expansion is stored."""
@@ -379,10 +321,6 @@ class PastedExpansion(Asked):
 class ExpansionPrompt(Reply):
     """The prompt for an external model."""
 
-    model_config = with_example(
-        prompt="Prepare a search for this question...", query=_QUESTION, original_query=_QUESTION, n=3
-    )
-
     prompt: str = Field(repr=False)
     query: str = Field(repr=False)
     original_query: str = Field(repr=False)
@@ -392,19 +330,6 @@ class ExpansionPrompt(Reply):
 
 class Expanded(StepDone):
     """A stored question with its expansion."""
-
-    model_config = with_example(
-        query_id=1,
-        run_id=12,
-        job_id=34,
-        success=True,
-        message="Query created successfully",
-        original_query=_QUESTION,
-        expanded_queries=["What is the definition of working memory?", "How does working memory function?"],
-        hyde_answer="Working memory is a cognitive system...",
-        intent="DEFINITION",
-        entities=["working memory"],
-    )
 
     original_query: str = Field(repr=False)
     expanded_queries: list[str] = Field(repr=False)

@@ -1,6 +1,6 @@
 """The steps of a question as JSON."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -9,34 +9,6 @@ from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import AnswerBasis, ContextSource, Source
 from store.questions.queries import StoredResult
-
-SOURCE_EXAMPLE: Final[dict[str, Any]] = {
-    "label": "S1",
-    "work_id": 2,
-    "title": "Memory",
-    "corpus": "default",
-    "chunk_ids": [7, 9],
-    "start_line": 40,
-    "end_line": 42,
-    "heading_chain": ["Memory", "Working memory"],
-    "pages": [12, 13],
-}
-
-BASIS_EXAMPLE: Final[dict[str, Any]] = {
-    "context_source": "consolidated",
-    "shown": 5,
-    "available": 8,
-    "found_chunks": 52,
-    "dropped_chunks": {},
-    "kept_short": {},
-    "ranker": "score-fusion",
-    "rejected_chunks": 0,
-    "consolidated_count": 8,
-    "dropped_passages": 0,
-    "cut_texts": 0,
-    "corpora": ["default"],
-    "full_text": "english",
-}
 
 
 class ResultList(Reply):
@@ -56,15 +28,9 @@ SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["re
 ANSWER_CHARS: Final = 200_000
 """The longest pasted answer."""
 
-_DONE: Final[dict[str, Any]] = {"query_id": 1, "run_id": 12, "job_id": 34, "success": True}
-
 
 class Started(Reply):
     """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
-
-    model_config = with_example(
-        query_id=1, run_id=12, job_id=34, status="waiting", message="Running; /jobs/34 shows its progress."
-    )
 
     query_id: int
     run_id: int
@@ -86,16 +52,6 @@ class StepDone(Reply):
 class Embedded(StepDone):
     """The vectors of the question, its search phrases and its hypothetical answer (HyDE) are stored."""
 
-    model_config = with_example(
-        **_DONE,
-        message="Query vectorized successfully",
-        vector_status="vec",
-        total_embeddings=4,
-        original_count=1,
-        mqe_count=2,
-        hyde_count=1,
-    )
-
     vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
     total_embeddings: int
     original_count: int
@@ -105,18 +61,6 @@ class Embedded(StepDone):
 
 class Retrieved(StepDone):
     """Chunks were retrieved, ranked and selected."""
-
-    model_config = with_example(
-        **_DONE,
-        message="Retrieved 15 chunks",
-        chunks_retrieved=15,
-        total_dense_candidates=76,
-        total_lexical_candidates=11,
-        rrf_candidates=52,
-        final_count=15,
-        dropped_chunks={"min_words": 12},
-        kept_short={},
-    )
 
     chunks_retrieved: int
     total_dense_candidates: int
@@ -135,14 +79,6 @@ class Retrieved(StepDone):
 
 class Consolidated(StepDone):
     """Adjacent chunks were merged into passages."""
-
-    model_config = with_example(
-        **_DONE,
-        message="Consolidated 15 chunks into 8 groups",
-        original_count=15,
-        consolidated_count=8,
-        dropped_passages=1,
-    )
 
     original_count: int
     consolidated_count: int
@@ -200,20 +136,6 @@ class AnswerRequest(StepOptions):
 class Answered(StepDone):
     """A new answer."""
 
-    model_config = with_example(
-        **_DONE,
-        message="Response saved successfully",
-        result_id=42,
-        response_text="Working memory is a cognitive system... [S1]",
-        model="llama3.1:8b",
-        sources=[SOURCE_EXAMPLE],
-        cited=["S1"],
-        unknown_citations=[],
-        is_cut=False,
-        basis=BASIS_EXAMPLE,
-        notes=[],
-    )
-
     result_id: int
     response_text: str = Field(repr=False)
     model: str | None
@@ -245,8 +167,6 @@ class PastedAnswer(Body):
 class AnswerSaved(Reply):
     """A pasted answer is stored."""
 
-    model_config = with_example(query_id=1, result_id=42, success=True, message="Response saved successfully")
-
     query_id: int
     result_id: int
     success: Literal[True] = True
@@ -255,16 +175,6 @@ class AnswerSaved(Reply):
 
 class PromptReply(Reply):
     """The prompt that asks for the answer, with its sources."""
-
-    model_config = with_example(
-        query_id=1,
-        original_query="What is working memory?",
-        prompt="Answer the question from the sources...\n\n[S1] Source: Memory > Working memory | ...",
-        context_count=5,
-        context_source="consolidated",
-        available_context_count=8,
-        sources=[SOURCE_EXAMPLE],
-    )
 
     query_id: int
     original_query: str = Field(repr=False)

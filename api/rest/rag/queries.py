@@ -10,10 +10,9 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
-from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses, wait_until_idle
+from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event, wait_until_idle
 from api.parameters import PathId
 from api.preferences import WaitPreference
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.rag_queries import (
     Passage,
@@ -131,7 +130,7 @@ Run = Annotated[
 ]
 
 
-@router.get("", summary="List questions", responses=problem_responses(422))
+@router.get("")
 async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]) -> QueryList:
     """Questions, newest first, each with its progress and what it needs next."""
     async with ctx.database.connection() as connection:
@@ -142,13 +141,13 @@ async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]
     return QueryList(queries=[item_of(line) for line in lines], total=total)
 
 
-@router.get("/{query_id}", summary="Read a question", responses=problem_responses(404, 422))
+@router.get("/{query_id}")
 async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
     """A question with its expansion, its retrieved chunks and passages, and its last error."""
     return await ctx.database.once(_detail, query_id)
 
 
-@router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
+@router.patch("/{query_id}")
 async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Run = False) -> QueryDetail:
     """Change the question, its expansion, or the selection and order of passages.
 
@@ -167,7 +166,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
     return await ctx.database.once(_detail, query_id)
 
 
-@router.delete("/{query_id}", summary="Delete a question", status_code=204, responses=problem_responses(404, 409, 422))
+@router.delete("/{query_id}", status_code=204)
 async def delete_query(query_id: PathId, ctx: Context) -> None:
     """Delete a question with everything that was computed for it, its answers, and every text of them.
 
@@ -184,7 +183,7 @@ async def _detail(connection: Connection, query_id: int) -> QueryDetail:
 results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
 
 
-@results_router.get("", summary="List the answers to a question", responses=problem_responses(404, 422))
+@results_router.get("")
 async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     """Every answer, newest first, with the sources of its labels."""
     async with ctx.database.connection() as connection:
@@ -193,7 +192,7 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     return ResultList(query_id=query_id, results=stored, total=len(stored))
 
 
-@results_router.get("/{result_id}", summary="Read an answer", responses=problem_responses(404, 422))
+@results_router.get("/{result_id}")
 async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> StoredResult:
     """One answer, with the sources of its labels."""
     async with ctx.database.connection() as connection:
@@ -201,9 +200,7 @@ async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> Stor
         return await queries.result(connection, query_id, result_id)
 
 
-@results_router.delete(
-    "/{result_id}", summary="Delete an answer", status_code=204, responses=problem_responses(404, 422)
-)
+@results_router.delete("/{result_id}", status_code=204)
 async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it is kept in the history of its job."""
     async with ctx.database.connection() as connection:
@@ -233,16 +230,7 @@ LastEventId = Annotated[
 ]
 
 
-@stream_router.get(
-    "/augment/stream",
-    summary="Watch an answer being written",
-    response_class=EventSourceResponse,
-    responses=stream_responses(
-        *(WAITING, STARTED, TEXT, ANSWER, FAILED, IDLE),
-        example='id: 81.4\r\nevent: text\r\ndata: {"text": "Oxygen darkens the leaf"}\r\n\r\n',
-        problems=(404, 422, 503),
-    ),
-)
+@stream_router.get("/augment/stream", response_class=EventSourceResponse, responses=STREAM)
 async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventId = None) -> EventSourceResponse:
     """Event `started` with the number of the attempt, `text` with each piece that it adds, at most five a second, and
     at the end `answer` with the number of the stored answer, `failed`, or `idle`.
@@ -378,20 +366,5 @@ async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused
     return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
 
 
-def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The 202 of a step, and the problems that it may return, for its OpenAPI description."""
-    return {202: _STARTED} | problem_responses(*statuses)
-
-
-_STARTED: Final[dict[str, Any]] = {
-    "description": "The step is running, and continues without the client; only for a client that sent `Prefer`",
-    "model": Started,
-    "headers": {
-        "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
-        "Preference-Applied": {
-            "description": "The preference that was applied",
-            "schema": {"type": "string"},
-            "example": "respond-async",
-        },
-    },
-}
+#: The reply of a step to a client that sent `Prefer`, for its OpenAPI description.
+ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}

@@ -10,7 +10,6 @@ from pydantic import StringConstraints
 from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
-from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.rag_queries import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.bodies.rag_steps import (
@@ -26,7 +25,7 @@ from api.rest.bodies.rag_steps import (
     RunOptions,
     StepOptions,
 )
-from api.rest.rag.queries import Awaited, pending_response, step_responses, superseded
+from api.rest.rag.queries import ACCEPTED, Awaited, pending_response, superseded
 from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedError
 from schemas.values.queries import Expansion, Leg, Origin, QueryText
 from schemas.values.requests import QueryRequest
@@ -43,19 +42,14 @@ from store.questions.query_runs import QueryView, query_view
 expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
 
 
-@expansion_router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
+@expansion_router.post("/prompt")
 async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
     """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
     prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
     return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
 
 
-@expansion_router.post(
-    "/run",
-    summary="Ask a question and expand it",
-    response_model=Expanded,
-    responses=step_responses(400, 404, 409, 422, 500),
-)
+@expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
 async def run_expansion(
     ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
 ) -> Expanded | Response:
@@ -93,9 +87,7 @@ async def run_expansion(
     return expanded
 
 
-@expansion_router.post(
-    "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
-)
+@expansion_router.post("/manual")
 async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
     """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
     request = QueryRequest(
@@ -196,9 +188,7 @@ _NO_VALUES: Final = StepValues(None, {})
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 
-@router.post(
-    "/embed", summary="Embed a question", response_model=Embedded, responses=step_responses(404, 409, 422, 500)
-)
+@router.post("/embed", response_model=Embedded, responses=ACCEPTED)
 async def embed_query(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, body: NoOptions | None = None
 ) -> Embedded | Response:
@@ -220,9 +210,7 @@ async def embed_query(
     )
 
 
-@router.post(
-    "/retrieve", summary="Search for a question", response_model=Retrieved, responses=step_responses(404, 409, 422, 500)
-)
+@router.post("/retrieve", response_model=Retrieved, responses=ACCEPTED)
 async def retrieve_chunks(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
 ) -> Retrieved | Response:
@@ -253,12 +241,7 @@ async def retrieve_chunks(
     )
 
 
-@router.post(
-    "/consolidate",
-    summary="Consolidate the retrieved chunks",
-    response_model=Consolidated,
-    responses=step_responses(404, 409, 422, 500),
-)
+@router.post("/consolidate", response_model=Consolidated, responses=ACCEPTED)
 async def consolidate_context(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
 ) -> Consolidated | Response:
@@ -305,7 +288,7 @@ Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
 """Makes a question continue to an answer, and returns it with the job that computes the answer."""
 
 
-@router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
+@router.get("/augment/prompt")
 async def show_prompt(
     query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
@@ -328,9 +311,7 @@ async def show_prompt(
     )
 
 
-@router.post(
-    "/augment/run", summary="Ask for an answer", response_model=Answered, responses=step_responses(404, 409, 422, 500)
-)
+@router.post("/augment/run", response_model=Answered, responses=ACCEPTED)
 async def run_augmented_prompt(
     query_id: PathId,
     ctx: Context,
@@ -358,9 +339,7 @@ async def run_augmented_prompt(
     return await _answer(ctx, query_id, take, wait, key, response)
 
 
-@router.post(
-    "/run", summary="Run the rest of the chain", response_model=Answered, responses=step_responses(404, 409, 422, 500)
-)
+@router.post("/run", response_model=Answered, responses=ACCEPTED)
 async def run_query(
     query_id: PathId,
     ctx: Context,
@@ -386,7 +365,7 @@ async def run_query(
     return await _answer(ctx, query_id, take, wait, key, response)
 
 
-@router.post("/augment/manual", summary="Save a pasted answer", responses=problem_responses(400, 404, 409, 422))
+@router.post("/augment/manual")
 async def save_manual_response(
     query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> AnswerSaved:
