@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from cli.config import with_database
-from cli.options import Assignment, group, wanted_options
+from cli.options import Assignment, group, requested, wanted_options
 from cli.output import (
     Text,
     coloured,
@@ -30,9 +30,9 @@ from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.failures import StageFailure
 from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import AugmentedPrompt, Intent
+from schemas.values.requests import QueryEdit
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
-from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import get_query
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
@@ -76,12 +76,7 @@ async def _single(connection: Connection, run_id: int) -> QueryView | None:
 
 def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    return line_json(shown.line) | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
-
-
-def line_json(line: QueryLine) -> dict[str, Any]:
-    """A question in one line, as JSON shows it."""
-    return vars(line) | {"corpora": line.corpora, "works": line.works}
+    return vars(shown.line) | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:
@@ -196,13 +191,13 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
             line.preset or "",
             coloured(line.job_status),
             _needs(line),
-            str(line.results),
+            str(line.results_count),
             line.original_query,
         )
     none = "No question is stored yet. `ragq ask QUESTION` asks one."
     if wanted.status or wanted.before:
         none = "There is no such question. `ragq query list` lists the newest."
-    print_list([line_json(line) for line in lines], table, none=none, as_json=as_json)
+    print_list([vars(line) for line in lines], table, none=none, as_json=as_json)
     if len(found) > len(lines):
         print_older(lines[-1].id)
 
@@ -212,9 +207,6 @@ def _needs(line: QueryLine) -> str:
     if line.status is not QueryStatus.READY:
         return line.status
     return "answer" if line.job_status in (JobStatus.FAILED, JobStatus.POISONED) else ""
-
-
-Given = TypeVar("Given")
 
 
 @query.command("show")
@@ -299,16 +291,17 @@ def edit_command(
         ragq query edit 7 --passages 2,1,3
         ragq query edit 7 --text "Why does green tea turn brown?" --no-run
     """
-    changes = QueryEdit(
-        original_query=_given(text),
-        expansion_reply=UNCHANGED if expansion is None else read_reply(expansion),
-        expanded_queries=_given(phrases or None),
-        hyde_answer=_given(hyde),
-        intent=_given(intent),
-        entities=_given(entities or None),
-        context=UNCHANGED if passages is None else _places(passages),
+    changes = requested(
+        QueryEdit,
+        original_query=text,
+        expansion_reply=None if expansion is None else read_reply(expansion),
+        expanded_queries=phrases or None,
+        hyde_answer=hyde,
+        intent=intent,
+        entities=entities or None,
+        context=None if passages is None else _places(passages),
     )
-    if changes == QueryEdit():
+    if not changes.model_fields_set:
         raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
 
     async def change(connection: Connection, query: StoredQuery) -> bool:
@@ -401,15 +394,15 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
     """
     line = with_database(lambda connection: _line(connection, query_id))
     if not yes:
-        answers = counted(line.results, "answer")
+        answers = counted(line.results_count, "answer")
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
 
     async def delete(connection: Connection) -> None:
         await query_runs.delete_query(connection, await get_query(connection, query_id))
 
     with_database(delete)
-    words = f"Deleted question {query_id} and {counted(line.results, 'answer')}."
-    print_result({"deleted": query_id, "answers": line.results}, words, as_json=as_json)
+    words = f"Deleted question {query_id} and {counted(line.results_count, 'answer')}."
+    print_result({"deleted": query_id, "answers": line.results_count}, words, as_json=as_json)
 
 
 async def _line(connection: Connection, query_id: int) -> QueryLine:
@@ -439,10 +432,6 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
         print_text(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
 
 
-def _given(value: Given | None) -> Given | Unchanged:
-    return UNCHANGED if value is None else value
-
-
 def _places(text: str) -> list[int]:
     try:
         return [int(place) for place in text.split(",")]
@@ -454,7 +443,7 @@ def _print_query(shown: QueryView) -> None:
     line = shown.line
     draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
     draw(line.original_query)
-    works = f", works of {line.works_in_words}" if line.works else ""
+    works = f", works of {line.works}" if line.works.given else ""
     draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
     if expansion := shown.expansion:
         draw(Text(f"\nexpansion ({expansion.origin})  intent {expansion.intent or 'none'}", "bold"))

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from secrets import token_urlsafe
-from typing import Annotated, Final, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -17,12 +17,12 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
-from schemas.values.base import Text
+from schemas.values.base import Text, first_problem
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
-from schemas.values.requests import QueryRequest
+from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt, single_query
-from services.questions.edits import UNCHANGED, QueryEdit, Unchanged, edit
+from services.questions.edits import edit
 from services.questions.lookup import get_query
 from services.questions.submission import with_chosen_models
 from stages.queries.expand import pasted_expansion
@@ -201,8 +201,6 @@ async def _models(ctx: ApiContext) -> dict[AskedModel, str]:
     return {AskedModel.FULL: run.query_model, AskedModel.LIGHT: run.query_light_model}
 
 
-Value = TypeVar("Value")
-
 #: An edit has to keep this many passages, or all where there are fewer.
 FEWEST: Final = 3
 
@@ -293,14 +291,18 @@ async def edit_expansion(
 ) -> Response:
     """Save the expansion. Invalid values stay in their fields, with the reason."""
     shown = await _read(ctx, query_id)
-    changes = _changes(form, _stored_form(shown.view))
-    if changes == QueryEdit():
+    # Showing a phrase in one line does not change it.
+    before = _parts(_stored_form(shown.view))
+    changed = {name: value for name, value in _parts(form).items() if value != before[name]}
+    if not changed:
         return RedirectResponse(f"/rag/{query_id}/inspect?notice=same", 303)
     try:
+        changes = QueryEdit(**changed)
         async with ctx.database.connection() as connection:
             await edit(connection, await get_query(connection, query_id), changes, run=False)
-    except QueryValueError as error:
-        return _page(request, shown, filled=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
+    except ValidationError as error:
+        problem = first_problem(error)
+        return _page(request, shown, filled=form, wrong={problem.field or "expansion": problem.words})
     except StageRunningError as error:
         return _page(request, shown, filled=form, wrong={"expansion": str(error)})
     return RedirectResponse(f"/rag/{query_id}/inspect?notice=expansion", 303)
@@ -323,7 +325,7 @@ async def edit_context(
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
         async with ctx.database.connection() as connection:
-            await edit(connection, await get_query(connection, query_id), QueryEdit(context=kept), run=False)
+            await edit(connection, await get_query(connection, query_id), QueryEdit(context=tuple(kept)), run=False)
     except QueryMissingError:
         raise
     except Refused as error:
@@ -418,18 +420,14 @@ def _stored_form(view: QueryView) -> ExpansionForm:
     )
 
 
-def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryEdit:
-    """What was changed in the form. Showing a phrase in one line does not change it."""
-    return QueryEdit(
-        intent=_changed(form.intent, before.intent),
-        hyde_answer=_changed(form.hyde_answer.strip(), before.hyde_answer.strip()),
-        expanded_queries=_changed(_lines(form.queries), _lines(before.queries)),
-        entities=_changed(_lines(form.entities), _lines(before.entities)),
-    )
-
-
-def _changed(new: Value, old: Value) -> Value | Unchanged:
-    return UNCHANGED if new == old else new
+def _parts(form: ExpansionForm) -> dict[str, Any]:
+    """The parts of an expansion as an edit names them."""
+    return {
+        "intent": form.intent,
+        "hyde_answer": form.hyde_answer.strip(),
+        "expanded_queries": _lines(form.queries),
+        "entities": _lines(form.entities),
+    }
 
 
 def _lines(text: str) -> list[str]:

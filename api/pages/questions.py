@@ -5,7 +5,7 @@ from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -22,11 +22,12 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.statuses import QueryStatus
-from schemas.values.base import MAX_ID, Text
+from schemas.values.base import MAX_ID, Text, first_problem
 from schemas.values.queries import AugmentedPrompt
+from schemas.values.requests import QueryEdit
 from schemas.values.runs import Target
 from services.questions.answers import answer, preview
-from services.questions.edits import QueryEdit, edit
+from services.questions.edits import edit
 from services.questions.lookup import get_query
 from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
 from services.runs import Action, control
@@ -268,12 +269,12 @@ async def rewrite(
 ) -> Response:
     """Change the question. The expansion is kept; later outputs become stale."""
     try:
-        async with ctx.database.connection() as connection:
-            query = await get_query(connection, query_id)
-            await edit(connection, query, QueryEdit(original_query=question), run=False)
-    except QueryValueError as error:
+        changes = QueryEdit(original_query=question)
+    except ValidationError as error:
         shown = await _read(ctx, query_id, None)
-        return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
+        return _page(request, shown, question=question, wrong={"question": first_problem(error).words})
+    async with ctx.database.connection() as connection:
+        await edit(connection, await get_query(connection, query_id), changes, run=False)
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 

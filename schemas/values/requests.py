@@ -139,6 +139,39 @@ class QueryRequest(QueryPolicy):
     """The answer of an external model, for a single question."""
 
 
+Question = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+"""The text of a question; surrounding blanks are removed."""
+
+Phrases = Annotated[
+    tuple[Annotated[Text, StringConstraints(strip_whitespace=True, max_length=500)], ...],
+    Field(max_length=50, strict=False),
+]
+"""Search phrases or entities; blank ones are left out."""
+
+
+class QueryChanges(Request):
+    """What to change of a question. What is absent stays as it is; null empties a part of the expansion."""
+
+    original_query: Question | None = Field(default=None, repr=False)
+    """The new question, where it is not null. The expansion is kept, and every later output becomes stale."""
+    expanded_queries: Phrases | None = Field(default=None, repr=False)
+    hyde_answer: Annotated[Text, StringConstraints(strip_whitespace=True, max_length=10_000)] | None = Field(
+        default=None, repr=False
+    )
+    intent: Annotated[Text, StringConstraints(strip_whitespace=True, max_length=50)] | None = None
+    """In any case of letters; an intent that is none of the six has no effect on the ranking."""
+    entities: Phrases | None = Field(default=None, repr=False)
+
+
+class QueryEdit(QueryChanges):
+    """The same, with a pasted expansion or passages."""
+
+    expansion_reply: str | None = Field(default=None, repr=False)
+    """The reply of an external model, which replaces the whole expansion; parts given with it replace those of it."""
+    context: tuple[int, ...] | None = Field(default=None)
+    """Places, from 1, of the passages to keep, in their new order."""
+
+
 class TagsPolicy(Request):
     """Which tags are candidates."""
 

@@ -10,7 +10,7 @@ from schemas.errors import Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Value
-from schemas.values.documents import WorkFilter, conditions_in_words
+from schemas.values.documents import WorkFilter
 from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
 from stages.queries.augment import basis_in_words
 from stages.queries.citations import citations
@@ -357,14 +357,14 @@ CROSS JOIN LATERAL (
 
 # The lateral parts are computed for one page of questions, unless they are chosen by their status.
 LINES = f"""
-SELECT q.id, q.job_id, j.run_id, c.name AS corpus, (
+SELECT q.id, q.job_id, j.run_id, c.name AS corpus, c.name || (
            SELECT coalesce(array_agg(o.name ORDER BY i.place), '{{}}')
            FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
-       ) AS other_corpora, coalesce(j.inputs -> 'works', '{{}}') AS works,
+       ) AS corpora, coalesce(j.inputs -> 'works', '{{}}') AS works,
        n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
        s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
-       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
-       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
+       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities_count,
+       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results_count
 FROM (
     SELECT * FROM queries
     WHERE ($1::bigint IS NULL OR id = $1)
@@ -391,34 +391,29 @@ class QueryLine(Value):
     job_id: int
     run_id: int
     corpus: str
-    other_corpora: list[str]
-    """Corpora that are searched together with it."""
-    works: dict[str, str | int]
-    """The conditions of the works that are searched, as `WorkFilter` takes them; empty for all works."""
+    """The first of `corpora`."""
+    corpora: list[str]
+    """The corpora that are searched."""
+    works: WorkFilter
+    """The works of them that are searched; all fields are null where all works are."""
     preset: str | None
     original_query: str = Field(repr=False)
     created_at: datetime
     updated_at: datetime
     job_status: JobStatus
+    """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
+    is stored, and the prompt or the answer failed."""
     status: QueryStatus
+    """What it needs next."""
     vector_status: VectorStatus
     has_retrieved_context: bool
     """A search is stored, whatever it found."""
     has_clean_context: bool
     """Likewise its consolidation."""
     intent: str | None
-    entities: int
-    results: int
-
-    @property
-    def works_in_words(self) -> str:
-        """The conditions in words; empty for all works."""
-        return conditions_in_words(self.works)
-
-    @property
-    def corpora(self) -> list[str]:
-        """The corpora that are searched, by name."""
-        return [self.corpus, *self.other_corpora]
+    """DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE, or another text."""
+    entities_count: int
+    results_count: int
 
 
 async def lines(

@@ -1,98 +1,46 @@
 """Questions as JSON."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, StringConstraints, model_validator
 
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.participants import Submission
 from api.rest.bodies.rag_steps import StepDone
 from schemas.settings.preset import is_preset_name
-from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import WorkFilter
 from schemas.values.failures import StageFailure
-from schemas.values.listings import Need
-from schemas.values.queries import ContextGroup, QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import QueryPolicy, QueryRequest, Searched
+from schemas.values.queries import (
+    ContextGroup,
+    QuerySet,
+    Relevance,
+    RelevanceJudgement,
+    RerankedChunk,
+    SubmittedQuery,
+)
+from schemas.values.requests import QueryChanges, QueryPolicy, QueryRequest, Question, Searched
 from stages.queries.query_files import MAX_REFERENCE_CHARS
-
-_FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
-
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=_FILLED)]
-"""The text of a question: 1 to 2000 characters; surrounding blanks are removed."""
-
-Phrase = Annotated[Text, StringConstraints(max_length=500)]
-"""A search phrase or an entity; a blank one is left out."""
+from store.questions.queries import QueryLine
 
 PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
-
-
-class QueryItem(Reply):
-    """A question in one line."""
-
-    id: int
-    original_query: str = Field(repr=False)
-    intent: str | None
-    """DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE, or another text."""
-    status: Need
-    """What it needs next: embeddings after a failed embedding too, where `vector_status` is `vec_err`."""
-    vector_status: Literal[VectorStatus.NO_VEC, VectorStatus.TO_VEC, VectorStatus.VEC, VectorStatus.VEC_ERR]
-    has_retrieved_context: bool
-    has_clean_context: bool
-    entities_count: int
-    results_count: int
-    created_at: datetime
-    updated_at: datetime
-    run_id: int
-    job_id: int
-    job_status: JobStatus
-    """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
-    is stored, and the prompt or the answer failed."""
-    corpus: str
-    """The first of `corpora`."""
-    corpora: list[str]
-    """The corpora that are searched."""
-    works: WorkFilter
-    """The works of them that are searched; all fields are null where all works are."""
-    preset: str | None
 
 
 class QueryList(Reply):
     """Questions, newest first."""
 
-    queries: list[QueryItem]
+    queries: list[QueryLine]
     total: int
     """The number of questions in that status, on all pages."""
 
 
-class RetrievedChunk(Reply):
+class RetrievedChunk(RerankedChunk):
     """A retrieved chunk with all of its scores."""
 
-    id: int
-    parent_id: int | None
-    work_id: int
-    content: str = Field(repr=False)
-    heading_breadcrumbs: str | None = Field(repr=False)
-    enriched_content: str = Field(repr=False)
-    """The content, with surrounding lines where it was short; the input of the ranker."""
-    start_line: int
-    end_line: int
-    level: str
+    chunk_id: int = Field(serialization_alias="id")
+    fused_score: float = Field(serialization_alias="fusion_score")
+    """The score after fusion, by any method."""
     rrf_score: float | None
     """The sum of reciprocal ranks; None after another fusion."""
-    fusion_score: float
-    """The score after fusion, by any method."""
-    dense_rank: int | None
-    lexical_rank: int | None
-    rerank_score: float
-    entity_boost: float
-    intent_boost: float
-    final_score: float
-    pages: tuple[int, int] | None
-    """Its first and last page, from 1; None in a work without pages."""
 
 
 class Passage(ContextGroup):
@@ -102,7 +50,7 @@ class Passage(ContextGroup):
     """From 1: its place in the prompt."""
 
 
-class QueryDetail(QueryItem):
+class QueryDetail(QueryLine):
     """A question with its current outputs."""
 
     expanded_queries: list[str] | None = Field(repr=False)
@@ -137,8 +85,8 @@ class PassageChoice(Body):
     pages: Annotated[list[PassageId], Field(min_length=2, max_length=2)] | None = None
 
 
-class QueryPatch(Body):
-    """What to change. An absent or null field is not changed; a null intent removes the intent."""
+class QueryPatch(QueryChanges, Body):
+    """What to change of a question."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -149,13 +97,6 @@ class QueryPatch(Body):
         }
     )
 
-    original_query: Question | None = Field(default=None, repr=False)
-    """The new question. The expansion is kept, and every later output becomes stale."""
-    expanded_queries: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
-    hyde_answer: Annotated[Text, Field(max_length=10_000)] | None = Field(default=None, repr=False)
-    intent: Annotated[Text, Field(max_length=50)] | None = None
-    """In any case of letters; an intent that is none of the six has no effect on the ranking."""
-    entities: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
     """The passages to keep, in the order of the prompt."""
 
@@ -163,7 +104,7 @@ class QueryPatch(Body):
 QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
 
 
-class QueryLine(Body):
+class SetQuestion(Body):
     """One question of a set."""
 
     id: QueryId
@@ -195,7 +136,7 @@ class QuerySetSubmission(QueryPolicy, Submission):
         until="rerank",
     )
 
-    queries: Annotated[list[QueryLine], Field(min_length=1, max_length=10_000)]
+    queries: Annotated[list[SetQuestion], Field(min_length=1, max_length=10_000)]
     judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
     """To evaluate by; of these questions alone."""
 
@@ -240,48 +181,19 @@ REPLY_CHARS: Final = 100_000
 """The longest pasted expansion."""
 
 
-def _exactly_one(*names: str) -> dict[str, Any]:
-    """JSON Schema for: one of these fields is a string, and the other is absent or null."""
-    absent: dict[str, Any] = {name: {"type": "null"} for name in names}
-    return {"oneOf": [{"required": [name], "properties": absent | {name: {"type": "string"}}} for name in names]}
-
-
-def _only(names: Sequence[str], values: Sequence[str | None]) -> str:
-    given = [value for value in values if value is not None]
-    if len(given) != 1:
-        raise ValueError(f"give exactly one of {' and '.join(names)}")
-    return given[0]
-
-
 class Asked(Searched, Body):
     """A question to a corpus."""
 
-    model_config = ConfigDict(json_schema_extra=_exactly_one("original_query", "query"))
-
-    original_query: Question | None = Field(default=None, repr=False)
-    query: Question | None = Field(default=None, repr=False)
-    """The same as `original_query`; give one of the two."""
+    question: Question = Field(validation_alias=AliasChoices("original_query", "query"), repr=False)
+    """May also be called `query`."""
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The preset; by default the default preset."""
-
-    @model_validator(mode="after")
-    def _one_question(self) -> "Asked":
-        _only(("original_query", "query"), (self.original_query, self.query))
-        return self
-
-    @property
-    def question(self) -> str:
-        """The question, under either name."""
-        return _only(("original_query", "query"), (self.original_query, self.query))
 
 
 class ExpansionRequest(Asked):
     """A question to expand."""
 
-    model_config = ConfigDict(
-        json_schema_extra=_exactly_one("original_query", "query")
-        | {"examples": [{"original_query": _QUESTION, "use_full_model": True}, {"query": _QUESTION, "n": 3}]}
-    )
+    model_config = with_example(original_query=_QUESTION, n=3, use_full_model=True)
 
     n: Annotated[int, Field(ge=1, le=10)] | None = None
     """The number of search phrases; by default that of the preset."""
@@ -290,32 +202,14 @@ class ExpansionRequest(Asked):
 
 
 class PastedExpansion(Asked):
-    """A question with the reply of an external model. The reply may be called `llm_response` or `response_text`."""
+    """A question with the reply of an external model."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "allOf": [_exactly_one("original_query", "query"), _exactly_one("llm_response", "response_text")],
-            "examples": [
-                {"original_query": _QUESTION, "llm_response": _REPLY},
-                {"query": _QUESTION, "response_text": _REPLY},
-            ],
-        }
+    model_config = with_example(original_query=_QUESTION, llm_response=_REPLY)
+
+    reply: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] = Field(
+        validation_alias=AliasChoices("llm_response", "response_text"), repr=False
     )
-
-    llm_response: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
-    """One JSON object, with or without a code fence."""
-    response_text: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
-    """The same as `llm_response`; give one of the two."""
-
-    @model_validator(mode="after")
-    def _one_reply(self) -> "PastedExpansion":
-        _only(("llm_response", "response_text"), (self.llm_response, self.response_text))
-        return self
-
-    @property
-    def reply(self) -> str:
-        """The reply, under either name."""
-        return _only(("llm_response", "response_text"), (self.llm_response, self.response_text))
+    """One JSON object, with or without a code fence; may also be called `response_text`."""
 
 
 class ExpansionPrompt(Reply):

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
-from schemas.values.queries import AnswerBasis, ContextSource, Source
+from schemas.values.queries import ContextSource, Source
 from store.questions.queries import StoredResult
 
 
@@ -119,39 +119,20 @@ class RunOptions(StepOptions):
     """False: RAGQ_QUERY_LIGHT_MODEL of the run expands and answers; true or absent: RAGQ_QUERY_MODEL."""
 
 
-class AnswerRequest(StepOptions):
+class AnswerRequest(RunOptions):
     """Options of a new answer."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
 
-    top_n: TopN | None = None
-    """The number of sources in the prompt; by default that of the preset."""
-    use_full_model: bool | None = None
-    """False: RAGQ_QUERY_LIGHT_MODEL of the run answers; true or absent: RAGQ_QUERY_MODEL, which a run without a light
-    model uses for both. `model` of the reply is the model that answered."""
     force: bool | None = None
     """Accepted without effect: each request makes a new answer, and earlier ones are kept."""
 
 
-class Answered(StepDone):
+class Answered(StepDone, StoredResult):
     """A new answer."""
 
     result_id: int
-    response_text: str = Field(repr=False)
-    model: str | None
-    """The model that answered; None for a pasted answer."""
-    sources: list[Source]
-    """The source of each label of the prompt."""
-    cited: list[str]
-    """The labels of the sources that it cites; the others were only in the prompt."""
-    unknown_citations: list[str]
-    """Cited labels that the prompt does not have."""
-    is_cut: bool
-    """The token limit ended the answer."""
-    basis: AnswerBasis | None
-    """What the prompt was based on, and what was lost between the search and the prompt."""
-    notes: list[str]
-    """The same in sentences, one for each fallback and each loss."""
+    """The same as `id`."""
 
 
 class PastedAnswer(Body):

@@ -18,7 +18,6 @@ from api.rest.bodies.rag_queries import (
     Passage,
     PassageChoice,
     QueryDetail,
-    QueryItem,
     QueryList,
     QueryPatch,
     RetrievedChunk,
@@ -29,7 +28,8 @@ from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.base import MAX_ID
 from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
-from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
+from schemas.values.requests import QueryEdit
+from services.questions.edits import edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
 from store.questions import queries, query_runs
@@ -76,12 +76,10 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
     return place
 
 
-def item_of(line: QueryLine) -> QueryItem:
-    """A question in one line."""
-    values = dict(line)
-    if line.status is QueryStatus.VEC_ERR:
-        values["status"] = QueryStatus.NEEDS_EMBEDDINGS
-    return QueryItem(**values, corpora=line.corpora, entities_count=line.entities, results_count=line.results)
+def line_of(line: QueryLine) -> QueryLine:
+    """A question in one line: a failed embedding needs embeddings."""
+    is_failed = line.status is QueryStatus.VEC_ERR
+    return line.model_copy(update={"status": QueryStatus.NEEDS_EMBEDDINGS}) if is_failed else line
 
 
 def detail_of(view: QueryView) -> QueryDetail:
@@ -89,7 +87,7 @@ def detail_of(view: QueryView) -> QueryDetail:
     expansion = view.expansion
     is_rrf = view.found is not None and view.found.fusion == "rrf"
     return QueryDetail(
-        **item_of(view.line).model_dump(),
+        **vars(line_of(view.line)),
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
@@ -107,15 +105,7 @@ def passages(context: ConsolidatedContext) -> list[Passage]:
 
 
 def _chunks(chunks: Sequence[RerankedChunk], *, is_rrf: bool) -> list[RetrievedChunk]:
-    return [
-        RetrievedChunk(
-            id=chunk.chunk_id,
-            rrf_score=chunk.fused_score if is_rrf else None,
-            fusion_score=chunk.fused_score,
-            **chunk.model_dump(exclude={"chunk_id", "fused_score"}),
-        )
-        for chunk in chunks
-    ]
+    return [RetrievedChunk(**vars(chunk), rrf_score=chunk.fused_score if is_rrf else None) for chunk in chunks]
 
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
@@ -138,7 +128,7 @@ async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]
         counts = await queries.counts(connection)
         total = sum(count for status, count in counts.items() if status in statuses)
         lines = await queries.lines(connection, statuses=statuses, limit=wanted.limit, before=wanted.before)
-    return QueryList(queries=[item_of(line) for line in lines], total=total)
+    return QueryList(queries=[line_of(line) for line in lines], total=total)
 
 
 @router.get("/{query_id}")
@@ -157,12 +147,10 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
     """
     async with ctx.database.connection() as connection, connection.transaction():
         query = await lock_query(connection, query_id)
-        changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
-        if body.original_query is None:
-            changes.pop("original_query", None)
-        choices = body.clean_retrieval_context
-        places = UNCHANGED if choices is None else places_of(choices, passages(await stored_context(connection, query)))
-        await edit(connection, query, QueryEdit(**changes, context=places), run=run)
+        changes = body.model_dump(exclude_unset=True, exclude={"clean_retrieval_context"})
+        if choices := body.clean_retrieval_context:
+            changes["context"] = places_of(choices, passages(await stored_context(connection, query)))
+        await edit(connection, query, QueryEdit(**changes), run=run)
     return await ctx.database.once(_detail, query_id)
 
 

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Response
-from pydantic import StringConstraints
+from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
 from api.parameters import PathId
@@ -142,39 +141,6 @@ ConfigPreset = Annotated[
     ),
 ]
 
-Settings = Annotated[
-    list[Annotated[str, StringConstraints(max_length=300, pattern=r"^[a-z_.0-9]{1,100}=[^\x00]*$")]] | None,
-    Query(
-        max_length=100,
-        description="Values that win over those of the preset, as `NAME=VALUE`; repeatable.",
-        examples=[["retrieval.min_word_count=0"]],
-    ),
-]
-
-
-class StepValues(NamedTuple):
-    """Arguments of `run_stages` and `take_step`."""
-
-    preset: str | None
-    values: Mapping[str, Any]
-
-    def with_body(self, body: StepOptions) -> "StepValues":
-        """These and those of the body. Raises QueryValueError for a value that both have, differently."""
-        preset = either("config_preset", self.preset, body.config_preset)
-        in_body = body.settings or {}
-        for name in self.values.keys() & in_body.keys():
-            either("settings", self.values[name], str(in_body[name]))
-        return StepValues(preset, {**self.values, **in_body})
-
-
-def _in_query(config_preset: ConfigPreset = None, settings: Settings = None) -> StepValues:
-    pairs = (text.partition("=") for text in settings or ())
-    return StepValues(config_preset, {name: value for name, _, value in pairs})
-
-
-InQuery = Annotated[StepValues, Depends(_in_query)]
-"""The values in the query of a request."""
-
 
 def either(name: str, in_query: Given | None, in_body: Given | None) -> Given | None:
     """The one that is given. Raises QueryValueError when both are and differ."""
@@ -183,7 +149,11 @@ def either(name: str, in_query: Given | None, in_body: Given | None) -> Given | 
     return in_body if in_query is None else in_query
 
 
-_NO_VALUES: Final = StepValues(None, {})
+def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
+    """The arguments of `run_stages` and `take_step` for the preset and the values of a request."""
+    asked = body or StepOptions()
+    return {"preset": either("config_preset", config_preset, asked.config_preset), "values": asked.settings or {}}
+
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
@@ -212,13 +182,18 @@ async def embed_query(
 
 @router.post("/retrieve", response_model=Retrieved, responses=ACCEPTED)
 async def retrieve_chunks(
-    query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
+    query_id: PathId,
+    ctx: Context,
+    wait: Wait,
+    response: Response,
+    config_preset: ConfigPreset = None,
+    body: StepOptions | None = None,
 ) -> Retrieved | Response:
     """Search by vectors and full text, fuse both, rank, and validate by a model if the preset has it enabled.
 
     404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
-    asked = await _start(ctx, query_id, Step.RETRIEVE, given=given.with_body(body or StepOptions()))
+    asked = await _start(ctx, query_id, Step.RETRIEVE, **values_of(config_preset, body))
     if pending := await pending_response(ctx, asked, wait):
         return pending
     view = await _view(ctx, query_id, wait, response)
@@ -243,13 +218,18 @@ async def retrieve_chunks(
 
 @router.post("/consolidate", response_model=Consolidated, responses=ACCEPTED)
 async def consolidate_context(
-    query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
+    query_id: PathId,
+    ctx: Context,
+    wait: Wait,
+    response: Response,
+    config_preset: ConfigPreset = None,
+    body: StepOptions | None = None,
 ) -> Consolidated | Response:
     """Merge adjacent chunks into passages, from the lines of their works.
 
     404 before a search, 409 when a work has changed since: search again.
     """
-    asked = await _start(ctx, query_id, Step.CONSOLIDATE, given=given.with_body(body or StepOptions()))
+    asked = await _start(ctx, query_id, Step.CONSOLIDATE, **values_of(config_preset, body))
     if pending := await pending_response(ctx, asked, wait):
         return pending
     view = await _view(ctx, query_id, wait, response)
@@ -265,9 +245,9 @@ async def consolidate_context(
     )
 
 
-async def _start(ctx: ApiContext, query_id: int, step: Step, *, given: StepValues = _NO_VALUES) -> Awaited:
+async def _start(ctx: ApiContext, query_id: int, step: Step, **values: Any) -> Awaited:
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await get_query(connection, query_id), step, **given._asdict())
+        query = await take_step(connection, await get_query(connection, query_id), step, **values)
     return Awaited(query.id, query.run_id, query.job_id)
 
 
@@ -318,23 +298,18 @@ async def run_augmented_prompt(
     wait: Wait,
     key: Keyed,
     response: Response,
-    given: InQuery,
     body: AnswerRequest | None = None,
+    config_preset: ConfigPreset = None,
     top_n: TopN = None,
 ) -> Answered | Response:
     """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
 
     `top_n` may be in the query or in the body.
     """
-    asked = body or AnswerRequest()
-    sources = either("top_n", top_n, asked.top_n)
-    chosen = given.with_body(asked)
-    use_light_model = asked.use_full_model is False
+    values = _answer_values(body, config_preset, top_n)
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await take_step(
-            connection, query, Step.ANSWER, **chosen._asdict(), top_n=sources, use_light_model=use_light_model
-        )
+        return await take_step(connection, query, Step.ANSWER, **values)
 
     return await _answer(ctx, query_id, take, wait, key, response)
 
@@ -346,23 +321,28 @@ async def run_query(
     wait: Wait,
     key: Keyed,
     response: Response,
-    given: InQuery,
     body: RunOptions | None = None,
+    config_preset: ConfigPreset = None,
     top_n: TopN = None,
 ) -> Answered | Response:
     """Run every stage from the first that is not done, has failed, or had other values, to the answer.
 
     Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
-    asked = body or RunOptions()
-    sources = either("top_n", top_n, asked.top_n)
-    chosen = given.with_body(asked)
-    use_light_model = asked.use_full_model is False
+    values = _answer_values(body, config_preset, top_n)
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_stages(connection, query, **chosen._asdict(), top_n=sources, use_light_model=use_light_model)
+        return await run_stages(connection, query, **values)
 
     return await _answer(ctx, query_id, take, wait, key, response)
+
+
+def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
+    asked = body or RunOptions()
+    return values_of(config_preset, asked) | {
+        "top_n": either("top_n", top_n, asked.top_n),
+        "use_light_model": asked.use_full_model is False,
+    }
 
 
 @router.post("/augment/manual")
@@ -413,16 +393,5 @@ async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
         if result_id is None:
             return None
         result = await queries.result(connection, asked.query_id, result_id)
-    return Answered(
-        **asked._asdict(),
-        message="Response saved successfully",
-        result_id=result.id,
-        response_text=result.response_text,
-        model=result.model,
-        sources=result.sources,
-        cited=result.cited,
-        unknown_citations=result.unknown_citations,
-        is_cut=result.is_cut,
-        basis=result.basis,
-        notes=result.notes,
-    )
+    done = asked._asdict() | {"message": "Response saved successfully", "result_id": result.id}
+    return Answered(**vars(result) | done)

@@ -6,6 +6,7 @@ import pytest
 
 from api.pages.forms import can_run_all, next_step
 from schemas.statuses import JobStatus, QueryStatus, StageStatus, VectorStatus
+from schemas.values.documents import WorkFilter
 from store.questions.queries import QueryLine
 from store.runs.jobs import JobProgress
 from store.runs.stage_vectors import StageRun
@@ -17,8 +18,8 @@ def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
         job_id=1,
         run_id=1,
         corpus="small",
-        other_corpora=[],
-        works={},
+        corpora=["small"],
+        works=WorkFilter(),
         preset="Balanced",
         original_query="Why?",
         created_at=datetime.now(UTC),
@@ -29,8 +30,8 @@ def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
         has_retrieved_context=False,
         has_clean_context=False,
         intent=None,
-        entities=0,
-        results=0,
+        entities_count=0,
+        results_count=0,
     )
 
 

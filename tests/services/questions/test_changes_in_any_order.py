@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
+from schemas.values.requests import QueryEdit
 from services.questions.answers import ask
-from services.questions.edits import QueryEdit, edit
+from services.questions.edits import edit
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from store.database import Connection, Database
@@ -68,8 +69,8 @@ CHANGES: Final[dict[str, Change]] = {
     "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),
     "empty the intent": lambda c, q: edit(c, q, QueryEdit(intent=None), run=False),
     "edit the intent and run": lambda c, q: edit(c, q, QueryEdit(intent="COMPARISON"), run=True),
-    "choose passages and run": lambda c, q: edit(c, q, QueryEdit(context=[3, 1]), run=True),
-    "choose passages": lambda c, q: edit(c, q, QueryEdit(context=[2, 1]), run=False),
+    "choose passages and run": lambda c, q: edit(c, q, QueryEdit(context=(3, 1)), run=True),
+    "choose passages": lambda c, q: edit(c, q, QueryEdit(context=(2, 1)), run=False),
     "complete a stage": complete_a_stage,
     "complete another stage": complete_a_stage,
     "fail a stage": fail_a_stage,

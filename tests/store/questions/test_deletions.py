@@ -9,10 +9,10 @@ from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.failures import AttemptError
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import QueryRequest
+from schemas.values.requests import QueryEdit, QueryRequest
 from services.new_runs import store_run
 from services.questions.answers import answer, ask
-from services.questions.edits import QueryEdit, edit
+from services.questions.edits import edit
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.questions.submission import plan_queries
