@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,9 +12,11 @@ from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
 from cli.output import print_result
-from schemas.values.queries import QueryRun
-from schemas.values.runs import ScoredRun, StageShare
-from services.plots import RunPlot, plots_of_run
+from schemas.values.reports import Report
+from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.runs import StageShare
+from services.plots import RunPlot, as_file, plots_of_run, png, svg
+from services.reports import report_of
 from store.database import Connection
 from store.runs import overviews
 from store.runs.run_view import stage_shares
@@ -30,8 +30,8 @@ class PlottedRun(NamedTuple):
     """What the plots of a run are made of."""
 
     run_id: int
-    reported: ScoredRun | QueryRun | None
-    """None for a run that has no report, or whose report is not plotted."""
+    report: Report | RetrievalReport | None
+    """None for a run that has none, or whose report is not plotted."""
     shares: Sequence[StageShare]
 
 
@@ -49,11 +49,10 @@ class PlottedRun(NamedTuple):
     "-o",
     metavar="FOLDER|FILE",
     type=click.Path(path_type=Path),
-    help="Where files rN-KIND are written, or the file of a single plot, such as p.svg.  [default: here; none with "
-    "--json]",
+    help="Where files rN-KIND are written, or the file of a single plot, such as p.svg.  [default: here]",
 )
 @click.option("--format", "ending", type=Choice(_ENDINGS), default="svg", show_default=True, help="Of files.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as a JSON array, one object per plot.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plots as a JSON array.")
 def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool) -> None:
     """Plot runs: risk over coverage, error per item, nDCG per ranking, and where the time of each stage went.
 
@@ -68,7 +67,7 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
         kind = None if wanted == {"time"} else (await overviews.get(connection, run_id)).kind
         return PlottedRun(
             run_id,
-            await reported_run(connection, run_id) if kind in ("participant", "query") else None,
+            report_of(await reported_run(connection, run_id)) if kind in ("participant", "query") else None,
             await stage_shares(connection, run_id) if "time" in wanted else [],
         )
 
@@ -76,35 +75,26 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
         return [await read(connection, run_id) for run_id in run_ids]
 
     runs = with_database(read_all)
-    plots = [plot for run in runs for plot in plots_of_run(run.run_id, run.reported, run.shares, only)]
-    is_written = output is not None or not as_json
+    plots = [plot for run in runs for plot in plots_of_run(run.run_id, run.report, run.shares, only)]
     named = None if output is None or output.is_dir() or output.suffix[1:] not in _ENDINGS else output
     if named is not None and len(plots) != 1:
         raise click.UsageError(f"{named} is one file, and there are {len(plots)} plots: choose one by --only.")
-    files = [str(_write(one, output or Path(), ending, named)) for one in plots] if is_written else []
+    files = [str(_write(one, output or Path(), ending, named)) for one in plots]
     print_result(_described(plots, files), "\n".join(files), as_json=as_json)
 
 
 def _described(plots: Sequence[RunPlot], files: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {
-            **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
-            "bars": [bar._asdict() for bar in one.bars],
-            "file": file,
-        }
-        for one, file in zip_longest(plots, files)
+        {"run": one.run, "plot": one.kind, "title": one.title, "file": file}
+        for one, file in zip(plots, files, strict=True)
     ]
 
 
 def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:
-    # Matplotlib takes a second to load.
-    from services.plots import as_file, draw_run_plot, png, svg
-
-    draw_it = partial(draw_run_plot, plot=one)
     file = named or folder / f"{one.run}-{one.kind}.{ending}"
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix == ".png":
-        file.write_bytes(png(draw_it, one.title))
+        file.write_bytes(png(one.draw, one.title))
     else:
-        file.write_text(as_file(svg(one.title, draw_it)), encoding="utf-8")
+        file.write_text(as_file(svg(one.title, one.draw)), encoding="utf-8")
     return file

@@ -22,13 +22,11 @@ from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.runs import ScoredRun
 from services.evaluations import evaluation_report
+from services.reports import report_page, sheet_of
 from stages.reports import calibration
 from stages.reports.calibration import is_calibrated
 from stages.reports.report import build_report, measures_of
-from stages.reports.report_sheet import report_sheet
 from stages.reports.retrieval import build_retrieval_report
-from stages.reports.retrieval_sheet import evaluation_sheet, retrieval_sheet
-from stages.reports.tables import Sheet
 from store.database import Connection
 from store.runs import overviews
 from store.views import reported_run
@@ -187,29 +185,12 @@ def print_report(
     if as_json:
         print_json(found)
     elif wanted is not None:
-        write([_sheet(found)], wanted, output)
+        write([sheet_of(found)], wanted, output)
     elif page is None:
-        draw_sheets([_sheet(found)])
+        draw_sheets([sheet_of(found)])
     if page is not None and not isinstance(found, EvaluationReport):
-        page.write_text(_page(found), encoding="utf-8")
+        page.write_text(report_page(found), encoding="utf-8")
         draw(f"Wrote {page}.", err=True)
-
-
-def _sheet(found: AnyReport) -> Sheet:
-    match found:
-        case Report():
-            return report_sheet(found)
-        case RetrievalReport():
-            return retrieval_sheet(found)
-        case EvaluationReport():
-            return evaluation_sheet(found)
-
-
-def _page(found: Report | RetrievalReport) -> str:
-    # Drawing takes a second to load.
-    from services.report_pages import report_page, retrieval_page
-
-    return report_page(found) if isinstance(found, Report) else retrieval_page(found)
 
 
 def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:

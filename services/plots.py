@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO, StringIO
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -15,16 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from schemas.errors import Refused
-from schemas.values.differences import RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.queries import QueryRun
 from schemas.values.reports import Experiment, Report
 from schemas.values.retrieval_reports import RetrievalReport
-from schemas.values.runs import ScoredRun, StageShare
+from schemas.values.runs import StageShare
 from stages.metrics.selective import measure_names
-from stages.reports.report import build_report, measures_of
-from stages.reports.retrieval import build_retrieval_report
 
 # Names of colours, which a page, an SVG file and a PNG each give values to.
 INK, GRID, FIRST, SECOND, MUTED = "ragq:ink", "ragq:line", "ragq:first", "ragq:second", "ragq:muted"
@@ -149,23 +145,25 @@ _COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
 }
 
 
-class Draw(Protocol):
-    """Draws one plot of a report."""
-
-    def __call__(self, axes: Axes, report: Report) -> None: ...
+Draw = Callable[[Report, Axes], None]
 
 
-def scored_plots(report: Report) -> Iterator[tuple[str, Markup]]:
+def plots_of(report: Report | RetrievalReport) -> Iterator[tuple[str, Markup]]:
     """Each plot that the report has data for: its title, and the SVG."""
-    for title, draw in _plots(report).items():
-        yield title, svg(title, partial(draw, report=report))
+    if isinstance(report, RetrievalReport):
+        for name in measure_names(report.measures.cutoff) if report.stages else ():
+            title = f"{name} per ranking, with 95 % intervals"
+            yield title, svg(title, partial(_ranking, report=report, name=name))
+    else:
+        for title, draw in _plots(report).items():
+            yield title, svg(title, partial(draw, report))
 
 
 def _plots(report: Report) -> dict[str, Draw]:
     found: dict[str, Draw] = {}
     if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
-        found["Risk over coverage, with its 95 % band"] = draw_risk_over_coverage
-        found["Mean absolute error per item"] = draw_error_per_item
+        found["Risk over coverage, with its 95 % band"] = _risk_over_coverage
+        found["Mean absolute error per item"] = _error_per_item
         found["Coverage per item"] = _coverage_per_item
     if any(experiment.calibration for experiment in report.experiments):
         found["Calibration: how often scores of a confidence are exact"] = _calibration
@@ -174,7 +172,7 @@ def _plots(report: Report) -> dict[str, Draw]:
     return found
 
 
-def draw_risk_over_coverage(axes: Axes, report: Report) -> None:
+def _risk_over_coverage(report: Report, axes: Axes) -> None:
     """The risk curve of each mode, with its band."""
     for experiment in report.experiments:
         mode, chosen = experiment.results.mode, experiment.selective_prediction.chosen
@@ -199,7 +197,7 @@ def draw_risk_over_coverage(axes: Axes, report: Report) -> None:
     _name_parts(axes)
 
 
-def draw_error_per_item(axes: Axes, report: Report) -> None:
+def _error_per_item(report: Report, axes: Axes) -> None:
     """The error of each item and mode, with its interval."""
     for place, experiment in _side_by_side(report):
         results = experiment.results
@@ -223,7 +221,7 @@ def draw_error_per_item(axes: Axes, report: Report) -> None:
     _name_parts(axes)
 
 
-def _coverage_per_item(axes: Axes, report: Report) -> None:
+def _coverage_per_item(report: Report, axes: Axes) -> None:
     for place, experiment in _side_by_side(report):
         results = experiment.results
         found = {item: results.per_item[item].coverage for item in PHQ8Item}
@@ -240,7 +238,7 @@ def _coverage_per_item(axes: Axes, report: Report) -> None:
     _name_parts(axes)
 
 
-def _calibration(axes: Axes, report: Report) -> None:
+def _calibration(report: Report, axes: Axes) -> None:
     axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":", label="perfect")
     for experiment in report.experiments:
         calibration, mode = experiment.calibration, experiment.results.mode
@@ -266,7 +264,7 @@ def _calibration(axes: Axes, report: Report) -> None:
     _name_parts(axes)
 
 
-def _failures(axes: Axes, report: Report) -> None:
+def _failures(report: Report, axes: Axes) -> None:
     counts = report.failures.by_category
     bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=MUTED)
     axes.bar_label(bars, padding=3)
@@ -304,18 +302,10 @@ def _words(mode: AssessmentMode) -> str:
     return mode.value.replace("_", "-")
 
 
-def retrieval_plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
-    """One plot per measure, a row per ranking: its title, and the SVG."""
-    if report.stages:
-        stages = [found.stage.value for found in report.stages]
-        for name in measure_names(report.measures.cutoff):
-            title = f"{name} per ranking, with 95 % intervals"
-            intervals = [found.measures[name] for found in report.stages]
-            yield title, svg(title, partial(draw_measure, stages=stages, intervals=intervals, name=name))
-
-
-def draw_measure(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Interval], name: str) -> None:
+def _ranking(axes: Axes, report: RetrievalReport, name: str) -> None:
     """A measure per ranking, with its interval."""
+    stages = [found.stage.value for found in report.stages]
+    intervals = [found.measures[name] for found in report.stages]
     values = [interval.value or 0.0 for interval in intervals]
     axes.barh(stages, values, height=0.5, color=FIRST, alpha=0.35)
     axes.errorbar(values, stages, xerr=whiskers(intervals), fmt="o", markersize=4, linewidth=1.2, color=FIRST)
@@ -325,17 +315,6 @@ def draw_measure(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Inter
 
 KINDS: Final = ("risk", "items", "ranking", "time")
 
-TIMES: Final = ("waiting", "language model", "database", "other work", "not measured")
-"""The parts of a bar of `time`."""
-
-
-class Bar(NamedTuple):
-    """A line of a bar plot in a terminal."""
-
-    name: str
-    parts: tuple[float | None, ...]
-    """Lengths, one after another; None for one that is not known."""
-
 
 class RunPlot(NamedTuple):
     """A plot of a run."""
@@ -343,97 +322,56 @@ class RunPlot(NamedTuple):
     run: str
     kind: str
     title: str
-    report: Report | RetrievalReport | None
-    """What it shows a part of; None for `time`, whose bars are all that it shows."""
-    bars: tuple[Bar, ...]
-    """Its numbers for a terminal; of a curve, a bar per point."""
-    legend: tuple[str, ...]
-    """What the parts of a bar are."""
-    unit: str
+    draw: Callable[[Axes], None]
 
 
 def plots_of_run(
-    run_id: int, reported: ScoredRun | QueryRun | None, shares: Sequence[StageShare], kinds: Sequence[str] = ()
+    run_id: int, report: Report | RetrievalReport | None, shares: Sequence[StageShare], kinds: Sequence[str] = ()
 ) -> list[RunPlot]:
     """The plots that a run has data for, or those of these kinds; None for a run that has no report.
 
     Raises Refused when it has none of them.
     """
     wanted = kinds or KINDS
-    found = [] if reported is None else _of_report(_report(reported))
+    run = f"r{run_id}"
+    found = [] if report is None else _of_report(run, report)
     if shares:
-        found.append(_time(f"r{run_id}", shares))
+        found.append(
+            RunPlot(run, "time", f"{run}: where the time went, summed over jobs", partial(_time, shares=shares))
+        )
     found = [plot for plot in found if plot.kind in wanted]
     if not found:
         raise Refused(f"r{run_id} has no data for the plot {' or '.join(wanted)}.")
     return found
 
 
-def _report(run: ScoredRun | QueryRun) -> Report | RetrievalReport:
-    if isinstance(run, QueryRun):
-        return build_retrieval_report(run, measures=RetrievalMeasures())
-    return build_report(run, measures=measures_of(run.settings, {}))
-
-
-def _of_report(report: Report | RetrievalReport) -> list[RunPlot]:
-    run = report.run_metadata.run_id
+def _of_report(run: str, report: Report | RetrievalReport) -> list[RunPlot]:
     if isinstance(report, RetrievalReport):
         name = measure_names(report.measures.cutoff)[0]
-        bars = tuple(Bar(found.stage.value, (found.measures[name].value or 0.0,)) for found in report.stages)
-        return [RunPlot(run, "ranking", f"{run}: {name} per ranking", report, bars, (name,), "")] if bars else []
-    curves = [one for one in report.experiments if one.selective_prediction.chosen.curve]
-    if not curves:
+        plot = RunPlot(run, "ranking", f"{run}: {name} per ranking", partial(_ranking, report=report, name=name))
+        return [plot] if report.stages else []
+    if not any(one.selective_prediction.chosen.curve for one in report.experiments):
         return []
-    risk = tuple(
-        Bar(f"{one.results.mode.value} {point.coverage:.2f}", (point.selective_risk,))
-        for one in curves
-        for point in one.selective_prediction.chosen.curve
-    )
-    items = tuple(
-        Bar(f"{one.results.mode.value} {item.value}", (one.results.per_item[item].mae_interval.value or 0.0,))
-        for one in curves
-        for item in PHQ8Item
-        if one.results.per_item[item].mae_interval.value is not None
-    )
     return [
-        RunPlot(run, "risk", f"{run}: risk over coverage", report, risk, ("risk at this coverage",), ""),
-        RunPlot(run, "items", f"{run}: mean absolute error per item", report, items, ("mean absolute error",), ""),
+        RunPlot(run, "risk", f"{run}: risk over coverage", partial(_risk_over_coverage, report)),
+        RunPlot(run, "items", f"{run}: mean absolute error per item", partial(_error_per_item, report)),
     ]
 
 
-def _time(run: str, shares: Sequence[StageShare]) -> RunPlot:
-    bars = tuple(
-        Bar(one.stage, (one.waiting_s, one.llm_s, one.database_s, one.other_s, one.unmeasured_s)) for one in shares
-    )
-    return RunPlot(run, "time", f"{run}: where the time went, summed over jobs", None, bars, TIMES, " s")
-
-
-_OF_RUN_COLOURS: Final = (MUTED, SECOND, INK, FIRST, GRID)
-"""Of TIMES."""
-
-
-def draw_run_plot(axes: Axes, plot: RunPlot) -> None:
-    """Draw what a plot shows of its run."""
-    match plot.report:
-        case Report() if plot.kind == "risk":
-            draw_risk_over_coverage(axes, plot.report)
-        case Report():
-            draw_error_per_item(axes, plot.report)
-        case RetrievalReport():
-            name, stages = measure_names(plot.report.measures.cutoff)[0], plot.report.stages
-            intervals = [found.measures[name] for found in stages]
-            draw_measure(axes, stages=[found.stage.value for found in stages], intervals=intervals, name=name)
-        case None:
-            _draw_time(axes, plot.bars)
-
-
-def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
-    names = [bar.name for bar in bars]
-    begins = [0.0] * len(bars)
-    for number, (part, colour) in enumerate(zip(TIMES, _OF_RUN_COLOURS, strict=True)):
-        lengths = [bar.parts[number] or 0.0 for bar in bars]
+def _time(axes: Axes, shares: Sequence[StageShare]) -> None:
+    names = [one.stage for one in shares]
+    begins = [0.0] * len(shares)
+    parts: dict[str, tuple[Sequence[float | None], str]] = {
+        "waiting": ([one.waiting_s for one in shares], MUTED),
+        "language model": ([one.llm_s for one in shares], SECOND),
+        "database": ([one.database_s for one in shares], INK),
+        "other work": ([one.other_s for one in shares], FIRST),
+        "not measured": ([one.unmeasured_s for one in shares], GRID),
+    }
+    for part, (seconds, colour) in parts.items():
+        lengths = [one or 0.0 for one in seconds]
         axes.barh(names, lengths, left=begins, height=0.55, color=colour, label=part)
         begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
     axes.grid(visible=False, axis="y")
-    axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(bars), 4) - 0.5, -0.5))
+    axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(shares), 4) - 0.5, -0.5))
     _name_parts(axes)

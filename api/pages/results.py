@@ -2,15 +2,12 @@
 
 import asyncio
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
-from enum import StrEnum
 from html import escape
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import nh3
-from fastapi import APIRouter, Depends, HTTPException, Path, Request
+from fastapi import APIRouter, Depends, Request
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
@@ -19,30 +16,24 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from api.context import ApiContext, Context
+from api.context import Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from schemas.errors import Refused, RunMissingError
-from schemas.values.differences import RetrievalMeasures
 from schemas.values.queries import QueryRun, Source
 from schemas.values.runs import ScoredRun
 from services.questions.lookup import get_query
+from services.reports import report_of, report_page, sheet_of
 from stages.queries.augment import SourceText, source_texts
 from stages.queries.citations import CITATION, LABEL
-from stages.reports.report import build_report, measures_of
-from stages.reports.report_sheet import report_sheet
-from stages.reports.retrieval import build_retrieval_report
-from stages.reports.retrieval_sheet import retrieval_sheet
 from stages.reports.tables import as_csv
-from stages.reports.words import notices
-from stages.texts.characters import commonmark, short_hash
+from stages.texts.characters import commonmark
 from store.database import Connection
 from store.questions import answers, queries, query_runs
 from store.questions.queries import StoredResult
 from store.questions.query_runs import existing_view
-from store.views import reported_run, run_state
+from store.views import reported_run
 
 _TAGS: Final = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
@@ -200,142 +191,30 @@ async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     return RedirectResponse(f"/rag/{query_id}/results", 303)
 
 
-KEPT_RUNS: Final = 8
-
 #: Matplotlib writes inline styles into its files; nothing else is allowed.
 CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 files = APIRouter(include_in_schema=False)
 
 
-class Plot(NamedTuple):
-    """A plot as a file."""
-
-    name: str
-    title: str
-    svg: str
-
-
-class KeptPlots:
-    """The plots of the runs that were viewed last, by a hash of the run's content."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, list[Plot]] = OrderedDict()
-        # Matplotlib's styles are global: only one thread may draw.
-        self._drawing = threading.Lock()
-
-    def of(self, run: ScoredRun | QueryRun) -> list[Plot]:
-        """The plots of a run. The first call takes seconds."""
-        key = short_hash(run.model_dump_json())
-        with self._drawing:
-            if key not in self._kept:
-                self._kept[key] = [Plot(_slug(title), title, svg) for title, svg in _drawn(run)]
-            self._kept.move_to_end(key)
-            if len(self._kept) > KEPT_RUNS:
-                self._kept.popitem(last=False)
-            return self._kept[key]
-
-
-_kept = KeptPlots()
-
-
-@router.get("/runs/{run_id}/plots")
-async def plots_page(request: Request, ctx: Context, run_id: PathId) -> Response:
-    """Every plot for which the run's report has data."""
-    run = await _finished_run(ctx, run_id)
-    kind = "query" if isinstance(run, QueryRun) else "participant"
-    shown = list(notices(kind, run.profile, run.request))
-    return page(request, "plots.html.j2", run_id=run_id, notices=shown, plots=await asyncio.to_thread(_kept.of, run))
-
-
-@files.get("/runs/{run_id}/plots/{name}.svg")
-async def plot(ctx: Context, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
-    """One plot as an image."""
-    run = await _finished_run(ctx, run_id)
-    for found in await asyncio.to_thread(_kept.of, run):
-        if found.name == name:
-            policy = {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
-            return Response(found.svg, media_type="image/svg+xml", headers=policy)
-    raise HTTPException(404, f"The report of run r{run_id} has no plot of that name; /runs/{run_id}/plots lists all.")
-
-
-async def _finished_run(ctx: ApiContext, run_id: int) -> ScoredRun | QueryRun:
-    async with ctx.database.connection() as connection:
-        state = await run_state(connection, run_id)
-        if state is None:
-            raise RunMissingError(run_id)
-        if not state.is_idle:
-            raise Refused(f"Run r{run_id} has not finished; its plots are available then.")
-        return await reported_run(connection, run_id)
-
-
-def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
-    # Importing Matplotlib takes a second.
-    from services import plots
-    from services.plots import as_file
-
-    found: Iterator[tuple[str, Markup]]
-    if isinstance(run, QueryRun):
-        found = plots.retrieval_plots(build_retrieval_report(run, measures=RetrievalMeasures()))
-    else:
-        found = plots.scored_plots(build_report(run, measures=measures_of(run.settings, {})))
-    for title, svg in found:
-        yield title, as_file(svg)
-
-
-def _slug(title: str) -> str:
-    """A title as a part of an address.
-
-    >>> _slug("Risk over coverage, with its 95 % band")
-    'risk-over-coverage-with-its-95-band'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-
-
-class Ending(StrEnum):
-    """What a report is written in."""
-
-    HTML = "html"
-    CSV = "csv"
-    JSON = "json"
-
-    @property
-    def media_type(self) -> str:
-        """As the header `Content-Type` names it."""
-        return "application/json" if self is Ending.JSON else f"text/{self.value}"
-
-
 @files.get("/runs/{run_id}/report.{ending}")
-async def report_file(ctx: Context, run_id: PathId, ending: Ending) -> Response:
+async def report_file(ctx: Context, run_id: PathId, ending: Literal["html", "csv", "json"]) -> Response:
     """What `ragq report` writes with `--html`, `--csv` or `--json`; a run that has not finished can be reported too."""
     async with ctx.database.connection() as connection:
         run = await reported_run(connection, run_id)
     text = await asyncio.to_thread(_written, run, ending)
-    headers = {"Content-Disposition": f'attachment; filename="r{run_id}-report.{ending}"'}
-    if ending is Ending.HTML:
-        headers |= {
-            "Content-Disposition": f'inline; filename="r{run_id}-report.html"',
-            "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-        }
-    return Response(text, media_type=ending.media_type, headers=headers)
+    name = f'filename="r{run_id}-report.{ending}"'
+    if ending == "html":
+        headers = {"Content-Disposition": f"inline; {name}", "Content-Security-Policy": CONTENT_SECURITY_POLICY}
+        return Response(text, media_type="text/html", headers=headers)
+    media_type = "application/json" if ending == "json" else "text/csv"
+    return Response(text, media_type=media_type, headers={"Content-Disposition": f"attachment; {name}"})
 
 
-def _written(run: ScoredRun | QueryRun, ending: Ending) -> str:
-    if isinstance(run, QueryRun):
-        retrieval = build_retrieval_report(run, measures=RetrievalMeasures())
-        match ending:
-            case Ending.JSON:
-                return retrieval.model_dump_json(indent=2)
-            case Ending.CSV:
-                return as_csv([retrieval_sheet(retrieval)])
-    else:
-        scored = build_report(run, measures=measures_of(run.settings, {}))
-        match ending:
-            case Ending.JSON:
-                return scored.model_dump_json(indent=2)
-            case Ending.CSV:
-                return as_csv([report_sheet(scored)])
-    # Drawing loads Matplotlib, which takes a second.
-    from services.report_pages import report_page, retrieval_page
-
-    return retrieval_page(retrieval) if isinstance(run, QueryRun) else report_page(scored)
+def _written(run: ScoredRun | QueryRun, ending: str) -> str:
+    report = report_of(run)
+    if ending == "json":
+        return report.model_dump_json(indent=2)
+    if ending == "csv":
+        return as_csv([sheet_of(report)])
+    return report_page(report)

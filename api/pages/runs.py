@@ -1,6 +1,5 @@
 """`/runs`: the submitted runs, newest first, with their states."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
 from schemas.errors import Refused, RunMissingError
-from schemas.settings.base import value_in_words
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
@@ -34,11 +32,11 @@ from stages.reports.words import asked_for, limits_in_words, notices, origin_wor
 from store.corpora import chunks
 from store.corpora.chunks import DocumentLine
 from store.database import Connection
-from store.runs import jobs, overviews, stored_runs, workers
+from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
 from store.runs.past_work import StageTimes, stage_times, timed_jobs
-from store.runs.run_view import RunView, run_origin, run_view, waits_in_words, with_origin
+from store.runs.run_view import RunView, run_view, waits_in_words, with_origin
 from store.runs.scored_runs import reference_outputs
 from store.views import RunState, run_state
 
@@ -265,31 +263,3 @@ def _run_address(run_id: int, state: JobStatus | None, part: int) -> str:
 def _flower(flower_url: str | None, run_id: int) -> str | None:
     """Flower's list of the tasks of a run: a search in the parameter `name`, with words separated by blanks."""
     return None if flower_url is None else f"{flower_url.rstrip('/')}/tasks?name=ragq.%20kwargs:run%3D{run_id}"
-
-
-@router.get("/runs/{run_id}/settings")
-async def settings_page(request: Request, ctx: Context, run_id: PathId, search: SearchWords = "") -> Response:
-    """The settings with the words of a search in name, value or source; without a search, all."""
-    async with ctx.database.connection() as connection:
-        overview = await overviews.get(connection, run_id)
-        frozen = await stored_runs.settings(connection, run_id)
-        origin = await run_origin(connection, run_id)
-    changed = changed_settings(overview.profile, frozen)
-    words = search.lower().split()
-    found = {name: entry for name, entry in sorted(frozen.items()) if _matches(name, entry, words)}
-    return page(
-        request,
-        "run_settings.html.j2",
-        overview=overview,
-        search=search,
-        total=len(frozen),
-        changed={name: changed[name] for name in changed if name in found},
-        rest={name: entry for name, entry in found.items() if name not in changed},
-        origin=list(origin_words(origin)),
-        models=origin.models,
-    )
-
-
-def _matches(name: str, entry: Mapping[str, Any], words: list[str]) -> bool:
-    text = f"{name} {value_in_words(entry['value'])} {entry['source']}".lower()
-    return all(word in text for word in words)

@@ -4,7 +4,7 @@ import re
 from html.parser import HTMLParser
 
 from schemas.values.reports import Report
-from services.report_pages import report_page
+from services.reports import report_page
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, failed, job, run, scores
 

@@ -10,7 +10,7 @@ from tests.api.pages.html import see, words
 from tests.store.noticed import NOTICES, noticed_run
 
 
-@pytest.mark.parametrize("address", ["/runs/1", "/runs/1/plots", "/jobs/1"])
+@pytest.mark.parametrize("address", ["/runs/1", "/jobs/1"])
 async def test_every_notice_stands_with_the_results(
     client: httpx.AsyncClient, connection: Connection, address: str
 ) -> None:
