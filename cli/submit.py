@@ -444,8 +444,7 @@ def submit(
 
 def print_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings, *, as_json: bool) -> None:
     """Print the run of a submission that is not followed: one JSON object, or an array of several."""
-    changed = {name: change._asdict() for name, change in settings.changed.items()}
-    runs = [{"run": f"r{one.run_id}", **vars(one), "changed_settings": changed} for one in submitted]
+    runs = [{"run": f"r{one.run_id}", **vars(one), "changed_settings": settings.changed} for one in submitted]
     print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in submitted), as_json=as_json)
 
 

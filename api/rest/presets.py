@@ -1,8 +1,7 @@
 """Presets: named values for queries, one of them the default."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
@@ -13,15 +12,14 @@ from api.rest.bodies.settings import (
     NewPresetBody,
     PathName,
     PresetBody,
-    PresetReply,
     TemplateBody,
     TemplateReply,
     TemplatesReply,
+    TemplateVersion,
     Variable,
-    VersionAndVariablesReply,
     VersionBody,
-    VersionReply,
 )
+from schemas.settings.preset import by_name
 from stages.queries.templates import TemplateTag
 from store.access import once
 from store.database import Connection
@@ -35,31 +33,30 @@ _ORIGIN = "request"
 
 
 @router.get("")
-async def list_presets(ctx: Context) -> list[PresetReply]:
+async def list_presets(ctx: Context) -> list[StoredPreset]:
     """Every preset with its values, the default first, then by name."""
-    found = await ctx.database.once(presets.list_all)
-    return [_reply(stored) for stored in found]
+    return await ctx.database.once(presets.list_all)
 
 
 @router.get("/default")
-async def show_default_preset(ctx: Context) -> PresetReply:
+async def show_default_preset(ctx: Context) -> StoredPreset:
     """The preset of queries that name none."""
-    return _reply(await ctx.database.once(presets.default))
+    return await ctx.database.once(presets.default)
 
 
 @router.get("/{name}")
-async def show_preset(name: PathName, ctx: Context) -> PresetReply:
+async def show_preset(name: PathName, ctx: Context) -> StoredPreset:
     """The preset of a name. `default` is the default preset, whatever its name."""
-    return _reply(await ctx.database.once(presets.get, name))
+    return await ctx.database.once(presets.get, name)
 
 
 @router.post("", status_code=201)
-async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response: Response) -> PresetReply:
+async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response: Response) -> StoredPreset:
     """A copy of another preset with some values changed."""
 
     async def make(connection: Connection) -> dict[str, str]:
         copied = await (presets.default(connection) if body.copy_of is None else presets.get(connection, body.copy_of))
-        changed = copied.preset.changed(body.config.values(), origin=_ORIGIN)
+        changed = copied.preset.changed(by_name(body.config), origin=_ORIGIN)
         created = await presets.create(connection, body.preset_name, changed, description=body.description)
         if body.is_default:
             await presets.set_default(connection, created.name)
@@ -70,33 +67,28 @@ async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response:
         created = await presets.get(connection, made["preset"])
     response.headers["Location"] = f"{router.prefix}/{quote(created.name)}"
     response.headers.update({} if is_new else REPLAYED)
-    return _reply(created)
+    return created
 
 
 @router.put("/{name}")
-async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> PresetReply:
+async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> StoredPreset:
     """Change some values, or none where one is invalid. Submitted runs keep their values."""
     async with ctx.database.connection() as connection:
-        return _reply(
-            await presets.change(connection, name, body.config.values(), origin=_ORIGIN, description=body.description)
-        )
+        values = by_name(body.config)
+        return await presets.change(connection, name, values, origin=_ORIGIN, description=body.description)
 
 
 @router.put("/{name}/set-default")
-async def set_default_preset(name: PathName, ctx: Context) -> PresetReply:
+async def set_default_preset(name: PathName, ctx: Context) -> StoredPreset:
     """Queries that name no preset use this one from now on."""
     async with ctx.database.connection() as connection:
-        return _reply(await presets.get(connection, await presets.set_default(connection, name)))
+        return await presets.get(connection, await presets.set_default(connection, name))
 
 
 @router.delete("/{name}", status_code=204)
 async def delete_preset(name: PathName, ctx: Context) -> None:
     """Delete a preset that is not the default."""
     await ctx.database.once(presets.delete, name)
-
-
-def _reply(stored: StoredPreset) -> PresetReply:
-    return PresetReply(preset_name=stored.name, config=stored.preset, **asdict(stored))
 
 
 templates_router = APIRouter(prefix="/settings/templates", tags=["templates"])
@@ -114,16 +106,16 @@ async def list_templates(ctx: Context) -> TemplatesReply:
 
 
 @templates_router.get("/{tag}")
-async def list_versions(tag: TemplateTag, ctx: Context) -> list[VersionReply]:
+async def list_versions(tag: TemplateTag, ctx: Context) -> list[StoredTemplate]:
     """All versions of a template, the newest first."""
     versions = await ctx.database.once(templates.list_all, tag)
-    return [VersionReply(**_fields(version)) for version in reversed(versions)]
+    return versions[::-1]
 
 
 @templates_router.post("/{tag}", status_code=201)
 async def add_version(
     tag: TemplateTag, body: TemplateBody, ctx: Context, key: Keyed, response: Response
-) -> VersionAndVariablesReply:
+) -> TemplateVersion:
     """Store a text as the next version, which is not used until it is activated.
 
     Unknown placeholders, missing required ones, and unbalanced braces are refused.
@@ -141,16 +133,14 @@ async def add_version(
 
 
 @templates_router.get("/{tag}/{version}")
-async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
+async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """One version of a template."""
     async with ctx.database.connection() as connection:
         return await _version(connection, await templates.get(connection, tag, version))
 
 
 @templates_router.put("/{tag}/{version}")
-async def change_version(
-    tag: TemplateTag, version: Version, body: VersionBody, ctx: Context
-) -> VersionAndVariablesReply:
+async def change_version(tag: TemplateTag, version: Version, body: VersionBody, ctx: Context) -> TemplateVersion:
     """Change the title of a version. Another text is stored as the next version, because stored prompts refer to this
     one; it is active if this one was. The reply has the version that was stored."""
     async with ctx.database.connection() as connection:
@@ -159,14 +149,14 @@ async def change_version(
 
 
 @templates_router.put("/{tag}/{version}/activate")
-async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
+async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """Use this version for new prompts. Stored prompts do not change."""
     async with ctx.database.connection() as connection:
         return await _version(connection, await templates.activate(connection, tag, version))
 
 
 def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Mapping[str, str]) -> TemplateReply:
-    versions = [VersionReply(**_fields(version)) for version in stored if version.tag == tag]
+    versions = [version for version in stored if version.tag == tag]
     return TemplateReply(
         function_tag=tag,
         variables=_variables(variables),
@@ -175,13 +165,9 @@ def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Map
     )
 
 
-async def _version(connection: Connection, stored: StoredTemplate) -> VersionAndVariablesReply:
+async def _version(connection: Connection, stored: StoredTemplate) -> TemplateVersion:
     variables = await templates.variables(connection, TemplateTag(stored.tag))
-    return VersionAndVariablesReply(**_fields(stored), variables=_variables(variables))
-
-
-def _fields(stored: StoredTemplate) -> dict[str, Any]:
-    return asdict(stored) | {"function_tag": stored.tag, "template_content": stored.text}
+    return TemplateVersion(**vars(stored), variables=_variables(variables))
 
 
 def _variables(variables: Mapping[str, str]) -> list[Variable]:

@@ -14,24 +14,20 @@ from api.rest.bodies.documents import (
     RemoveWorksBody,
 )
 from api.rest.bodies.participants import (
-    ChangedSettingReply,
     ParticipantSubmission,
     Submission,
     SubmittedReply,
 )
 from api.rest.bodies.rag_queries import QuerySetSubmission
-from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.corpora import remove_works as delete_works
 from services.estimates import estimate_request
-from services.new_runs import Submitted, webhook_url
+from services.new_runs import webhook_url
 from services.submit import Request, submit
-from stages.reports.words import notices
 from store.access import RequestKey
 from store.corpora import corpora
 from store.references import interviews
 from store.references.interviews import SplitSize
-from store.runs import overviews
 
 #: The reply of a submission that finds its run, or stores none, for its OpenAPI description.
 SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
@@ -73,28 +69,10 @@ async def submit_body(
         key=key,
         terms=body.model_copy(update={"notify_url": webhook_url(ctx.settings, body.notify_url)}),
     )
-    return await _reply(ctx, submitted, settings, response)
-
-
-async def _reply(
-    ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
-) -> SubmittedReply:
-    overview = await ctx.database.once(overviews.get, submitted.run_id)
     response.status_code = 201 if submitted.is_new else 200
     response.headers["Location"] = f"/runs/{submitted.run_id}"
     response.headers.update(REPLAYED if submitted.is_replay else {})
-    return SubmittedReply(
-        run_id=submitted.run_id,
-        is_new=submitted.is_new,
-        jobs=submitted.jobs,
-        resumed=submitted.resumed,
-        searched=submitted.searched,
-        profile=overview.profile,
-        changed_settings={
-            name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
-        },
-        notices=list(notices(overview.kind, overview.profile, overview.request)),
-    )
+    return SubmittedReply(**vars(submitted), profile=settings.profile, changed_settings=settings.changed)
 
 
 works_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)

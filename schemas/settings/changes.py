@@ -1,7 +1,8 @@
 """The settings of a run that its user changed: those that differ from the profile."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 from schemas.settings.base import settings_of, value_in_words
 from schemas.settings.layers import SettingSource
@@ -12,13 +13,15 @@ from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 OF_THE_USER: Final = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
 
 
-class ChangedSetting(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ChangedSetting:
     """A value that the user chose instead of the profile's."""
 
     value: Any
     profile: Any
     """The value of the profile in this version of ragq; None for a value of a preset, or a profile that is gone."""
     source: str
+    """`file`, `environment`, or `option` for a value of the request."""
 
 
 #: Changes that a line names; it counts the others.

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from pydantic import Field
 
 from schemas.errors import DefaultPresetError, PresetExistsError, Refused
 from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name, preset_of
 from schemas.suggestions import did_you_mean
+from schemas.values.base import Value
 from store.database import Connection
 
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
@@ -48,15 +50,14 @@ FIND = f"SELECT preset_name, is_default FROM rag_config WHERE {NAMED}"
 DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredPreset:
-    """A preset as it is stored."""
+class StoredPreset(Value):
+    """A preset with every value."""
 
-    id: int
-    name: str
+    id: int = Field(examples=[1])
+    name: str = Field(serialization_alias="preset_name", examples=["Balanced"])
     is_default: bool
-    description: str | None
-    preset: Preset
+    description: str | None = Field(examples=["Few chunks, read closely"])
+    preset: Preset = Field(serialization_alias="config")
     created_at: datetime
     updated_at: datetime
 

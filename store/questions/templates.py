@@ -1,9 +1,11 @@
 """Prompt templates: versions are added and never changed, and one of each tag is active."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import Field
+
 from schemas.errors import TemplateMissingError
+from schemas.values.base import Value
 from stages.queries.templates import TemplateTag, check_template
 from store.database import Connection
 
@@ -42,16 +44,16 @@ RETURNING {COLUMNS}
 VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS NULL OR function_tag = $1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredTemplate:
-    """One version of a template."""
+class StoredTemplate(Value):
+    """One version of a template. Its text never changes."""
 
-    id: int
-    tag: str
-    version: int
-    title: str
-    text: str
+    id: int = Field(examples=[1])
+    tag: str = Field(serialization_alias="function_tag", examples=["query_expansion"])
+    version: int = Field(examples=[1])
+    title: str = Field(examples=["Query expansion"])
+    text: str = Field(serialization_alias="template_content", repr=False)
     is_active: bool
+    """New prompts use it."""
     created_at: datetime
     updated_at: datetime
     """When its title changed, or it was activated or replaced."""

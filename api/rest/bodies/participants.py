@@ -6,11 +6,13 @@ from fastapi import UploadFile
 from pydantic import ConfigDict, Field, model_validator
 
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
+from schemas.settings.changes import ChangedSetting
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Text
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsPolicy, TagsRequest
 from schemas.values.tags import PhraseSet, Tag
 from services.few_shot import MAX_SAMPLES, draws
+from services.new_runs import Submitted
 from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
 from stages.texts.characters import PLAIN_ID
 from store.vocabularies import StoredVocabulary
@@ -49,32 +51,12 @@ class Submission(WithSettings, RunTerms):
         return draws(fresh=True)[0] if self.fresh else self.draw
 
 
-class ChangedSettingReply(Reply):
-    """A value that differs from the profile."""
-
-    value: Any
-    profile: Any
-    """The value of the profile."""
-    source: str = Field(examples=["option"])
-    """`file`, `environment`, or `option` for a value of the request."""
-
-
-class SubmittedReply(Reply):
+class SubmittedReply(Submitted):
     """What a submission led to."""
 
-    run_id: int = Field(examples=[12])
-    is_new: bool
-    """False when the same work was submitted before: the run is that one."""
-    jobs: int = Field(examples=[82])
-    resumed: int = Field(examples=[0])
-    """Failed jobs of the existing run that continue."""
-    searched: str | None = Field(examples=["index huggingface_all_minilm_l6_v2_paper_train (data/paper-train)"])
-    """The reference index that is searched, and the split that it was built of."""
     profile: str = Field(examples=["demo"])
-    changed_settings: dict[str, ChangedSettingReply]
+    changed_settings: dict[str, ChangedSetting]
     """By name, in the order of the settings."""
-    notices: list[str] = Field(examples=[[]])
-    """What has to be known about the results, as shown with every report of the run."""
 
 
 class ParticipantSubmission(ParticipantRequest, Submission):

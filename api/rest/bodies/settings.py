@@ -1,17 +1,14 @@
 """Settings as JSON, in the form of the original's client."""
 
-from dataclasses import fields
-from datetime import datetime
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated
 
 from fastapi import Path
-from pydantic import Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints
 
 from api.rest.bodies.base import Body, Reply, with_example
-from schemas.settings.base import SettingsGroup, descriptions
-from schemas.settings.preset import PRESET_GROUPS, Preset, by_name
 from schemas.values.base import Text
 from schemas.values.runs import SettingValue
+from store.questions.templates import StoredTemplate
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]
 
@@ -91,41 +88,17 @@ PathName = Annotated[
 Description = Annotated[Text, StringConstraints(max_length=1000)]
 
 
-def _some(group: type[SettingsGroup]) -> type[Body]:
-    """A body with the fields of a group, all of them optional."""
-    described = descriptions(group)
-    optional: dict[str, Any] = {
-        field.name: _optional(_accepted(field.type), field.default, described.get(field.name))
-        for field in fields(group)
-    }
-    return create_model(f"Some{group.__name__}", __base__=Body, __doc__=group.__doc__, **optional)
-
-
-def _accepted(annotation: Any) -> Any:
-    kind, *limits = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    return Annotated[(Text if kind is str else kind, *limits)] if limits else Text if kind is str else kind
-
-
-def _optional(accepted: Any, default: object, description: str | None) -> Any:
-    # OpenAPI shows no default that comes from a factory: an absent value is not changed.
-    return Annotated[accepted, Field(default_factory=lambda: default, description=description)]
-
-
-_GROUPS: dict[str, Any] = {name: _optional(_some(group), group(), None) for name, group in PRESET_GROUPS.items()}
-
-
-class PresetConfig(create_model("SomePreset", __base__=Body, __doc__=Preset.__doc__, **_GROUPS)):  # type: ignore[misc]
-    """Values of a preset by group and key; absent ones are not changed."""
-
-    model_config = with_example(augmentation={"top_n_contexts": 3})
-
-    def values(self) -> dict[str, Any]:
-        """The given values, as `group.key`."""
-        return by_name(self.model_dump(exclude_unset=True))
+PresetValues = dict[
+    Annotated[Text, Field(max_length=100)],
+    Annotated[dict[Annotated[Text, Field(max_length=100)], bool | int | float | Text], Field(max_length=100)],
+]
+"""Values of a preset by group and key; absent ones are not changed."""
 
 
 class NewPresetBody(Body):
     """A new preset: a copy of another one with some values changed."""
+
+    model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
 
     preset_name: Name = Field(examples=["Small"])
     """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
@@ -134,27 +107,17 @@ class NewPresetBody(Body):
     """Make it the default preset."""
     copy_of: Name | None = Field(default=None, examples=["Original"])
     """The preset to copy; by default the default preset."""
-    config: PresetConfig = Field(default_factory=PresetConfig)
+    config: PresetValues = Field(default={})
 
 
 class PresetBody(Body):
     """What to change about a preset."""
 
+    model_config = with_example(config={"augmentation": {"top_n_contexts": 3}})
+
     description: Description | None = Field(default=None, examples=["Few sources"])
     """Absent or null does not change it."""
-    config: PresetConfig = Field(default_factory=PresetConfig)
-
-
-class PresetReply(Reply):
-    """A preset with every value."""
-
-    id: int = Field(examples=[1])
-    preset_name: str = Field(examples=["Balanced"])
-    is_default: bool
-    description: str | None = Field(examples=["Few chunks, read closely"])
-    config: Preset
-    created_at: datetime
-    updated_at: datetime
+    config: PresetValues = Field(default={})
 
 
 Title = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
@@ -189,23 +152,7 @@ class Variable(Reply):
     variable_description: str = Field(examples=["The question, fenced as data"])
 
 
-class VersionReply(Reply):
-    """One version of a template. Its text never changes."""
-
-    id: int = Field(examples=[1])
-    function_tag: str = Field(examples=["query_expansion"])
-    version: int = Field(examples=[1])
-    title: str = Field(examples=["Query expansion"])
-    template_content: str = Field(
-        repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
-    )
-    is_active: bool
-    """New prompts use it."""
-    created_at: datetime
-    updated_at: datetime
-
-
-class VersionAndVariablesReply(VersionReply):
+class TemplateVersion(StoredTemplate):
     """One version of a template, with its allowed placeholders."""
 
     variables: list[Variable]
@@ -218,7 +165,7 @@ class TemplateReply(Reply):
     variables: list[Variable]
     """The allowed placeholders."""
     active_version: int | None = Field(examples=[1])
-    versions: list[VersionReply]
+    versions: list[StoredTemplate]
 
 
 class TemplatesReply(Reply):
