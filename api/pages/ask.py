@@ -1,9 +1,8 @@
 """`/rag/new`: a new question, expanded by a model, by a pasted reply, or not at all."""
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from secrets import token_urlsafe
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -18,7 +17,7 @@ from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text, first_problem
-from schemas.values.queries import ContextGroup, Intent, RerankedChunks
+from schemas.values.queries import ContextGroup, Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt, single_query
@@ -31,39 +30,9 @@ from stages.queries.works import work_filter
 from store.corpora import corpora, works
 from store.questions import presets, queries
 from store.questions.query_runs import QueryView, existing_view
-from store.runs import attempts, jobs
-from store.runs.jobs import JobProgress
+from store.runs import attempts
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-
-class ExpansionSource(StrEnum):
-    """Where the expansion comes from."""
-
-    MODEL = "model"
-    PASTE = "paste"
-    NONE = "none"
-
-
-class Until(StrEnum):
-    """The last stage that a new question runs."""
-
-    ANSWER = "answer"
-    EXPANSION = "expansion"
-
-
-class AskedModel(StrEnum):
-    """Which of the two models expands and answers."""
-
-    FULL = "full"
-    LIGHT = "light"
-
-
-class Click(StrEnum):
-    """Which button sent the form."""
-
-    ASK = "ask"
-    PROMPT = "prompt"
 
 
 class AskForm(BaseModel):
@@ -79,11 +48,12 @@ class AskForm(BaseModel):
     year_to: Text = ""
     preset: Text = ""
     """Empty for the default preset."""
-    expansion: ExpansionSource = ExpansionSource.MODEL
+    expansion: Literal["model", "paste", "none"] = "model"
     reply: Typed = ""
-    until: Until = Until.ANSWER
-    model: AskedModel = AskedModel.FULL
-    click: Click = Click.ASK
+    until: Literal["answer", "expansion"] = "answer"
+    model: Literal["full", "light"] = "full"
+    click: Literal["ask", "prompt"] = "ask"
+    """Which button sent the form."""
     once: str = ""
     """Generated with the form, so that sending the same form twice asks once."""
 
@@ -101,10 +71,10 @@ class AskForm(BaseModel):
             corpora=[name for name in self.corpus if name],
             works=work_filter(self.conditions),
             config_preset=self.preset or None,
-            expand=self.expansion is not ExpansionSource.NONE,
-            expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
-            use_full_model=self.model is not AskedModel.LIGHT,
-            until="expand" if self.until is Until.EXPANSION else None,
+            expand=self.expansion != "none",
+            expansion_reply=self.reply if self.expansion == "paste" else None,
+            use_full_model=self.model != "light",
+            until="expand" if self.until == "expansion" else None,
         )
 
 
@@ -122,7 +92,7 @@ async def new(
     request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
 ) -> Response:
     """Ask; or show the prompt for an external model. Invalid values are reported beside their fields."""
-    if form.click is Click.PROMPT:
+    if form.click == "prompt":
         return await _form(request, ctx, form)
     try:
         asked = await _ask(ctx, form, principal)
@@ -144,7 +114,7 @@ async def _last_corpora(ctx: ApiContext) -> list[str]:
 
 
 async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
-    if form.expansion is ExpansionSource.PASTE:
+    if form.expansion == "paste":
         pasted_expansion(form.reply)
     async with ctx.database.connection() as connection:
         return await ask(
@@ -158,7 +128,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
     async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
-        if form.expansion is ExpansionSource.PASTE:
+        if form.expansion == "paste":
             try:
                 prompt, _ = await preview_expansion_prompt(connection, form.question, preset=form.preset or None)
             except QueryValueError as error:
@@ -188,7 +158,7 @@ def _expands(ctx: ApiContext) -> bool:
         return True
 
 
-async def _models(ctx: ApiContext) -> dict[AskedModel, str]:
+async def _models(ctx: ApiContext) -> dict[str, str]:
     """The models that a question may choose from; none where there is no choice, or the settings have a problem."""
     try:
         settings = ctx.run_settings()
@@ -198,7 +168,7 @@ async def _models(ctx: ApiContext) -> dict[AskedModel, str]:
         return {}
     if run.query_light_model == run.query_model:
         return {}
-    return {AskedModel.FULL: run.query_model, AskedModel.LIGHT: run.query_light_model}
+    return {"full": run.query_model, "light": run.query_light_model}
 
 
 #: An edit has to keep this many passages, or all where there are fewer.
@@ -273,8 +243,6 @@ class InspectContent(NamedTuple):
     """The content of the page."""
 
     view: QueryView
-    progress: JobProgress
-    reranked: RerankedChunks | None
     context_hash: str
     titles: Mapping[int, str]
 
@@ -341,18 +309,12 @@ async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)
-        job_id = view.line.job_id
-        progress = await jobs.progress(connection, [job_id])
-        reranked = await attempts.output(connection, job_id, "rerank")
-        context = await attempts.output(connection, job_id, "consolidate")
-        chunks = None if reranked is None else RerankedChunks.model_validate(reranked.value)
-        involved = {chunk.work_id for chunk in chunks.chunks} if chunks is not None else set()
+        context = await attempts.output(connection, view.line.job_id, "consolidate")
+        involved = {chunk.work_id for chunk in view.reranked.chunks} if view.reranked is not None else set()
         if view.consolidated is not None:
             involved |= {group.work_id for group in view.consolidated.groups}
         return InspectContent(
             view=view,
-            progress=progress[job_id],
-            reranked=chunks,
             context_hash="" if context is None else context.hash,
             titles=await works.titles(connection, sorted(involved)),
         )
@@ -376,7 +338,8 @@ def _page(
         status=status or (422 if wrong else 200),
         line=view.line,
         **shown._asdict(),
-        next=next_step(view.line, shown.progress),
+        progress=view.progress,
+        next=next_step(view.line, view.progress),
         can_run_all=can_run_all(view.line),
         filled=filled or _stored_form(view),
         passages=_passages(shown, order, leaving),
@@ -393,7 +356,7 @@ def _passages(shown: InspectContent, order: Sequence[int] | None, leaving: Seque
     if shown.view.consolidated is None:
         return []
     groups = shown.view.consolidated.groups
-    chunks = () if shown.reranked is None else shown.reranked.chunks
+    chunks = () if shown.view.reranked is None else shown.view.reranked.chunks
     scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
     return [
         ShownPassage(

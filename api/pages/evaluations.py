@@ -8,8 +8,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forks import setting_lines
-from api.pages.forms import Typed, form_key
+from api.pages.forms import Typed, assigned, form_key
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -55,7 +54,7 @@ async def new(
 ) -> Response:
     """Submit the evaluation and show its run, or estimate it, or show what is wrong."""
     try:
-        values = setting_lines(form.settings)
+        values = assigned(form.settings)
         if form.check:
 
             async def plan(connection: Connection) -> NewRun:

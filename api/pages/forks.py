@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, form_key
+from api.pages.forms import Typed, assigned, form_key
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -25,25 +25,6 @@ from services.runs import redo
 from store.runs import forks, jobs, overviews
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-
-class WrongLine(Refused):
-    """A line that is not of the form NAME=VALUE."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"Line {number} of the settings is not of the form NAME=VALUE.")
-
-
-def setting_lines(text: str) -> dict[str, str]:
-    """Settings by name, from lines of the form NAME=VALUE. Raises WrongLine."""
-    values = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        name, equals, value = (part.strip() for part in line.partition("="))
-        if not (equals and name) and line.strip():
-            raise WrongLine(number)
-        if name:
-            values[name] = value
-    return values
 
 
 class ForkForm(BaseModel):
@@ -83,7 +64,7 @@ async def fork_run(
     """Store the fork and show it, or show what is wrong."""
     target = Target(run_id, None) if form.job_id is None else Target(None, form.job_id)
     try:
-        wanted = ForkRequest(target=target, stage=form.stage, values=setting_lines(form.settings))
+        wanted = ForkRequest(target=target, stage=form.stage, values=assigned(form.settings))
         if form.check:
             estimated = await estimate_fork(ctx.database, wanted, prices=ctx.prices)
             return await _form(request, ctx, run_id, form, estimated=estimated)

@@ -57,6 +57,18 @@ def filled(model: type[Model], **fields: Any) -> Model:
         raise WrongField(problem.field or "form", problem.words) from None
 
 
+def assigned(text: str, *, field: str = "settings") -> dict[str, str]:
+    """Values by name, from lines of the form NAME=VALUE. Raises WrongField."""
+    values = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not (equals and name) and line.strip():
+            raise WrongField(field, f"Line {number} is not of the form NAME=VALUE.")
+        if name:
+            values[name] = value
+    return values
+
+
 class Next(NamedTuple):
     """A button."""
 

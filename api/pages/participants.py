@@ -2,10 +2,9 @@
 
 import re
 from base64 import b64encode
-from enum import StrEnum
 from hashlib import sha256
 from secrets import token_urlsafe
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.openapi.docs import get_swagger_ui_html
@@ -15,7 +14,7 @@ from pydantic_core import to_json
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, WrongField, filled, form_key
+from api.pages.forms import Typed, WrongField, assigned, filled, form_key
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -69,19 +68,6 @@ async def participants_page(request: Request, ctx: Context) -> Response:
     )
 
 
-class Modes(StrEnum):
-    """With references, without, or both."""
-
-    BOTH = "both"
-    FEW_SHOT = "few_shot"
-    ZERO_SHOT = "zero_shot"
-
-    @property
-    def modes(self) -> tuple[AssessmentMode, ...]:
-        """The modes of the jobs, in order."""
-        return tuple(AssessmentMode) if self is Modes.BOTH else (AssessmentMode(self.value),)
-
-
 class ParticipantsForm(BaseModel):
     """The form as it was filled in."""
 
@@ -93,7 +79,7 @@ class ParticipantsForm(BaseModel):
     references: Text = ""
     """Empty for the index that the settings name."""
     limit: Text = ""
-    modes: Modes = Modes.BOTH
+    modes: Literal["both", "few_shot", "zero_shot"] = "both"
     profile: Text = ""
     """Empty for the default of the machine."""
     settings: Typed = ""
@@ -116,22 +102,11 @@ class ParticipantsForm(BaseModel):
             split=self.split,
             references=self.references,
             participants=[part.strip() for part in self.participants.split(",") if part.strip()],
-            modes=self.modes.modes,
+            modes=None if self.modes == "both" else [self.modes],
             limit=self.limit.strip(),
             allow_overlap=self.allow_overlap,
             allow_variant_mismatch=self.allow_variant_mismatch,
         )
-
-    def values(self) -> dict[str, str]:
-        """The settings of the form by name. Raises WrongField for a line that is not of the form NAME=VALUE."""
-        values = {}
-        for number, line in enumerate(self.settings.split("\n"), start=1):
-            name, equals, value = (part.strip() for part in line.partition("="))
-            if not (equals and name) and line.strip():
-                raise WrongField("settings", f"Line {number} is not of the form NAME=VALUE.")
-            if name:
-                values[name] = value
-        return values
 
 
 @router.get("/participants/new")
@@ -160,7 +135,7 @@ async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal)
     return await submit(
         ctx.database,
         form.request(),
-        ctx.run_settings(profile=form.profile or None, values=form.values()),
+        ctx.run_settings(profile=form.profile or None, values=assigned(form.settings)),
         always_new=form.always_new,
         key=form_key(principal, form.once, "participants", form),
         terms=filled(RunTerms, **form.model_dump(include=set(RunLimits.model_fields))),
@@ -168,7 +143,7 @@ async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal)
 
 
 async def _estimate(ctx: ApiContext, form: ParticipantsForm) -> Estimate:
-    settings = ctx.run_settings(profile=form.profile or None, values=form.values())
+    settings = ctx.run_settings(profile=form.profile or None, values=assigned(form.settings))
     return await estimate_request(ctx.database, form.request(), settings, prices=ctx.prices)
 
 

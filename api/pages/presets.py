@@ -1,7 +1,6 @@
 """`/presets`: a preset with every value, to edit, duplicate, delete, or make the default."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -24,15 +23,6 @@ from store.questions.presets import StoredPreset
 _WIDEST_SLIDER: Final = 5000
 
 
-class Control(StrEnum):
-    """What a value is edited with."""
-
-    SWITCH = "switch"
-    CHOICE = "choice"
-    NUMBER = "number"
-    TEXT = "text"
-
-
 class PresetField(NamedTuple):
     """A value of a preset."""
 
@@ -42,7 +32,8 @@ class PresetField(NamedTuple):
     """`dense_limit`."""
     description: str
     allowed: str
-    control: Control
+    control: str
+    """`switch`, `choice`, `number` or `text`."""
     choices: tuple[str, ...]
     least: int | float | None
     most: int | float | None
@@ -66,13 +57,13 @@ class FieldGroup(NamedTuple):
 
 def _field(name: str, schema: dict[str, Any]) -> PresetField:
     setting = PRESET_SETTINGS[name]
-    kinds = {"boolean": Control.SWITCH, "integer": Control.NUMBER, "number": Control.NUMBER}
+    kinds = {"boolean": "switch", "integer": "number", "number": "number"}
     return PresetField(
         name=name,
         key=setting.field,
         description=setting.description,
         allowed=allowed(setting),
-        control=Control.CHOICE if "enum" in schema else kinds.get(schema["type"], Control.TEXT),
+        control="choice" if "enum" in schema else kinds.get(schema["type"], "text"),
         choices=tuple(schema.get("enum", ())),
         least=schema.get("minimum"),
         most=schema.get("maximum"),

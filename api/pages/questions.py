@@ -1,6 +1,5 @@
 """`/rag`: the questions, with their progress and next steps."""
 
-from enum import StrEnum
 from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -9,14 +8,14 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Next, Typed, can_run_all, form_key, next_step
+from api.pages.forms import Next, Typed, assigned, can_run_all, form_key, next_step
 from api.pages.results import ShownAnswer, shown_answer
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
-from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
+from schemas.errors import LLMResponseParseError, QueryMissingError, Refused
 from schemas.settings.base import allowed
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import PRESET_SETTINGS
@@ -37,7 +36,7 @@ from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
-from store.questions.queries import QueryLine, StoredResult
+from store.questions.queries import QueryLine
 from store.questions.query_runs import QueryView, existing_view
 from store.runs import answer_pieces, jobs, stored_runs
 from store.runs.answer_pieces import AnswerSoFar
@@ -150,16 +149,6 @@ class ValuesForm(BaseModel):
     values: Typed = ""
     until: Literal["", "consolidate"] = ""
 
-    def assignments(self) -> dict[str, str]:
-        """The values by name. Raises QueryValueError."""
-        found = {}
-        for line in filter(None, map(str.strip, self.values.split("\n"))):
-            name, equals, value = map(str.strip, line.partition("="))
-            if not (name and equals):
-                raise QueryValueError("values", "has a line that is not of the form NAME=VALUE")
-            found[name] = value
-        return found
-
 
 class ShownValue(NamedTuple):
     """A value that the question was last run with."""
@@ -174,8 +163,6 @@ class QuestionContent(NamedTuple):
     """The content of the page."""
 
     view: QueryView
-    progress: JobProgress
-    results: list[StoredResult]
     newest: ShownAnswer | None
     """The newest of the answers."""
     prompt: AugmentedPrompt | None
@@ -201,7 +188,7 @@ async def question_page(
 ) -> Response:
     """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
     shown = await _read(ctx, query_id, top_n)
-    newest = max((result.id for result in shown.results), default=0)
+    newest = max((result.id for result in shown.view.answers), default=0)
     if awaits is not None and newest > awaits:
         return _redirect(request, f"/rag/{query_id}/results/{newest}")
     return _page(request, shown, awaits=awaits)
@@ -217,7 +204,7 @@ async def ask_model(
     """Ask the model, or the light one, with `top_n` sources in its prompt. Each request makes a new answer."""
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
-        newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
+        newest = await queries.newest_result(connection, query_id)
         await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
@@ -252,9 +239,8 @@ async def run_with_values(
     try:
         async with ctx.database.connection() as connection:
             asked = await get_query(connection, query_id)
-            await run_stages(
-                connection, asked, last=form.until or None, preset=form.preset or None, values=form.assignments()
-            )
+            values = assigned(form.values, field="values")
+            await run_stages(connection, asked, last=form.until or None, preset=form.preset or None, values=values)
     except QueryMissingError:
         raise
     except Refused as error:
@@ -285,7 +271,6 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)
-        progress = await jobs.progress(connection, [view.line.job_id])
         newest = await shown_answer(connection, view.line.job_id, view.answers[0]) if view.answers else None
         prompt = settings = None
         notes: list[str] = []
@@ -301,8 +286,6 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
     assert frozen.preset is not None
     return QuestionContent(
         view=view,
-        progress=progress[view.line.job_id],
-        results=view.answers,
         newest=newest,
         prompt=prompt,
         settings=settings,
@@ -330,7 +313,8 @@ def _page(
     line = shown.view.line
     values: dict[str, Any] = shown._asdict() | {
         "line": line,
-        "next": next_step(line, shown.progress),
+        "progress": shown.view.progress,
+        "next": next_step(line, shown.view.progress),
         "can_run_all": can_run_all(line),
         "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
         "question": line.original_query if question is None else question,
@@ -355,19 +339,12 @@ def _redirect(request: Request, path: str) -> Response:
 actions = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 
 
-class Back(StrEnum):
-    """The page to return to after an action."""
-
-    LIST = "list"
-    QUESTION = "question"
-    INSPECT = "inspect"
-
-
-BackTo = Annotated[Back, Form()]
+#: The page to return to after an action.
+BackTo = Annotated[Literal["list", "question", "inspect"], Form()]
 
 
 @actions.post("/rag/{query_id:int}/steps")
-async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
+async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = "list") -> Response:
     """Run one step."""
     async with ctx.database.connection() as connection:
         await take_step(connection, await get_query(connection, query_id), step)
@@ -375,7 +352,7 @@ async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], ba
 
 
 @actions.post("/rag/{query_id:int}/run")
-async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+async def run(query_id: PathId, ctx: Context, back: BackTo = "list") -> Response:
     """Run every remaining step up to the answer. Work continues when the tab is closed."""
     async with ctx.database.connection() as connection:
         await run_stages(connection, await get_query(connection, query_id))
@@ -383,7 +360,7 @@ async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Respo
 
 
 @actions.post("/rag/{query_id:int}/search")
-async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+async def search_again(query_id: PathId, ctx: Context, back: BackTo = "list") -> Response:
     """Run retrieval and consolidation again."""
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
@@ -392,9 +369,7 @@ async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST)
 
 
 @actions.post("/rag/{query_id:int}/decision")
-async def decide(
-    query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = Back.LIST
-) -> Response:
+async def decide(query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = "list") -> Response:
     """Retry, pause, resume or cancel."""
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
@@ -410,6 +385,6 @@ async def delete(query_id: PathId, ctx: Context) -> Response:
     return RedirectResponse("/rag", 303)
 
 
-def _redirect_back(back: Back, query_id: int) -> Response:
-    paths = {Back.LIST: f"/rag#question-{query_id}", Back.QUESTION: f"/rag/{query_id}"}
-    return RedirectResponse(paths.get(back, f"/rag/{query_id}/inspect"), 303)
+def _redirect_back(back: str, query_id: int) -> Response:
+    paths = {"list": f"/rag#question-{query_id}", "question": f"/rag/{query_id}", "inspect": f"/rag/{query_id}/inspect"}
+    return RedirectResponse(paths[back], 303)

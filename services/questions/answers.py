@@ -173,7 +173,7 @@ def query_text(text: str) -> str:
     if len(text) > MAX_CHARS:
         raise QueryValueError("original_query", f"has {len(text)} characters; at most {MAX_CHARS} are allowed")
     if not can_be_stored(text):
-        raise QueryValueError("original_query", "holds characters that cannot be stored: NUL, or half of a pair")
+        raise QueryValueError("original_query", "holds NUL, or half of a surrogate pair")
     return text
 
 

@@ -25,8 +25,9 @@ from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import attempts, deletions, edits, overviews
-from store.runs.failures import last_failures, run_failures
+from store.runs import attempts, deletions, edits, jobs, overviews
+from store.runs.failures import run_failures
+from store.runs.jobs import JobProgress
 from store.runs.scored_runs import reported
 
 QUERIES = """
@@ -171,10 +172,14 @@ class QueryView:
     consolidated: ConsolidatedContext | None
     answers: list[StoredResult]
     """All that are stored, the newest first."""
-    error: StageFailure | None
-    """The last error of a job that did not succeed."""
+    progress: JobProgress
     notices: list[str]
     """Caveats about the results of its run."""
+
+    @property
+    def error(self) -> StageFailure | None:
+        """The last error of a job that did not succeed."""
+        return self.progress.error
 
     @property
     def passages(self) -> list[tuple[int, ...]]:
@@ -210,7 +215,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         (line,) = lines
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         answers = await queries.results(connection, query_id)
-        error = (await last_failures(connection, job_ids=[line.job_id])).get(line.job_id)
+        progress = await jobs.progress(connection, [line.job_id])
         run = await overviews.get(connection, line.run_id)
 
     def read(stage: str, kind: type[Output]) -> Output | None:
@@ -226,7 +231,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         retrieved=read("validate", ValidatedChunks),
         consolidated=read("consolidate", ConsolidatedContext),
         answers=answers,
-        error=error,
+        progress=progress[line.job_id],
         notices=list(notices(run.kind, run.profile, run.request)),
     )
 

@@ -125,7 +125,7 @@ def _with(value: Any, text: str) -> Any:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ("retrieval.dense_limit", "has a line that is not of the form NAME=VALUE"),
+        ("retrieval.dense_limit", "is not of the form NAME=VALUE"),
         ("retrieval.dense_limit=1000", "retrieval.dense_limit"),
         ("no.such=1", "is not a value of a preset"),
     ],

@@ -258,18 +258,18 @@ async def test_a_step_continues_when_its_client_leaves(
         ("run", TO_CONSOLIDATE),
     ],
 )
-async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
+async def test_a_step_takes_other_values_and_its_preset_in_the_query_too(
     client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...], where: str
 ) -> None:
     query = await ask(*done)
-    request: dict[str, Any] = (
-        {"json": {"config_preset": "Original", "settings": {"retrieval.min_word_count": 0}}}
-        if where == "body"
-        else {"params": {"config_preset": "Original", "settings": "retrieval.min_word_count=0"}}
-    )
+    preset = {"config_preset": "Original"}
+    values = {"settings": {"retrieval.min_word_count": 0}}
 
     async with working():
-        reply = await client.post(path(query.id, step), **request)
+        if where == "body":
+            reply = await client.post(path(query.id, step), json=preset | values)
+        else:
+            reply = await client.post(path(query.id, step), params=preset, json=values)
 
     assert reply.status_code == 200
     settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
