@@ -22,7 +22,7 @@ from cli.output import (
     with_utc_times,
 )
 from schemas.chains import STAGES
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.failures import FailureCluster, FailureList, ReportedFailure
 from stack.probes import broker_answers
@@ -114,10 +114,9 @@ def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = await failures_of.run_failures(connection, run_id)
-        if found is None:
-            raise RunMissingError(run_id)
-        return failure_list(found, await scored_runs.of_run(connection, run_id))
+        run = await overviews.get(connection, run_id)
+        failed = await failures_of.run_failures(connection, run_id)
+        return failure_list(run_id, run.created_at, failed, await scored_runs.of_run(connection, run_id))
 
 
 def _print(found: FailureList) -> None:

@@ -1,6 +1,5 @@
 """Evaluations: runs whose jobs judge the answers of another run."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from store.questions import evaluations, query_runs
 from store.questions.evaluations import StoredAnswer
 from store.runs import overviews, stored_runs
 from store.runs.chain import content_hash
-from store.runs.failures import run_failures
+from store.runs.failures import final_categories
 from store.runs.runs import NewJob, NewRun
 
 KIND = "evaluation"
@@ -37,13 +36,13 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
     """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.overview(connection, run_id)
-        failures = await run_failures(connection, run_id)
-        if overview is None or failures is None:
+        if overview is None:
             raise RunMissingError(run_id)
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
         settings = thaw(await stored_runs.settings(connection, run_id)).run
         answers = await evaluations.scored(connection, run_id)
+        failures = await final_categories(connection, run_id)
         cost = await cost_of_run(connection, run_id)
     found = EvaluatedRun(
         run_id=run_id,
@@ -51,7 +50,7 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
         request=overview.request,
         judge=settings.model.judge_model,
         answers=tuple(answers),
-        failures=dict(Counter(attempt.category for attempt in failures.failed if attempt.is_final).most_common()),
+        failures=failures,
         cost=cost,
     )
     validator = await _measured_validator(connection, found, measures)

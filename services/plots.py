@@ -167,7 +167,7 @@ def _plots(report: Report) -> dict[str, Draw]:
         found["Coverage per item"] = _coverage_per_item
     if any(experiment.calibration for experiment in report.experiments):
         found["Calibration: how often scores of a confidence are exact"] = _calibration
-    if report.failures.total:
+    if report.failures.total_failures:
         found["Failures by category"] = _failures
     return found
 

@@ -71,14 +71,14 @@ class ReportedFailure(PlainValue):
 class FailureCounts(PlainValue):
     """Counts of failures, each in descending order and then by name."""
 
-    total: int
+    total_failures: int
     by_category: dict[str, int]
     by_severity: dict[str, int]
     by_stage: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureSummary(PlainValue):
+class FailureSummary(FailureCounts):
     """All failures of a run, counted."""
 
     run_id: str
@@ -86,13 +86,9 @@ class FailureSummary(PlainValue):
     """When the run was submitted."""
     end: datetime | None
     """The time of the last failure; None without any."""
-    total_failures: int
     unresolved: int
-    by_category: dict[str, int]
-    by_severity: dict[str, int]
     by_participant: dict[str, int]
     """The ten with the most failures."""
-    by_stage: dict[str, int]
     fatal_count: int
     error_count: int
 
@@ -106,12 +102,21 @@ class FailureList(PlainValue):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailedAttempt(StageFailure):
-    """An attempt that ended with an error, or whose worker was lost, and its job."""
+class FailedAttempt(PlainValue):
+    """An attempt that ended with an error, or whose worker was lost, and its job.
+
+    An extraction whose quotes are all not in the transcript is one too, although its job continued without evidence.
+    """
 
     job_id: int
     mode: str
     subject: str
+    stage: str
+    attempt: int
+    type: str | None
+    """None for evidence that is not in the transcript."""
+    message: str
+    category: str
     evidence_key: str | None
     """The item that the model was asked about, where that is known."""
     ended_at: datetime
@@ -119,28 +124,6 @@ class FailedAttempt(StageFailure):
     """A later attempt stored the stage."""
     is_final: bool
     """The job ended with it and was not retried."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HallucinatedEvidence(PlainValue):
-    """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
-
-    job_id: int
-    mode: str
-    subject: str
-    attempt: int
-    rejected: int
-    ended_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunFailures(PlainValue):
-    """All failures of a run, in order of time."""
-
-    run_id: int
-    submitted_at: datetime
-    failed: tuple[FailedAttempt, ...]
-    hallucinated: tuple[HallucinatedEvidence, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,5 @@
 """The outputs of the stages of a query job."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -376,7 +375,6 @@ class RankedQuery(Value):
 class QueryRun(ReportedRun):
     """A run of queries."""
 
-    submitted_at: datetime
     queries: tuple[RankedQuery, ...]
     """In the order of submission."""
     documents: dict[int, str]

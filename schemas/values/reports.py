@@ -10,7 +10,7 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.differences import Measures
-from schemas.values.estimates import RunCost
+from schemas.values.estimates import RunCost, Spent
 from schemas.values.failures import FailureCounts
 from schemas.values.metrics import (
     BandPoint,
@@ -347,47 +347,23 @@ class Experiment(Value):
     """By stage, in the order of the chain: the stages that parse replies or embed texts."""
 
 
-class StageTimings(Value):
-    """One stage over all jobs of a mode."""
-
-    attempts: int
-    seconds: float
-
-
 class ModeTimings(Value):
     """The time and the calls of a mode."""
 
     total_duration_seconds: float | None
     """From the first start to the last end, including concurrent work of other modes; None before the end."""
-    busy_seconds: float
-    """Summed over all attempts, also concurrent ones."""
-    attempts: int
-    llm_calls_paid: int
-    llm_calls_reused: int
-    stages: dict[str, StageTimings]
-
-
-class JobTimings(Value):
-    """The time and the calls of a job."""
-
-    job: str
-    participant_id: int
-    mode: AssessmentMode
-    attempts: int
-    seconds: float
-    llm_calls_paid: int
-    llm_calls_reused: int
+    spent: Spent
 
 
 class RunTimings(Value):
-    """All values that may differ in another run of the same work."""
+    """All values that may differ in another run of the same work. An attempt that still runs does not count."""
 
     submitted_at: datetime
     started_at: datetime | None
     """The start of the first attempt."""
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
-    jobs: tuple[JobTimings, ...]
+    """Empty for questions."""
     cost: RunCost
 
 

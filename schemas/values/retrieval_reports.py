@@ -3,7 +3,6 @@
 All values that depend on time are in `timings`, as in the report of a scored run.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
@@ -11,9 +10,8 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.estimates import RunCost
 from schemas.values.metrics import Interval
-from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
+from schemas.values.reports import RunMetadata, RunTimings, StageTelemetry
 from schemas.values.runs import SettingValue
 
 
@@ -110,19 +108,6 @@ class ValidatorQuality(Value):
     """Accepted among the relevant."""
 
 
-class RetrievalTimings(Value):
-    """All values that may differ in another run of the same work."""
-
-    submitted_at: datetime
-    started_at: datetime | None
-    """The start of the first attempt."""
-    finished_at: datetime | None
-    stages: dict[str, StageTimings]
-    seconds_per_query: dict[str, float]
-    """Mean time of one attempt, by stage."""
-    cost: RunCost
-
-
 class RetrievalReport(Value):
     """A run of queries."""
 
@@ -141,4 +126,4 @@ class RetrievalReport(Value):
     """Failed jobs, by the category of the error."""
     telemetry: dict[str, StageTelemetry]
     """By stage, in the order of the chain: the stages that parse replies or embed texts."""
-    timings: RetrievalTimings
+    timings: RunTimings

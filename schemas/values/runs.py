@@ -13,7 +13,7 @@ from schemas.suggestions import Example
 from schemas.values.base import MAX_ID, PlainValue, Request, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import KeptStage, StageCalls
-from schemas.values.failures import RunFailures
+from schemas.values.failures import FailedAttempt
 from schemas.values.metrics import SiblingRun
 from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
 from schemas.values.scoring import ParticipantScores
@@ -326,18 +326,11 @@ class OutputTelemetry(Value):
     """Texts that the embedder cut; None for a stage that does not embed."""
 
 
-class CallCount(Value):
-    """Language model calls of a job."""
-
-    job_id: int
-    paid: int
-    reused: int
-
-
 class ReportedRun(Value):
     """What the reports of every kind of run need, read in one snapshot."""
 
     run_id: int
+    submitted_at: datetime
     profile: str
     version: str
     identity: str
@@ -357,7 +350,6 @@ class ScoredRun(ReportedRun):
 
     jobs: tuple[ScoredJob, ...]
     indexes: tuple[IndexIdentity, ...]
-    failures: RunFailures
-    calls: tuple[CallCount, ...]
+    failures: tuple[FailedAttempt, ...]
     siblings: tuple[SiblingRun, ...] = ()
     """Runs of the same work in all draws, this one included; empty without another draw."""

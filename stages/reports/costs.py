@@ -9,8 +9,9 @@ from schemas.chains import in_order
 from schemas.settings.frozen import FrozenSettings
 from schemas.values.estimates import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTelemetry, StageTimings
-from schemas.values.runs import AttemptTime, CallCount, OutputTelemetry, ScoredJob, ScoredRun
+from schemas.values.queries import QueryRun
+from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
+from schemas.values.runs import AttemptTime, OutputTelemetry, ScoredRun
 from stages.reports.numbers_in_words import counted, duration
 from stages.reports.results import jobs_of, modes_of
 
@@ -57,9 +58,11 @@ def tokens_by_job(calls: Sequence[StageCalls]) -> Counter[int]:
 
 
 def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:
-    """The attempts by job and stage."""
+    """The attempts that have ended, by job and stage."""
     found: dict[tuple[int, str], tuple[int, float]] = {}
     for one in attempts:
+        if one.ended_at is None:
+            continue
         count, seconds = found.get((one.job_id, one.stage), (0, 0.0))
         found[one.job_id, one.stage] = count + 1, seconds + one.seconds
     return [
@@ -294,52 +297,24 @@ def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return joined
 
 
-def run_timings(run: ScoredRun, prices: Prices | None = None) -> RunTimings:
-    """The times of a run. An attempt that is still running does not count."""
+def run_timings(run: ScoredRun | QueryRun, prices: Prices | None = None) -> RunTimings:
+    """The times of a run, and what it took; of participants in each mode too."""
     ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
     return RunTimings(
-        submitted_at=run.failures.submitted_at,
+        submitted_at=run.submitted_at,
         started_at=min((attempt.started_at for attempt in run.attempts), default=None),
         finished_at=max(ends, default=None),
-        modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
-        jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),
+        modes={mode: _of_mode(run, mode, prices) for mode in modes_of(run)} if isinstance(run, ScoredRun) else {},
         cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
     )
 
 
-def _of_mode(run: ScoredRun, mode: AssessmentMode) -> ModeTimings:
+def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> ModeTimings:
     ids = {job.job_id for job in jobs_of(run, mode)}
     attempts = [attempt for attempt in run.attempts if attempt.job_id in ids]
     ends = [attempt.ended_at for attempt in attempts if attempt.ended_at is not None]
-    paid, reused = _paid_and_reused(run.calls, ids)
-    seconds: dict[str, list[float]] = {}
-    for attempt in attempts:
-        seconds.setdefault(attempt.stage, []).append(attempt.seconds)
     duration = max(ends) - min(attempt.started_at for attempt in attempts) if ends else None
     return ModeTimings(
         total_duration_seconds=None if duration is None else duration.total_seconds(),
-        busy_seconds=sum(attempt.seconds for attempt in attempts),
-        attempts=len(attempts),
-        llm_calls_paid=paid,
-        llm_calls_reused=reused,
-        stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
+        spent=_spent(work_of(attempts), [call for call in run.stage_calls if call.job_id in ids], prices),
     )
-
-
-def _of_job(run: ScoredRun, job: ScoredJob) -> JobTimings:
-    attempts = [attempt for attempt in run.attempts if attempt.job_id == job.job_id]
-    paid, reused = _paid_and_reused(run.calls, {job.job_id})
-    return JobTimings(
-        job=f"j{job.job_id}",
-        participant_id=job.participant_id,
-        mode=job.mode,
-        attempts=len(attempts),
-        seconds=sum(attempt.seconds for attempt in attempts),
-        llm_calls_paid=paid,
-        llm_calls_reused=reused,
-    )
-
-
-def _paid_and_reused(calls: Iterable[CallCount], job_ids: set[int]) -> tuple[int, int]:
-    own = [call for call in calls if call.job_id in job_ids]
-    return sum(call.paid for call in own), sum(call.reused for call in own)

@@ -1,7 +1,8 @@
 """The failures of a run, grouped and counted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from schemas.values.failures import (
@@ -10,9 +11,7 @@ from schemas.values.failures import (
     FailureCounts,
     FailureList,
     FailureSummary,
-    HallucinatedEvidence,
     ReportedFailure,
-    RunFailures,
 )
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from stages.failures import FailureCategory, FailureSeverity
@@ -27,45 +26,41 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 """What is stored as the item labels of participants, by their number."""
 
 
-def failure_list(found: RunFailures, labels: Labels) -> FailureList:
+def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAttempt], labels: Labels) -> FailureList:
     """Every failure of a run, oldest first, then the labels that are missing or invalid."""
-    happened = [*map(_of_attempt, found.failed), *map(_of_extraction, found.hallucinated)]
-    times = [failure.timestamp for failure in happened if failure.timestamp is not None]
-    happened.sort(key=lambda failure: (failure.timestamp, failure.context.job))
-    failures = (*happened, *of_labels(labels))
-    by_severity = _counted(failures, lambda failure: failure.severity)
+    happened = sorted(failed, key=lambda attempt: (attempt.ended_at, f"j{attempt.job_id}"))
+    failures = (*map(_of_attempt, happened), *of_labels(labels))
+    counts = _counts(failures)
+    by_participant = _counted(str(one.participant_id) for one in failures if one.participant_id is not None)
     summary = FailureSummary(
-        run_id=f"r{found.run_id}",
-        start=found.submitted_at,
-        end=max(times, default=None),
-        total_failures=len(failures),
+        **counts,
+        run_id=f"r{run_id}",
+        start=submitted_at,
+        end=max((attempt.ended_at for attempt in happened), default=None),
         unresolved=sum(not failure.context.resolved for failure in failures),
-        by_category=_counted(failures, lambda failure: failure.category),
-        by_severity=by_severity,
-        by_participant=_most(_counted(failures, lambda failure: _name(failure.participant_id))),
-        by_stage=_counted(failures, lambda failure: failure.stage),
-        fatal_count=by_severity.get(FailureSeverity.FATAL, 0),
-        error_count=by_severity.get(FailureSeverity.ERROR, 0),
+        by_participant=dict(list(by_participant.items())[:_MOST_FAILING]),
+        fatal_count=counts["by_severity"].get(FailureSeverity.FATAL, 0),
+        error_count=counts["by_severity"].get(FailureSeverity.ERROR, 0),
     )
     return FailureList(summary=summary, failures=failures)
 
 
-def unresolved_counts(found: RunFailures, labels: Labels) -> FailureCounts:
+def unresolved_counts(failed: Iterable[FailedAttempt], labels: Labels) -> FailureCounts:
     """Unresolved failures: the last error of each failed job, rejected evidence, and labels that are invalid.
 
     Errors that a retry has resolved do not count, so that the counts equal those of a run without them.
     """
-    failures = (
-        *(_of_attempt(attempt) for attempt in found.failed if attempt.is_final),
-        *map(_of_extraction, found.hallucinated),
-        *of_labels(labels),
-    )
-    return FailureCounts(
-        total=len(failures),
-        by_category=_counted(failures, lambda failure: failure.category),
-        by_severity=_counted(failures, lambda failure: failure.severity),
-        by_stage=_counted(failures, lambda failure: failure.stage),
-    )
+    unresolved = (attempt for attempt in failed if attempt.is_final or attempt.type is None)
+    return FailureCounts(**_counts((*map(_of_attempt, unresolved), *of_labels(labels))))
+
+
+def _counts(failures: Sequence[ReportedFailure]) -> dict[str, Any]:
+    return {
+        "total_failures": len(failures),
+        "by_category": _counted(failure.category for failure in failures),
+        "by_severity": _counted(failure.severity for failure in failures),
+        "by_stage": _counted(failure.stage for failure in failures if failure.stage is not None),
+    }
 
 
 def of_labels(labels: Labels) -> tuple[ReportedFailure, ...]:
@@ -110,35 +105,5 @@ def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:
     )
 
 
-def _of_extraction(evidence: HallucinatedEvidence) -> ReportedFailure:
-    category = FailureCategory.EVIDENCE_HALLUCINATION
-    return ReportedFailure(
-        category=category,
-        severity=category.severity,
-        message=f"None of {evidence.rejected} extracted quotes is in the transcript; the job continued without any.",
-        participant_id=int(evidence.subject),
-        phq8_item=None,
-        stage="extract",
-        timestamp=evidence.ended_at,
-        context=FailureContext(
-            job=f"j{evidence.job_id}",
-            mode=evidence.mode,
-            subject=evidence.subject,
-            attempt=evidence.attempt,
-            error_type=None,
-            resolved=False,
-        ),
-    )
-
-
-def _counted(failures: Iterable[ReportedFailure], name: Callable[[ReportedFailure], str | None]) -> dict[str, int]:
-    counts = Counter(found for failure in failures if (found := name(failure)) is not None)
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def _most(counts: dict[str, int]) -> dict[str, int]:
-    return dict(list(counts.items())[:_MOST_FAILING])
-
-
-def _name(participant_id: int | None) -> str | None:
-    return None if participant_id is None else str(participant_id)
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items(), key=lambda entry: (-entry[1], entry[0])))

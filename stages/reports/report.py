@@ -174,7 +174,7 @@ def build_report(
 def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibrate_on: ScoredRun | None) -> Experiment:
     jobs = jobs_of(run, mode)
     job_ids = {job.job_id for job in jobs}
-    failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
+    failed = {attempt.job_id: attempt for attempt in run.failures if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
     variant, calibrated = (

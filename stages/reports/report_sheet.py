@@ -7,7 +7,6 @@ from schemas.settings.changes import changed_in_words, changes
 from schemas.values.metrics import ModeDraws
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import CalibrationErrors, Experiment, Report, RunMetadata, RunTimings, StageTelemetry
-from schemas.values.retrieval_reports import RetrievalTimings
 from schemas.values.runs import RunOrigin, SettingValue
 from stages.reports.costs import cost_words
 from stages.reports.numbers_in_words import counted, counts_or_none, duration, number
@@ -114,7 +113,7 @@ def package_tables(origin: RunOrigin) -> list[Table]:
     return [table] if rows else []
 
 
-def identity_table(run: RunMetadata, timings: RunTimings | RetrievalTimings) -> Table:
+def identity_table(run: RunMetadata, timings: RunTimings) -> Table:
     """What the same work has in common, and when it was done."""
     rows = [("work", run.identity), ("settings", run.settings_hash)]
     times = {"submitted": timings.submitted_at, "started": timings.started_at, "finished": timings.finished_at}
@@ -164,8 +163,8 @@ def _metrics(experiment: Experiment) -> dict[str, Cell]:
 def _times(report: Report) -> Table:
     rows = tuple(
         (
-            *(mode.value, duration(one.total_duration_seconds), duration(one.busy_seconds)),
-            *(one.attempts, one.llm_calls_paid, one.llm_calls_reused),
+            *(mode.value, duration(one.total_duration_seconds), duration(one.spent.seconds)),
+            *(one.spent.attempts, one.spent.calls_paid, one.spent.calls_reused),
         )
         for mode, one in report.timings.modes.items()
     )

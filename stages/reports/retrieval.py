@@ -8,21 +8,19 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Prices
 from schemas.values.metrics import Interval
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
-from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
     QueryCounts,
     QueryQuality,
     RankingStage,
     RetrievalProvenance,
     RetrievalReport,
-    RetrievalTimings,
     StageQuality,
     ValidatorQuality,
 )
 from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
-from stages.reports.costs import run_cost, telemetry, work_of
+from stages.reports.costs import run_timings, telemetry
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.report import distinct, run_metadata, validator_quality
 
@@ -160,7 +158,7 @@ def build_retrieval_report(
         ),
         failures=run.failures,
         telemetry=telemetry(run.telemetry, kind="query"),
-        timings=_timings(run, prices),
+        timings=run_timings(run, prices),
     )
 
 
@@ -227,19 +225,4 @@ def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
         unfinished=len(judged) - failed - finished,
         chunks_gone=sum(found.rankings is None for found in judged),
         unknown_documents=run.unknown_documents,
-    )
-
-
-def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
-    seconds: dict[str, list[float]] = {}
-    for attempt in run.attempts:
-        if attempt.ended_at is not None:
-            seconds.setdefault(attempt.stage, []).append(attempt.seconds)
-    return RetrievalTimings(
-        submitted_at=run.submitted_at,
-        started_at=min((attempt.started_at for attempt in run.attempts), default=None),
-        finished_at=max((attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None), default=None),
-        stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
-        seconds_per_query={stage: sum(found) / len(found) for stage, found in seconds.items()},
-        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
     )

@@ -50,8 +50,8 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         "Time",
         ("stage", "attempts", "seconds per query", "seconds in all"),
         tuple(
-            (stage, one.attempts, Real(report.timings.seconds_per_query[stage]), Real(one.seconds, 1))
-            for stage, one in report.timings.stages.items()
+            (stage, one.attempts, Real(one.seconds / one.attempts if one.attempts else None), Real(one.seconds, 1))
+            for stage, one in report.timings.cost.stages.items()
         ),
     )
     nothing = "No query is judged and has a ranking: there is nothing to measure."

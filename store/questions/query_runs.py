@@ -25,8 +25,8 @@ from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import attempts, deletions, edits, jobs, overviews
-from store.runs.failures import run_failures
+from store.runs import attempts, deletions, edits, jobs, overviews, stored_runs
+from store.runs.failures import final_categories
 from store.runs.jobs import JobProgress
 from store.runs.scored_runs import reported
 
@@ -70,8 +70,7 @@ WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[]
 async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
     """A run; None when there is none of that number. Raises Refused when it has no queries."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = await run_failures(connection, run_id)
-        if found is None:
+        if not await stored_runs.exists(connection, run_id=run_id):
             return None
         rows = await connection.fetch(QUERIES, run_id)
         if not rows:
@@ -84,14 +83,14 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
         known = await documents_of(connection, sorted(corpus_ids))
         run = await reported(connection, run_id)
+        failures = await final_categories(connection, run_id)
     return QueryRun(
         **vars(run),
-        submitted_at=found.submitted_at,
         queries=queries,
         documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
         lines={row["id"]: row["start_line"] for row in chunks},
         unknown_documents=len(_relevant(queries) - known),
-        failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
+        failures=failures,
     )
 
 

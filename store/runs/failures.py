@@ -1,15 +1,10 @@
 """What went wrong in a run: failed and lost attempts, and extractions without any quote of the transcript."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.failures import (
-    FailedAttempt,
-    FailureCluster,
-    HallucinatedEvidence,
-    RunFailures,
-    StageFailure,
-)
+from schemas.values.failures import FailedAttempt, FailureCluster, StageFailure
 from store.database import Connection
 
 # What a stage says of a document does not name its file: that name is in Postgres alone.
@@ -31,9 +26,12 @@ WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted')
 ORDER BY a.ended_at, a.id
 """
 
+# None of the quotes is in the transcript; the job went on without any.
 HALLUCINATED = """
-SELECT a.job_id, j.mode, j.subject, a.number AS attempt, a.ended_at,
-       (SELECT sum(r.value::integer) FROM jsonb_each(a.output -> 'rejected') AS r) AS rejected
+SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, NULL AS type,
+       concat('None of ', (SELECT sum(r.value::integer) FROM jsonb_each(a.output -> 'rejected') AS r),
+              ' extracted quotes is in the transcript; the job continued without any.') AS message,
+       'evidence_hallucination' AS category, a.ended_at, false AS is_resolved, false AS is_final, NULL AS evidence_key
 FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
 WHERE j.run_id = $1 AND a.stage = 'extract' AND a.output -> 'rejected' <> '{}'
   AND NOT EXISTS (SELECT FROM jsonb_each(a.output -> 'quotes') AS q WHERE jsonb_array_length(q.value) > 0)
@@ -60,17 +58,16 @@ async def last_failures(
     return {row.pop("job_id"): StageFailure(**row) for row in rows}
 
 
-async def run_failures(connection: Connection, run_id: int) -> RunFailures | None:
-    """Everything that went wrong in a run; None when there is none of that number."""
-    submitted_at = await connection.fetchval("SELECT created_at FROM run WHERE id = $1", run_id)
-    if submitted_at is None:
-        return None
-    return RunFailures(
-        run_id=run_id,
-        submitted_at=submitted_at,
-        failed=tuple(FailedAttempt(**dict(row)) for row in await connection.fetch(FAILED, run_id)),
-        hallucinated=tuple(HallucinatedEvidence(**dict(row)) for row in await connection.fetch(HALLUCINATED, run_id)),
-    )
+async def run_failures(connection: Connection, run_id: int) -> tuple[FailedAttempt, ...]:
+    """Everything that went wrong in a run: failed attempts in order of time, then extractions without a true quote."""
+    rows = [*await connection.fetch(FAILED, run_id), *await connection.fetch(HALLUCINATED, run_id)]
+    return tuple(FailedAttempt(**dict(row)) for row in rows)
+
+
+async def final_categories(connection: Connection, run_id: int) -> dict[str, int]:
+    """How many jobs of a run ended with an error of each category, the most frequent first."""
+    failed = await connection.fetch(FAILED, run_id)
+    return dict(Counter(row["category"] for row in failed if row["is_final"]).most_common())
 
 
 # Numbers and hashes in a message differ from job to job: without them messages of one cause are equal.

@@ -6,7 +6,6 @@ from schemas.errors import Refused
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.runs import (
     AttemptTime,
-    CallCount,
     IndexIdentity,
     OutputTelemetry,
     ReportedRun,
@@ -21,7 +20,8 @@ from store.runs.forks import COPIED
 from store.runs.run_view import run_origin, siblings
 
 RUN = """
-SELECT id AS run_id, profile, version, identity, settings_hash, request, settings FROM run WHERE id = $1
+SELECT id AS run_id, created_at AS submitted_at, profile, version, identity, settings_hash, request, settings
+FROM run WHERE id = $1
 """
 
 KIND = """
@@ -97,8 +97,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
     """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await connection.fetchrow(KIND, run_id)
-        failures = await run_failures(connection, run_id)
-        if run is None or failures is None:
+        if run is None:
             return None
         if not run["has_scores"]:
             shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
@@ -106,13 +105,11 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
                 f"No job of run r{run_id} scores a participant, so there is nothing to report. "
                 f"{shown} shows what it did."
             )
-        calls = await call_costs.counts(connection, run_id)
         return ScoredRun(
             **vars(await reported(connection, run_id)),
             jobs=tuple(ScoredJob(**row) for row in await connection.fetch(JOBS, run_id)),
             indexes=tuple(IndexIdentity(**row) for row in await connection.fetch(INDEXES, run_id)),
-            failures=failures,
-            calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
+            failures=await run_failures(connection, run_id),
             siblings=await siblings(connection, run_id),
         )
 

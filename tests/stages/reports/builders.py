@@ -6,12 +6,12 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
-from schemas.values.failures import FailedAttempt, RunFailures
+from schemas.values.estimates import StageCalls
+from schemas.values.failures import FailedAttempt
 from schemas.values.metrics import JobScores
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import (
     AttemptTime,
-    CallCount,
     IndexIdentity,
     OutputTelemetry,
     ScoredJob,
@@ -118,6 +118,12 @@ def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **change
     )
 
 
+def paying(job_id: int) -> StageCalls:
+    """Two calls that a job paid, and one that the ledger answered."""
+    values: dict[str, Any] = dict.fromkeys(StageCalls.__dataclass_fields__, 0)
+    return StageCalls(**values | {"job_id": job_id, "stage": "score", "model": "scorer", "paid": 2, "reused": 1})
+
+
 def run(
     *jobs: ScoredJob,
     run_id: int = 12,
@@ -129,6 +135,7 @@ def run(
     """A run of these jobs, each of which took its number in seconds and paid two calls."""
     return ScoredRun(
         run_id=run_id,
+        submitted_at=NOON,
         profile=profile,
         version="0.1.0",
         identity="a" * 64,
@@ -137,14 +144,14 @@ def run(
         settings={name: SettingValue(value=value, source="option") for name, value in (settings or {}).items()},
         jobs=jobs,
         indexes=(INDEX,),
-        failures=RunFailures(run_id=run_id, submitted_at=NOON, failed=tuple(failures), hallucinated=()),
+        failures=tuple(failures),
         attempts=tuple(
             AttemptTime(
                 job_id=one.job_id, stage="score", started_at=NOON, ended_at=NOON + timedelta(seconds=one.job_id)
             )
             for one in jobs
         ),
-        calls=tuple(CallCount(job_id=one.job_id, paid=2, reused=1) for one in jobs),
+        stage_calls=tuple(paying(one.job_id) for one in jobs),
         telemetry=tuple(
             OutputTelemetry(
                 job_id=one.job_id,

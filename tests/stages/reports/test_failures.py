@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from schemas.values.failures import FailureContext, HallucinatedEvidence, ReportedFailure, RunFailures
-from stages.reports.failures import failure_list
-from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
+from schemas.values.failures import FailureContext, ReportedFailure
+from stages.reports.failures import failure_list, unresolved_counts
+from tests.stages.reports.builders import NOON, failed, labels
 
-HALLUCINATED = HallucinatedEvidence(
-    job_id=2, mode=ZERO_SHOT, subject="319", attempt=1, rejected=4, ended_at=NOON + timedelta(seconds=2)
+HALLUCINATED = failed(
+    2, 319, at=2, stage="extract", type=None, category="evidence_hallucination", message="None", is_final=False
 )
 RESOLVED = failed(
     1, 316, at=1, stage="extract", category="transport", message="refused", is_resolved=True, is_final=False
@@ -15,12 +15,12 @@ RESOLVED = failed(
 VALIDATION = failed(
     3, 330, at=3, stage="validate", category="validation_json_parse", message="not JSON", evidence_key="PHQ8_Sleep"
 )
-FAILURES = RunFailures(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(HALLUCINATED,))
+FAILURES = (RESOLVED, VALIDATION, HALLUCINATED)
 LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 
 def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> None:
-    found = failure_list(FAILURES, LABELS).failures
+    found = failure_list(12, NOON, FAILURES, LABELS).failures
 
     assert [(failure.category, failure.participant_id, failure.context.job) for failure in found] == [
         ("transport", 316, "j1"),
@@ -32,7 +32,7 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
 
 
 def test_a_failure_names_job_stage_and_attempt() -> None:
-    assert failure_list(FAILURES, {}).failures[2] == ReportedFailure(
+    assert failure_list(12, NOON, FAILURES, {}).failures[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
         message="not JSON",
@@ -49,3 +49,11 @@ def test_a_failure_names_job_stage_and_attempt() -> None:
             resolved=False,
         ),
     )
+
+
+def test_what_a_retry_resolved_is_listed_and_in_no_count_of_a_report() -> None:
+    listed, unresolved = failure_list(12, NOON, FAILURES, {}).summary, unresolved_counts(FAILURES, {})
+
+    assert (listed.total_failures, listed.unresolved, listed.by_participant) == (3, 2, {"316": 1, "319": 1, "330": 1})
+    assert unresolved.by_category == {"evidence_hallucination": 1, "validation_json_parse": 1}
+    assert (unresolved.total_failures, unresolved.by_stage) == (2, {"extract": 1, "validate": 1})

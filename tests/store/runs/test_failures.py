@@ -12,7 +12,7 @@ SUBJECT = ("zero_shot", 316)
 
 
 def facts(found: Any) -> list[tuple[Any, ...]]:
-    return [(one.stage, one.attempt, one.category, one.is_resolved, one.is_final) for one in found.failed]
+    return [(one.stage, one.attempt, one.category, one.is_resolved, one.is_final) for one in found]
 
 
 async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(connection: Connection) -> None:
@@ -51,6 +51,11 @@ async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_j
 
     found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
 
-    assert found is not None and nothing is not None
-    assert [(one.subject, one.rejected) for one in found.hallucinated] == [("316", 3)]
-    assert nothing.hallucinated == ()
+    assert [(one.subject, one.category, one.message) for one in found] == [
+        (
+            "316",
+            "evidence_hallucination",
+            "None of 3 extracted quotes is in the transcript; the job continued without any.",
+        )
+    ]
+    assert nothing == ()
