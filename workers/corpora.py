@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.values.base import Embedded
 from schemas.values.documents import EmbeddedBatch, PublishedBatch
-from schemas.values.queries import EmbeddedQuery
 from stages.corpora.works import embed_chunks
 from stages.models import refuse_mixture, resolved_model
 from store.corpora import chunk_search, chunks, corpora, keeping
@@ -84,7 +84,7 @@ async def run_publish(work: Work) -> Result[PublishedBatch]:
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)
 
 
-def has_other_vectors(corpus: StoredCorpus, embedded: EmbeddedQuery | EmbeddedBatch) -> bool:
+def has_other_vectors(corpus: StoredCorpus, embedded: Embedded) -> bool:
     """Whether another model embedded these texts than the corpus: by weights, or by names where these are not known."""
     if corpus.dimension != embedded.dimension:
         return True

@@ -35,6 +35,20 @@ class Value(BaseModel):
     )
 
 
+class Embedded(Value):
+    """The texts that a stage `embed` embedded. The vectors are stored separately, one per text, in order."""
+
+    model: str
+    model_digest: str
+    dimension: int
+    dtype: str = ""
+    """The number format that the embedder computed in; empty without texts, or if its server reports none."""
+    cut_texts: int = 0
+    """Texts that are longer than the embedder reads, and were cut."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
+
+
 class Request(Value):
     """What somebody asks for, in a command, a form or a body of the API, which takes none that is yet to be built."""
 

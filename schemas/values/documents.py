@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from schemas.statuses import VectorStatus
-from schemas.values.base import Text, Value, whole
+from schemas.values.base import Embedded, Text, Value, whole
 from schemas.values.chat import ReaskReason
 
 
@@ -318,23 +318,14 @@ class CutChunk(Value):
     """What will be embedded of it, as the embedder counts; None if that is not known."""
 
 
-class EmbeddedBatch(Value):
-    """Stage `embed` of a corpus: the embedded chunks. The vectors are stored separately, one per chunk."""
+class EmbeddedBatch(Embedded):
+    """Stage `embed` of a corpus: the chunks."""
 
-    model: str
-    model_digest: str
-    dimension: int
     chunk_ids: tuple[int, ...]
     gone: int
     """Chunks of the batch that were replaced before they were embedded; their successors are in another batch."""
-    cut_texts: int = 0
-    """Chunks that are longer than the embedder reads, and were cut."""
     cut_chunk_ids: tuple[int, ...] = ()
-    """These chunks."""
-    dtype: str = ""
-    """The number format that the embedder computed in; empty if its server reports none."""
-    reused_texts: int = 0
-    """Texts whose vectors were stored before, and were not computed again."""
+    """Those that were cut."""
 
 
 class PublishedBatch(Value):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import Embedded, PlainValue, Value
 from schemas.values.chat import Message, ReaskReason
 
 
@@ -267,23 +267,14 @@ class ExtractedEvidence(Value):
         return sum(self.rejected.values()) > 0 and not any(self.quotes.values())
 
 
-class EmbeddedEvidence(Value):
-    """Stage `embed`: the embedded items. The vectors are stored separately, one per item, in this order."""
+class EmbeddedEvidence(Embedded):
+    """Stage `embed`: the evidence of each item as a text."""
 
-    model: str
-    model_digest: str
-    dtype: str = ""
-    """The number format of the embedder's weights; empty without evidence, or if its server reports none."""
-    dimension: int
     items: tuple[PHQ8Item, ...]
     embedding_calls: int
     """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
-    cut_texts: int = 0
-    """Items whose evidence is longer than the embedder reads, and was cut."""
     cut_items: tuple[PHQ8Item, ...] = ()
-    """These items."""
-    reused_texts: int = 0
-    """Texts whose vectors were stored before, and were not computed again."""
+    """Those whose evidence was cut."""
 
 
 class Reference(Value):

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from schemas.statuses import JobStatus
-from schemas.values.base import Value
+from schemas.values.base import Embedded, Value
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import WorkFilter
 from schemas.values.participants import Verdict
@@ -60,22 +60,13 @@ class QueryText(StrEnum):
     HYDE = "hyde"
 
 
-class EmbeddedQuery(Value):
-    """Stage `embed`: the embedded texts. The vectors are stored separately, one per text, in this order."""
+class EmbeddedQuery(Embedded):
+    """Stage `embed` of a question."""
 
-    model: str
-    model_digest: str
-    dimension: int
     texts: tuple[QueryText, ...]
     """The original, then every MQE phrase, then HyDE if there is one."""
-    cut_texts: int = 0
-    """Texts that are longer than the embedder reads, and were cut."""
     cut: tuple[int, ...] = ()
-    """Their positions, from 0."""
-    dtype: str = ""
-    """The number format that the embedder computed in; empty if its server reports none."""
-    reused_texts: int = 0
-    """Texts whose vectors were stored before, and were not computed again."""
+    """The positions of those that were cut, from 0."""
 
 
 class Leg(StrEnum):

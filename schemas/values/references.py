@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field
 
-from schemas.values.base import Value
+from schemas.values.base import Embedded, Value
 from schemas.values.participants import TranscriptVariant
 
 
@@ -25,21 +25,13 @@ class ChunkedTranscript(Value):
     chunks: tuple[Chunk, ...]
 
 
-class EmbeddedChunks(Value):
-    """Stage `embed`: the embedding of the windows. The vectors are stored separately, one per window, in order."""
+class EmbeddedChunks(Embedded):
+    """Stage `embed`: the windows of a transcript, and its evidence."""
 
-    model: str
-    model_digest: str
-    dimension: int
     vectors: int
-    cut_texts: int = 0
-    """Windows, and evidence, that are longer than the embedder reads, and were cut."""
+    """Of windows."""
     cut: tuple[int, ...] = ()
-    """The positions of these windows, from 0."""
-    dtype: str = ""
-    """The number format that the embedder computed in; empty if its server reports none."""
-    reused_texts: int = 0
-    """Texts whose vectors were stored before, and were not computed again."""
+    """The positions of the windows that were cut, from 0."""
     evidence: tuple[str, ...] = ()
     """Evidence keys of the items whose evidence was embedded; their vectors follow those of the windows, in order."""
 
