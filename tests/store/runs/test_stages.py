@@ -67,6 +67,27 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connect
     ]
 
 
+async def last_stage(connection: Connection, store_run: StoreRun) -> Claim:
+    stored = await store_run(stages=("assemble",))
+    return await claimed(connection, stored.job_ids[0], "assemble")
+
+
+async def test_the_last_stage_ends_its_job(connection: Connection, store_run: StoreRun) -> None:
+    claim = await last_stage(connection, store_run)
+
+    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed(None)
+    ended = "SELECT status, finished_at IS NOT NULL FROM job WHERE id = $1"
+    assert tuple(await connection.fetchrow(ended, claim.job_id)) == (JobStatus.SUCCEEDED, True)
+
+
+async def test_a_job_that_is_cancelled_in_its_last_stage_stays_so(connection: Connection, store_run: StoreRun) -> None:
+    claim = await last_stage(connection, store_run)
+    await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=claim.job_id)
+
+    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed(None)
+    assert await job_states(connection, claim.run_id) == {JobStatus.CANCELLED: 1}
+
+
 async def test_a_fenced_off_worker_commits_nothing(connection: Connection, job_id: int) -> None:
     stale = await claimed(connection, job_id, lease_s=0)
     await stages.expire(connection, max_interruptions=3)
