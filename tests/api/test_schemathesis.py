@@ -164,16 +164,17 @@ def populated_api(install: Install, populated_template: str) -> Iterator[LiveSer
         yield ctx
 
 
-def test_the_api_matches_its_description(populated_api: LiveServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("phases", ["examples,fuzzing,stateful", pytest.param("coverage", marks=pytest.mark.long)])
+def test_the_api_matches_its_description(phases: str, populated_api: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)
     ran = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("schemathesis")), f"--config-file={config}"),
-            *("run", f"{populated_api.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
-            *(f"--max-examples={MOST_EXAMPLES}", "--generation-database=none", "--request-timeout=30"),
-            *("--continue-on-failure", "--suppress-health-check=all"),
+            *("run", f"{populated_api.url}/openapi.json", f"--phases={phases}", "--checks=all", "--no-color"),
+            *(f"--seed={SEED}", f"--max-examples={MOST_EXAMPLES}", "--generation-database=none"),
+            *("--request-timeout=30", "--continue-on-failure", "--suppress-health-check=all"),
         ],
         cwd=tmp_path,
         env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks"},
