@@ -252,7 +252,6 @@ PACKAGES = (
     "httpx",
     "json-repair",
     "numpy",
-    "ollama",
     "pgvector",
     "pydantic",
     "rapidfuzz",
