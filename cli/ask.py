@@ -9,17 +9,14 @@ from cli.config import with_database, with_open_database
 from cli.options import effective_settings, settings_options
 from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
-from cli.submissions import split_assignments
+from cli.submissions import queries_request, search_options, split_assignments
 from cli.watch import SOME_FAILED, wait_until_idle
-from schemas.errors import QueryValueError
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk
-from schemas.values.requests import QueryRequest
 from services.new_runs import Submitted
-from services.questions.answers import single_query
 from services.submit import submit
 from stages.corpora.cut import SEPARATOR
-from stages.queries.works import WorkName, work_filter
+from stages.queries.works import WorkName
 from store.corpora import works
 from store.database import Database
 from store.questions import queries
@@ -43,21 +40,7 @@ def _question_options(command: Command) -> Command:
     for option in (
         json_option,
         settings_options,
-        click.option(
-            "--preset", metavar="PRESET", help="How to search, rank and answer; the default preset unless named."
-        ),
-        click.option(
-            "--where",
-            metavar="CONDITION",
-            multiple=True,
-            help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
-        ),
-        click.option(
-            "--corpus",
-            metavar="CORPUS",
-            multiple=True,
-            help="The corpus to search: `default`, or the only one, unless named. Repeated, all are searched as one.",
-        ),
+        *reversed(search_options),
         click.argument("question", nargs=-1, required=True),
     ):
         command = option(command)
@@ -68,12 +51,10 @@ def _question_options(command: Command) -> Command:
 @_question_options
 def ask(
     question: tuple[str, ...],
-    corpus: tuple[str, ...],
-    where: tuple[str, ...],
-    preset: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     as_json: bool,
+    **searched: Any,
 ) -> None:
     """Ask a corpus a question, and print the answer with its sources.
 
@@ -85,7 +66,7 @@ def ask(
         ragq ask "Why does black tea turn dark?"
         ragq ask "Why does black tea turn dark?" --corpus shelf --json
     """
-    asked = _submitted(question, corpus, where, preset, profile, assignments)
+    asked = _submitted(question, profile, assignments, **searched)
     for notice in asked.submitted.notices:
         print_text(notice, err=True)
     shown = _followed(asked, as_json=as_json)
@@ -102,13 +83,11 @@ def ask(
 @_question_options
 def search(
     question: tuple[str, ...],
-    corpus: tuple[str, ...],
-    where: tuple[str, ...],
-    preset: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     limit: int,
     as_json: bool,
+    **searched: Any,
 ) -> None:
     """Print the passages of a corpus that a question finds, best first, without an answer.
 
@@ -120,7 +99,7 @@ def search(
         ragq search "colour of black tea"
         ragq search "colour of black tea" --limit 1 --json
     """
-    asked = _submitted(question, corpus, where, preset, profile, assignments, only_search=True)
+    asked = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
     shown = _followed(asked, as_json=as_json, poll_s=_POLL_S)
     found = _passages(shown)
     names = with_database(lambda connection: works.names(connection, sorted({one.work_id for one in found})))
@@ -143,29 +122,10 @@ def search(
 
 
 def _submitted(
-    question: Sequence[str],
-    corpus: Sequence[str],
-    where: Sequence[str],
-    preset: str | None,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
-    *,
-    only_search: bool = False,
+    question: Sequence[str], profile: str | None, assignments: tuple[tuple[str, str], ...], **options: Any
 ) -> _Asked:
     of_settings, of_preset = split_assignments(assignments)
-    try:
-        asked = single_query(" ".join(question))
-    except QueryValueError as error:
-        raise click.UsageError(f"The question {error.problem}.") from None
-    request = QueryRequest(
-        queries=asked,
-        corpora=corpus,
-        works=work_filter(where),
-        config_preset=preset,
-        preset_values=dict(of_preset),
-        expand=not only_search,
-        until="rerank" if only_search else None,
-    )
+    request = queries_request(query=" ".join(question), preset_values=dict(of_preset), **options)
     settings = effective_settings(profile, of_settings)
 
     async def store(database: Database) -> _Asked:

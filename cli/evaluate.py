@@ -10,7 +10,7 @@ from cli.config import with_database, with_open_database
 from cli.estimate import print_estimate, run_options
 from cli.files import read_file
 from cli.ids import RUN
-from cli.options import Assignment, refuse_prices
+from cli.options import assignment, refuse_prices
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_result, print_text, spaced
 from cli.watch import follow
 from schemas.values.evaluations import JudgeQuality
@@ -32,7 +32,7 @@ SENTENCES: Final = 100
 @click.option(
     "--set",
     "assignments",
-    type=Assignment("MODEL_JUDGE_MODEL=gemma3:27b"),
+    type=assignment("MODEL_JUDGE_MODEL=gemma3:27b"),
     multiple=True,
     help="Another value of a setting of the judge. May be repeated.",
 )

@@ -3,12 +3,13 @@
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from cli.config import with_database
 from cli.ids import RUN
+from cli.options import Typed
 from cli.output import Text, confirm, draw, json_option, print_json, print_text
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
@@ -125,19 +126,14 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
 _LISTED: Final = 20
 
 
-class _Age(click.ParamType[timedelta]):
-    name = "AGE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        if isinstance(value, timedelta):
-            return value
-        if (found := age(value)) is None:
-            self.fail(f"{value!r} is no age; write a number of hours, days or weeks: 12h, 90d, 26w.", param, ctx)
-        return found
+def _age(value: str) -> timedelta:
+    if (found := age(value)) is None:
+        raise ValueError(f"{value!r} is no age; write a number of hours, days or weeks: 12h, 90d, 26w.")
+    return found
 
 
 @click.command("purge")
-@click.option("--older-than", type=_Age(), help="Runs that finished longer ago: 12h, 90d, 26w.")
+@click.option("--older-than", type=Typed("AGE", _age), help="Runs that finished longer ago: 12h, 90d, 26w.")
 @click.option("--run", "run_id", type=RUN, help="This run alone.")
 @click.option("--keep-results", is_flag=True, help="Keep runs, jobs and results; delete what led to them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -19,7 +19,6 @@ from cli.output import (
     print_json,
     print_list,
     print_text,
-    with_utc_times,
 )
 from schemas.chains import STAGES
 from schemas.errors import Refused
@@ -70,7 +69,7 @@ def failures(
     if len(run_ids) == 1 and not (clusters or stage or error_type):
         found = with_database(lambda connection: _read(connection, run_ids[0]))
         if as_json:
-            print_json(with_utc_times(found))
+            print_json(found)
         elif not found.failures:
             draw(f"Nothing went wrong in r{run_ids[0]}.", err=True)
         else:
@@ -79,7 +78,7 @@ def failures(
 
     runs, found_clusters = with_database(lambda connection: _clusters(connection, run_ids, stage, error_type))
     if as_json:
-        print_json({"runs": [f"r{run_id}" for run_id in runs], "clusters": with_utc_times(found_clusters)})
+        print_json({"runs": [f"r{run_id}" for run_id in runs], "clusters": found_clusters})
     elif not found_clusters:
         draw(f"No such failure in {counted(len(runs), 'run')}.", err=True)
     else:

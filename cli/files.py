@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from cli.options import Typed
 from cli.output import draw, print_text
 from schemas.errors import Refused
 from schemas.settings.layers import ENV_FILE, merged
@@ -75,29 +76,23 @@ class Rows(NamedTuple):
     content: bytes
 
 
-class RowFile(click.ParamType[Rows]):
+def row_file(instead: str) -> Typed[Rows]:
     """The path of a file, - for stdin, or the objects of its lines.
 
     `instead` is what takes the text itself, for who wrote that: a command line in which {} is the text.
     """
 
-    name = "FILE"
-
-    def __init__(self, instead: str) -> None:
-        self._instead = instead
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Rows:
-        """The content of the file."""
-        if isinstance(value, Rows):
-            return value
+    def parse(value: str | list[Any]) -> Rows:
         if isinstance(value, list):
             return Rows("the file of --config", "\n".join(json.dumps(row, default=str) for row in value).encode())
         if value == "-":
             return Rows("<stdin>", read_stdin())
         if not os.path.exists(value):  # noqa: PTH110  (a text is too long for the name of a file)
-            instead = self._instead.format(shlex.quote(value))
-            self.fail(f"there is no file '{value}'. If that is the text itself: `{instead}`", param, ctx)
+            command = instead.format(shlex.quote(value))
+            raise ValueError(f"there is no file '{value}'. If that is the text itself: `{command}`")
         return Rows(str(value), read_file(Path(value)))
+
+    return Typed("FILE", parse)
 
 
 def environment() -> Mapping[str, str]:

@@ -9,7 +9,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.estimate import print_found, run_options
 from cli.ids import RUN, TARGET
-from cli.options import Assignment, Choice, chosen_prices, refuse_prices, request_options, requested
+from cli.options import Choice, assignment, chosen_prices, refuse_prices, request_options, requested
 from cli.output import json_option, print_json, print_result, print_text
 from cli.watch import follow
 from schemas.chains import STAGES
@@ -47,7 +47,7 @@ def from_option(command: Command) -> Command:
 @click.option(
     "--set",
     "assignments",
-    type=Assignment("EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6"),
+    type=assignment("EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6"),
     multiple=True,
     help="Another value of a setting, or of the preset, that this stage or a later one reads. May be repeated.",
 )

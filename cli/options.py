@@ -43,21 +43,36 @@ def group(name: str | None = None) -> Callable[[Callable[..., Any]], click.Group
 _WHOLE: Final = 1000
 
 
-class Assignment(click.ParamType[tuple[str, str]]):
+Meant = TypeVar("Meant")
+
+
+class Typed(click.ParamType[Meant]):
+    """What a function makes of a text, or of a list in a file of options. A ValueError of it says what is wrong."""
+
+    def __init__(self, name: str, parse: Callable[[Any], Meant]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Meant:
+        if not isinstance(value, str | list):
+            found: Meant = value
+            return found
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def assignment(example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> Typed[tuple[str, str]]:
     """A text of the form NAME=VALUE, as a pair."""
 
-    name = "NAME=VALUE"
-
-    def __init__(self, example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> None:
-        self._example = example
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
+    def parse(value: str) -> tuple[str, str]:
         name, equals, text = value.partition("=")
         if not (name and equals):
-            self.fail(f"{value!r} is not of the form NAME=VALUE, such as {self._example}.", param, ctx)
+            raise ValueError(f"{value!r} is not of the form NAME=VALUE, such as {example}.")
         return name, text
+
+    return Typed("NAME=VALUE", parse)
 
 
 Chosen = TypeVar("Chosen")
@@ -163,7 +178,7 @@ def settings_options(command: Command) -> Command:
     command = click.option(
         "--set",
         "assignments",
-        type=Assignment(),
+        type=assignment(),
         multiple=True,
         help="Value of one setting; it wins over environment, .env and profile. May be repeated.",
     )(command)

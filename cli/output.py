@@ -2,12 +2,11 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, Self, TypeAlias
 
 import click
+from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
@@ -16,7 +15,6 @@ from rich.table import Column, Table
 from rich.text import Text as RichText
 
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.base import Value
 from stages.reports.numbers_in_words import duration
 from store.runs.past_work import Progress
 
@@ -213,36 +211,8 @@ def confirm(question: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document: dataclasses and values as objects, times as ISO 8601, never NaN."""
-    click.echo(json_words(value))
-
-
-def json_words(value: Any) -> str:
-    """The words that `print_json` prints."""
-    return json.dumps(value, default=_plain, indent=2, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Value):
-        return value.model_dump(mode="json")
-    raise TypeError(f"{type(value).__name__} has no place in JSON output.")
-
-
-def with_utc_times(value: Any) -> Any:
-    """What `print_json` takes, with dataclasses as objects and each UTC time ending in `Z`, as in JSON of the API."""
-    if is_dataclass(value):
-        return {field.name: with_utc_times(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: with_utc_times(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [with_utc_times(one) for one in value]
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    return value
+    """One JSON document: values and dataclasses as objects, times as in JSON of the API, never NaN."""
+    click.echo(json.dumps(to_jsonable_python(value), indent=2, allow_nan=False))
 
 
 #: At most one line in this time.

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import Assignment, group
+from cli.options import assignment, group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
@@ -14,7 +14,7 @@ from store.questions import presets
 from store.questions.presets import StoredPreset
 
 _ORIGIN = "command line"
-_VALUES = Assignment("retrieval.dense_limit=25")
+_VALUES = assignment("retrieval.dense_limit=25")
 
 
 @group()

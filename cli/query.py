@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import Assignment, group, requested, wanted_options
+from cli.options import assignment, group, requested, wanted_options
 from cli.output import (
     Text,
     coloured,
@@ -148,7 +148,7 @@ def print_failure(query_id: int, error: StageFailure) -> None:
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_VALUE = Assignment("retrieval.dense_limit=25")
+_VALUE = assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 

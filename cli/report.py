@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import Choice, chosen_prices, prices_option
+from cli.options import Choice, Typed, chosen_prices, prices_option
 from cli.output import draw, json_option, print_json
 from cli.sheets import PaperFormat, draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused
@@ -47,16 +47,11 @@ def measure_options(command: Command) -> Command:
     return command
 
 
-class CoverageGrid(click.ParamType[tuple[float, ...]]):
-    """Coverages, separated by commas."""
-
-    name = "list"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        try:
-            return coverage_grid(value)
-        except ValueError:
-            self.fail(f"{value!r}: allowed are {ALLOWED}.", param, ctx)
+def _coverages(value: str) -> tuple[float, ...]:
+    try:
+        return coverage_grid(value)
+    except ValueError:
+        raise ValueError(f"{value!r}: allowed are {ALLOWED}.") from None
 
 
 _OPTIONS = (
@@ -77,7 +72,7 @@ _OPTIONS = (
     click.option(
         "--coverage-grid",
         metavar="LIST",
-        type=CoverageGrid(),
+        type=Typed("LIST", _coverages),
         help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
     ),
     click.option(

@@ -11,7 +11,7 @@ from rich.table import Column
 from cli.config import with_database
 from cli.files import data_directory, read_file
 from cli.options import group
-from cli.output import Text, draw, json_option, plain_table, print_json, print_text, with_utc_times
+from cli.output import Text, draw, json_option, plain_table, print_json, print_text
 from schemas.values.participants import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import Parsed, ProblemsFound
@@ -52,7 +52,7 @@ def list_command(as_json: bool) -> None:
     splits, problems = with_database(_checked)
     found = [(split, [problem for problem in problems if problem.split == split.called]) for split in splits]
     if as_json:
-        print_json([with_utc_times(split) | {"problems": wrong} for split, wrong in found])
+        print_json([asdict(split) | {"problems": wrong} for split, wrong in found])
     elif not splits:
         print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
     else:
@@ -87,7 +87,7 @@ def show_command(name: str, as_json: bool) -> None:
     """
     found = named_split(with_database(stored_splits), name)
     if as_json:
-        print_json(with_utc_times(found))
+        print_json(found)
     else:
         print_text("\n".join(map(str, found.participant_ids)))
 

@@ -1,4 +1,4 @@
-"""The options of `ragq submit` for participants."""
+"""What participants, questions and phrases the options of a submission ask for."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any, Final
 import click
 
 from cli.files import Rows, read_file
-from cli.options import Choice, requested
+from cli.options import Choice, Typed, request_options, requested
 from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
-from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
 from services.questions.answers import single_query
 from services.tags import phrase_sets
 from stages.queries.query_files import read_query_set
@@ -21,18 +21,15 @@ from stages.queries.works import work_filter
 from stages.texts.characters import can_be_stored
 
 
-class ParticipantIds(click.ParamType[tuple[int, ...]]):
+def _participant_ids(value: str | list[Any]) -> tuple[int, ...]:
     """Numbers with commas between them."""
+    try:
+        return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
+    except (TypeError, ValueError):
+        raise ValueError(f"'{value}' is not a list of participant numbers; write it like 316,319.") from None
 
-    name = "ID,ID..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
-        except (TypeError, ValueError):
-            self.fail(f"'{value}' is not a list of participant numbers; write it like 316,319.", param, ctx)
+PARTICIPANTS: Final = Typed("ID,ID...", _participant_ids)
 
 
 def participants_request(
@@ -85,20 +82,36 @@ model_option = click.option(
 )
 
 
+#: What a question searches, and how.
+search_options = (
+    click.option(
+        "--corpus",
+        metavar="CORPUS",
+        multiple=True,
+        help="The corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
+    ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        multiple=True,
+        help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
+    ),
+    request_options(QueryPolicy, "config_preset"),
+)
+
+
 def queries_request(
     *,
     query: str | None,
-    queries: Rows | None,
+    queries: Rows | None = None,
     corpus: tuple[str, ...],
     where: tuple[str, ...],
-    qrels: Path | None,
-    config_preset: str | None,
-    preset_values: tuple[tuple[str, str], ...],
-    no_expand: bool,
-    expansion: Path | None,
-    response: Path | None,
-    model: str,
-    until: str | None,
+    qrels: Path | None = None,
+    no_expand: bool = False,
+    expansion: Path | None = None,
+    response: Path | None = None,
+    model: str = FULL,
+    **fields: Any,
 ) -> QueryRequest:
     """Questions to a corpus. Raises UsageError for options that exclude each other."""
     if query is None and (expansion or response):
@@ -111,13 +124,11 @@ def queries_request(
         queries=_asked(query, queries, qrels),
         corpora=corpus,
         works=work_filter(where),
-        config_preset=config_preset,
-        preset_values=dict(preset_values),
         expand=not no_expand,
         expansion_reply=None if expansion is None else read_reply(expansion),
         response=None if response is None else read_reply(response),
         use_full_model=model != LIGHT,
-        until=until,
+        **fields,
     )
 
 
@@ -137,7 +148,7 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
         try:
             return single_query(query or "")
         except QueryValueError as error:
-            raise click.UsageError(f"--query {error.problem}.") from None
+            raise click.UsageError(f"The question {error.problem}.") from None
     found = read_query_set(
         queries.content,
         None if qrels is None else read_file(qrels),

@@ -3,20 +3,22 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
 from cli.estimate import print_estimates, run_options
-from cli.files import RowFile, read_file
+from cli.files import read_file, row_file
 from cli.ids import RUN
 from cli.options import (
     SETTINGS,
     Choice,
+    Typed,
     effective_settings,
     refuse_prices,
     request_options,
@@ -26,10 +28,11 @@ from cli.options import (
 from cli.output import Text, draw, print_result, print_text
 from cli.query import follow_question
 from cli.submissions import (
-    ParticipantIds,
+    PARTICIPANTS,
     model_option,
     participants_request,
     queries_request,
+    search_options,
     split_assignments,
     tags_request,
 )
@@ -44,7 +47,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
-from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, TagsRequest
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
@@ -52,15 +55,6 @@ from services.submit import Request, submit_draws
 from stages.reports.numbers_in_words import counted
 
 _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
-
-_WORDS: Final = {
-    str: "a text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-}
 
 
 class SubmissionFile(NamedTuple):
@@ -116,22 +110,22 @@ def _problems_of_options(document: Mapping[str, Any], known: Mapping[str, click.
     for key, value in document.items():
         if key not in known:
             yield f"`{key}` is no option of a submission.{did_you_mean(key, [*known, SETTINGS])}"
-        elif not _fits(known[key], value):
-            yield f"`{key}` is {_in_words(value)}; it takes {_wanted(known[key])}."
+        elif not (isinstance(value, str | int | float) or (isinstance(value, list) and _takes_lists(known[key]))):
+            yield f"`{key}` takes a text, a number, or true or false."
+
+
+def _takes_lists(option: click.Parameter) -> bool:
+    return option.multiple or isinstance(option.type, Typed)
 
 
 def _problems_of_settings(settings: Mapping[str, Any]) -> Iterator[str]:
     for name, value in settings.items():
         if name == SETTINGS:
-            yield f"`{SETTINGS}` is {_in_words(value)}; it is a table, which begins with [{SETTINGS}]."
+            yield f"`{SETTINGS}` is a table, which begins with [{SETTINGS}]."
         elif is_preset_name(name) and name not in PRESET_SETTINGS:
             yield f"`{name}` is not a value of a preset.{did_you_mean(name, PRESET_SETTINGS)}"
         elif not isinstance(value, str | bool | int | float):
-            yield f"`{name}` is {_in_words(value)}; a setting is a text, a number, or true or false."
-
-
-def _in_words(value: Any) -> str:
-    return _WORDS.get(type(value), "a date")
+            yield f"`{name}` takes a text, a number, or true or false."
 
 
 def _flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -143,31 +137,10 @@ def _flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{key}", value
 
 
-def _fits(option: click.Parameter, value: Any) -> bool:
-    if isinstance(option.type, click.types.BoolParamType):
-        return isinstance(value, bool)
-    if option.multiple and isinstance(value, list):
-        return all(isinstance(one, str) for one in value)
-    if isinstance(value, list):
-        return isinstance(option.type, RowFile | ParticipantIds) and bool(value)
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _wanted(option: click.Parameter) -> str:
-    match option.type:
-        case click.types.BoolParamType():
-            return "true or false"
-        case RowFile():
-            return "the name of a file, or tables"
-        case ParticipantIds():
-            return "a list of numbers"
-    return "a text, or a list of texts" if option.multiple else "a text or a number"
-
-
 def _located(option: click.Parameter, value: Any, folder: Path) -> Any:
     if option.multiple:
         return value if isinstance(value, list) else [str(value)]
-    is_file = isinstance(option.type, click.Path | RowFile)
+    is_file = isinstance(option.type, click.Path) or option.type.name == "FILE"
     return str(folder / value) if is_file and isinstance(value, str) and value != "-" else value
 
 
@@ -175,13 +148,20 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
 class Kind(NamedTuple):
-    """A kind of job: the options that name its subjects, those that go with them, and what makes a request of them."""
+    """A kind of job: its options, and what makes a request of them."""
 
     title: str
     """Of its options, in the help."""
     subjects: tuple[str, ...]
-    options: tuple[str, ...]
+    """The options of which one names what the jobs are of."""
+    declared: tuple[Decorator, ...]
+    """The options that go with this kind alone, with the subjects."""
     request: Callable[..., Request]
     follow: Callable[..., None] = follow
     """Waits for the run, prints its results, and exits with its code."""
@@ -190,14 +170,34 @@ class Kind(NamedTuple):
     shown: tuple[str, ...] = ()
     """Options of what is printed then."""
 
+    @property
+    def options(self) -> list[str]:
+        """The names of its options, as the command takes them."""
+        return [str(option.name) for option in click.command()(_with(self.declared, lambda: None)).params]
+
+
+def _with(options: Iterable[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed([*options]):
+        command = option(command)
+    return command
+
 
 KINDS: dict[str, Kind] = {
     "participant": Kind(
         "Participants",
         ("split", "participants"),
         (
-            *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
-            *("data_set", "references", "allow_overlap", "allow_variant_mismatch"),
+            request_options(ParticipantRequest, "split"),
+            click.option("--participants", type=PARTICIPANTS, help="These participants instead of a split."),
+            request_options(ParticipantRequest, "data_set", "references", "limit"),
+            click.option("--few-shot-only", is_flag=True, help="Only with references."),
+            click.option("--zero-shot-only", is_flag=True, help="Only without references."),
+            click.option(
+                "--evidence",
+                type=_FILE,
+                help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
+            ),
+            request_options(ParticipantRequest, "allow_overlap", "allow_variant_mismatch"),
         ),
         participants_request,
     ),
@@ -205,18 +205,20 @@ KINDS: dict[str, Kind] = {
         "Questions",
         ("query", "queries"),
         (
-            *(
-                "corpus",
-                "where",
-                "qrels",
-                "config_preset",
-                "preset_values",
-                "no_expand",
-                "expansion",
-                "response",
-                "model",
+            click.option("--query", metavar="TEXT", help="Ask one question of a corpus."),
+            click.option(
+                "--queries",
+                type=row_file("ragq submit --query {}"),
+                help="Ask every question of a JSONL file: one object with id and text a line.",
             ),
-            "until",
+            *search_options,
+            click.option(
+                "--qrels", type=_FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form."
+            ),
+            click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked."),
+            click.option("--expansion", type=_FILE, help="An expansion reply of an external model, for --query."),
+            click.option("--response", type=_FILE, help="An answer of an external model, for --query."),
+            model_option,
         ),
         queries_request,
         follow_question,
@@ -224,7 +226,19 @@ KINDS: dict[str, Kind] = {
     "tags": Kind(
         "Phrases",
         ("phrases",),
-        ("vocabulary", "allow_nsfw", "context_tags", "until"),
+        (
+            click.option(
+                "--phrases",
+                type=row_file("echo {} | ragq submit --phrases -"),
+                help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list "
+                "of them, or an object with phrases and perhaps id and context_tags.",
+            ),
+            request_options(TagsRequest, "vocabulary", "allow_nsfw"),
+            click.option(
+                "--context-tags", metavar="TAG,TAG...", help="Those that are chosen already, as context of all."
+            ),
+            shape_options,
+        ),
         tags_request,
         follow_tags,
         False,
@@ -237,8 +251,6 @@ _OF_SUBJECT = {"split": ("limit",), "query": ("expansion", "response"), "queries
 
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 class _Submit(click.Command):
     """A command that lists its options by the kind of job that they belong to."""
@@ -247,9 +259,8 @@ class _Submit(click.Command):
         """Those of each kind under its title, and then those that every run has."""
         left = {str(option.name): record for option in self.get_params(ctx) if (record := option.get_help_record(ctx))}
         for kind in KINDS.values():
-            names = [name for name in (*kind.subjects, *kind.options, *kind.shown) if name in left and name != "until"]
             with formatter.section(kind.title):
-                formatter.write_dl([left.pop(name) for name in names])
+                formatter.write_dl([left.pop(name) for name in kind.options])
         with formatter.section("Every run"):
             formatter.write_dl(list(left.values()))
 
@@ -262,48 +273,7 @@ class _Submit(click.Command):
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
 )
-@request_options(ParticipantRequest, "split")
-@click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
-@request_options(ParticipantRequest, "data_set", "references", "limit")
-@click.option("--few-shot-only", is_flag=True, help="Only with references.")
-@click.option("--zero-shot-only", is_flag=True, help="Only without references.")
-@click.option(
-    "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
-)
-@request_options(ParticipantRequest, "allow_overlap", "allow_variant_mismatch")
-@click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
-@click.option(
-    "--queries",
-    type=RowFile("ragq submit --query {}"),
-    help="Ask every question of a JSONL file: one object with id and text a line.",
-)
-@click.option(
-    "--corpus",
-    metavar="CORPUS",
-    multiple=True,
-    help="The corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
-)
-@click.option(
-    "--where",
-    metavar="CONDITION",
-    multiple=True,
-    help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
-)
-@click.option("--qrels", type=_FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form.")
-@request_options(QueryPolicy, "config_preset")
-@click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked.")
-@click.option("--expansion", type=_FILE, help="An expansion reply of an external model, for --query.")
-@click.option("--response", type=_FILE, help="An answer of an external model, for --query.")
-@model_option
-@click.option(
-    "--phrases",
-    type=RowFile("echo {} | ragq submit --phrases -"),
-    help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
-    "an object with phrases and perhaps id and context_tags.",
-)
-@request_options(TagsRequest, "vocabulary", "allow_nsfw")
-@click.option("--context-tags", metavar="TAG,TAG...", help="Those that are chosen already, as context of all.")
-@shape_options
+@partial(_with, [option for kind in KINDS.values() for option in kind.declared])
 @request_options(ParticipantRequest, "until")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
@@ -385,15 +355,16 @@ def submit(
     context.params |= options
     kind = _kind(context)
     in_file = () if config is None else tuple(config.settings.items())
+    owner = KINDS[kind]
+    of_kind = {name: options[name] for name in owner.options}
+    shown = {name: of_kind.pop(name) for name in owner.shown}
+    if any(shown.values()) and not wait:
+        raise click.UsageError(f"{' and '.join(map(_option, shown))} go with --wait; `ragq tags show` has them later.")
     if kind == "query":
         assignments, of_preset = split_assignments(assignments)
         in_file, of_preset_in_file = split_assignments(in_file)
-        options["preset_values"] = (*of_preset_in_file, *of_preset)
-    owner = KINDS[kind]
-    shown = {name: options[name] for name in owner.shown}
-    if any(shown.values()) and not wait:
-        raise click.UsageError(f"{' and '.join(map(_option, shown))} go with --wait; `ragq tags show` has them later.")
-    request = owner.request(**{name: options[name] for name in (*owner.subjects, *owner.options)})
+        of_kind["preset_values"] = dict((*of_preset_in_file, *of_preset))
+    request = owner.request(until=options["until"], **of_kind)
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
     layer = None if config is None else config_layer(dict(in_file), origin=config.origin)
@@ -503,10 +474,8 @@ def _kind(context: click.Context) -> str:
         choices = ", ".join(_option(subject) for kind in KINDS.values() for subject in kind.subjects)
         raise click.UsageError(f"Name one of {choices}. Example: ragq submit --split paper-test")
     kind, subject = named[0]
-    own = (*KINDS[kind].options, *KINDS[kind].shown)
-    for name in dict.fromkeys(name for other in KINDS.values() for name in (*other.options, *other.shown)):
-        is_given = context.params.get(name) is not None and context.get_parameter_source(name) in _GIVEN
-        if name not in own and is_given:
+    for name in (name for other, owner in KINDS.items() if other != kind for name in owner.options):
+        if context.params.get(name) is not None and context.get_parameter_source(name) in _GIVEN:
             raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
     return kind
 

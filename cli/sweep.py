@@ -1,12 +1,11 @@
 """`ragq sweep`: forks of a run at every point of a grid, compared with it."""
 
-from typing import Any
-
 import click
 
 from cli.config import with_open_database
 from cli.fork import from_option
 from cli.ids import RUN
+from cli.options import Typed
 from cli.output import json_option, print_json, print_text
 from cli.report import metric_option
 from cli.sheets import draw_sheets
@@ -18,21 +17,13 @@ from stages.reports.numbers_in_words import number
 from stages.texts.characters import listed
 
 
-class GridValues(click.ParamType[tuple[str, tuple[str, ...]]]):
-    """A text of the form NAME=VALUE,VALUE, as a pair."""
-
-    name = "NAME=V1,V2"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name and its values."""
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        values = tuple(part.strip() for part in text.split(","))
-        if not (name and equals and all(values)):
-            example = "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.5,0.6"
-            self.fail(f"{value!r} is not of the form NAME=VALUE,VALUE, such as {example}.", param, ctx)
-        return name, values
+def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, text = value.partition("=")
+    values = tuple(part.strip() for part in text.split(","))
+    if not (name and equals and all(values)):
+        example = "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.5,0.6"
+        raise ValueError(f"{value!r} is not of the form NAME=VALUE,VALUE, such as {example}.")
+    return name, values
 
 
 @click.command()
@@ -40,7 +31,7 @@ class GridValues(click.ParamType[tuple[str, tuple[str, ...]]]):
 @from_option
 @click.option(
     "--grid",
-    type=GridValues(),
+    type=Typed("NAME=V1,V2", _grid_values),
     multiple=True,
     required=True,
     help="Values of one setting; every combination is a point.",

@@ -10,7 +10,7 @@ import click
 from cli.config import with_database
 from cli.files import read_stdin
 from cli.ids import JOB, WORK
-from cli.options import group, wanted_options
+from cli.options import Typed, group, wanted_options
 from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_rest, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
@@ -33,20 +33,15 @@ from store.database import Connection
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
-class _Document(click.ParamType[DocumentTarget]):
-    name = "WORK|JOB"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DocumentTarget:
-        if isinstance(value, DocumentTarget):
-            return value
-        match = _NUMBER.fullmatch(value)
-        if match is None:
-            self.fail(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.", param, ctx)
-        number = int(match[2])
-        return DocumentTarget(job_id=number) if match[1] else DocumentTarget(work_id=number)
+def _document(value: str) -> DocumentTarget:
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        raise ValueError(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.")
+    number = int(match[2])
+    return DocumentTarget(job_id=number) if match[1] else DocumentTarget(work_id=number)
 
 
-document_argument = click.argument("target", metavar="WORK|JOB", type=_Document())
+document_argument = click.argument("target", metavar="WORK|JOB", type=Typed("WORK|JOB", _document))
 
 
 Given = TypeVar("Given")

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from cli import ids, submit
-from cli.files import RowFile
 from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 from cli.submit import SubmissionFile
@@ -76,7 +75,9 @@ def test_every_example_is_a_command_with_its_arguments(line: str, monkeypatch: p
     """Options, choices, numbers and the count of arguments are checked; names and files need not exist."""
     monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
     monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
-    monkeypatch.setattr(RowFile, "convert", lambda _type, value, *_: value)
+    for option in submit.submit.params:
+        if option.type.name == "FILE":
+            monkeypatch.setattr(option.type, "convert", lambda value, *_: value)
     monkeypatch.setattr(submit, "read_submission_file", lambda path, _: SubmissionFile(path, {}, {}))
     monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
 
