@@ -8,9 +8,9 @@ import click
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import Choice
+from cli.options import Choice, given
 from cli.output import draw, print_json
-from cli.report import given_measures, measure_options, metric_option
+from cli.report import measure_options, metric_option
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.values.participants import AssessmentMode
 from services.comparisons import Comparable, comparable_run, compared
@@ -84,7 +84,7 @@ def diff(
     async def read(connection: Connection) -> list[Comparable]:
         return [await comparable_run(connection, run_id) for run_id in (left, right, *more)]
 
-    found = compared(with_database(read), mode=mode, other_mode=other_mode, measures=given_measures(**options))
+    found = compared(with_database(read), mode=mode, other_mode=other_mode, measures=given(options))
     sheets = [comparison_sheet(one, metrics) for one in found]
     decided = gate(found, asked) if asked else None
     if wanted is not None:

@@ -1,7 +1,7 @@
 """Options and arguments that several commands have."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
@@ -159,10 +159,15 @@ def _choices(field: FieldInfo) -> list[str]:
     return [str(value) for one in literals for value in get_args(one)]
 
 
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that have a value."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def requested(model: type[Requested], **values: Any) -> Requested:
     """The request of these options. Raises UsageError for those that do not fit together."""
     try:
-        return model(**{name: value for name, value in values.items() if value is not None})
+        return model(**given(values))
     except ValidationError as error:
         problem = first_problem(error)
         named = "" if problem.field is None else f"--{problem.field.replace('_', '-')}: "

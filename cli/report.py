@@ -1,20 +1,19 @@
 """`ragq report`: a run in numbers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import Choice, Typed, chosen_prices, prices_option
+from cli.options import chosen_prices, given, prices_option, request_options
 from cli.output import draw, json_option, print_json
 from cli.sheets import PaperFormat, draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused
-from schemas.values.differences import ALLOWED, Measures, PredictionMode, RetrievalMeasures, coverage_grid
+from schemas.values.differences import ChosenMeasures, Measures, RetrievalMeasures
 from schemas.values.estimates import Prices
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.queries import QueryRun
@@ -25,136 +24,29 @@ from services.evaluations import evaluation_report
 from services.reports import report_page, sheet_of
 from stages.reports import calibration
 from stages.reports.calibration import is_calibrated
-from stages.reports.report import build_report, measures_of
+from stages.reports.report import build_report, measures_of, retrieval_measures_of
 from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection
 from store.runs import overviews
 from store.views import reported_run
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_DEFAULTS = Measures()
 
 metric_option = click.option(
     "--metric", "metrics", metavar="NAME", multiple=True, help="A measure to show instead of all. May be repeated."
 )
 
 
-def measure_options(command: Command) -> Command:
-    """Give a command the parameters that `chosen_measures` takes."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+measure_options = request_options(ChosenMeasures, *ChosenMeasures.model_fields)
 
 
-def _coverages(value: str) -> tuple[float, ...]:
-    try:
-        return coverage_grid(value)
-    except ValueError:
-        raise ValueError(f"{value!r}: allowed are {ALLOWED}.") from None
+def _of(kind: type[Measures | RetrievalMeasures], chosen: Mapping[str, Any], *, other: str) -> Mapping[str, Any]:
+    """The chosen measures. Raises UsageError for those that another kind of run has."""
+    if strange := [f"--{name.replace('_', '-')}" for name in chosen if name not in kind.__dataclass_fields__]:
+        raise click.UsageError(f"{', '.join(strange)}: only for {other}.")
+    return chosen
 
 
-_OPTIONS = (
-    click.option(
-        "--confidence",
-        metavar="NAME",
-        default=_DEFAULTS.confidence,
-        show_default=True,
-        help="What a score's confidence is; a report lists all names. secondary:A+B:average (or :product) joins two.",
-    ),
-    click.option(
-        "--loss",
-        type=Choice(["abs_norm", "abs"]),
-        default=_DEFAULTS.loss,
-        show_default=True,
-        help="The loss of an item's error: |error| / 3, or |error|.",
-    ),
-    click.option(
-        "--coverage-grid",
-        metavar="LIST",
-        type=Typed("LIST", _coverages),
-        help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
-    ),
-    click.option(
-        "--area-coverage",
-        type=click.FloatRange(0, 1, min_open=True),
-        default=_DEFAULTS.area_coverage,
-        show_default=True,
-        help="Coverage at which truncated areas end.",
-    ),
-    click.option(
-        "--bootstrap-resamples",
-        type=click.IntRange(2, 1_000_000),
-        default=_DEFAULTS.bootstrap_resamples,
-        show_default=True,
-        help="Times the participants, or queries, are drawn anew for an interval.",
-    ),
-    click.option(
-        "--seed",
-        "bootstrap_seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=_DEFAULTS.bootstrap_seed,
-        show_default=True,
-        help="The same seed draws the same.",
-    ),
-    click.option(
-        "--prediction-mode",
-        type=Choice(get_args(PredictionMode)),
-        help="Show scores of items, totals, or depressed or not first.  [default: PREDICTION_MODE of the run]",
-    ),
-    click.option(
-        "--total-min-coverage",
-        type=click.FloatRange(0, 1),
-        help="Share of the eight items that need a score for a total.  [default: TOTAL_SCORE_MIN_COVERAGE of the run]",
-    ),
-    click.option(
-        "--binary-threshold",
-        type=click.IntRange(0, 24),
-        help="The total from which a participant counts as depressed.  [default: BINARY_THRESHOLD of the run]",
-    ),
-    click.option(
-        "--cutoff",
-        type=click.IntRange(1, 100),
-        default=RetrievalMeasures().cutoff,
-        show_default=True,
-        help="Documents from the top that count, of a run of queries.",
-    ),
-)
-
-
-def chosen_measures(*, cutoff: int, **of_scores: Any) -> dict[str, Any]:
-    """The measures that the options of a command name; the run has the others, or they are the defaults.
-
-    Raises UsageError for an option that only runs of queries have.
-    """
-    _refuse(["cutoff"], "a run of queries")
-    return {name: value for name, value in of_scores.items() if value is not None}
-
-
-def retrieval_measures(
-    *, cutoff: int, bootstrap_resamples: int, bootstrap_seed: int, **of_scores: Any
-) -> RetrievalMeasures:
-    """The measures of a run of queries. Raises UsageError for an option that only scored runs have."""
-    _refuse(of_scores, "a scored run")
-    return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
-
-
-def given_measures(**options: Any) -> dict[str, Any]:
-    """The measures that the command line names, of runs of any kind; the others are those of the runs."""
-    context = click.get_current_context()
-    return {
-        name: value
-        for name, value in options.items()
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
-
-
-def _refuse(names: Iterable[str], belongs_to: str) -> None:
-    context = click.get_current_context()
-    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
-    if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"{options}: only for {belongs_to}.")
+def _retrieval_measures(chosen: Mapping[str, Any]) -> RetrievalMeasures:
+    return retrieval_measures_of(_of(RetrievalMeasures, chosen, other="a scored run"))
 
 
 Reported = ScoredRun | QueryRun
@@ -162,15 +54,15 @@ AnyReport = Report | RetrievalReport | EvaluationReport
 
 
 def composed_report(
-    run: Reported, other: Reported | None, options: Mapping[str, Any], prices: Prices | None
+    run: Reported, other: Reported | None, chosen: Mapping[str, Any], prices: Prices | None
 ) -> Report | RetrievalReport:
     """The report of a run, calibrated on the other if there is one."""
     if isinstance(run, QueryRun) or isinstance(other, QueryRun):
         if other is not None:
             raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
         assert isinstance(run, QueryRun)
-        return build_retrieval_report(run, measures=retrieval_measures(**options), prices=prices)
-    return build_report(run, measures=_measures(run, other, options), calibrate_on=other, prices=prices)
+        return build_retrieval_report(run, measures=_retrieval_measures(chosen), prices=prices)
+    return build_report(run, measures=_measures(run, other, chosen), calibrate_on=other, prices=prices)
 
 
 def print_report(
@@ -188,8 +80,8 @@ def print_report(
         draw(f"Wrote {page}.", err=True)
 
 
-def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:
-    found = measures_of(run.settings, chosen_measures(**options))
+def _measures(run: ScoredRun, other: ScoredRun | None, chosen: Mapping[str, Any]) -> Measures:
+    found = measures_of(run.settings, _of(Measures, chosen, other="a run of queries"))
     if other is None or is_calibrated(found.confidence):
         return found
     if found.confidence != Measures().confidence:
@@ -246,6 +138,7 @@ def report(
         ragq report r15 --cutoff 5
     """
     prices = chosen_prices(price_file)
+    chosen = given(options)
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
     async def read(connection: Connection) -> EvaluationReport | tuple[Reported, Reported | None]:
@@ -254,8 +147,8 @@ def report(
             return run, None if calibrate_on is None else await reported_run(connection, calibrate_on)
         if wanted is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
-        return await evaluation_report(connection, run_id, measures=retrieval_measures(**options))
+        return await evaluation_report(connection, run_id, measures=_retrieval_measures(chosen))
 
     stored = with_database(read)
-    found = stored if isinstance(stored, EvaluationReport) else composed_report(*stored, options, prices)
+    found = stored if isinstance(stored, EvaluationReport) else composed_report(*stored, chosen, prices)
     print_report(found, wanted=wanted, output=output, page=page, as_json=as_json)

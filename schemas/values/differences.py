@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import PlainValue, Request, Value
 from schemas.values.metrics import Interval
-from schemas.values.runs import RunOrigin
+from schemas.values.runs import Option, RunOrigin
 
 
 class GateOutcome(StrEnum):
@@ -220,8 +220,11 @@ def coverage_grid(text: str) -> tuple[float, ...]:
     >>> coverage_grid("0.5, 0.25,0.5")
     (0.25, 0.5)
     """
-    coverages = sorted({float(part) for part in text.split(",")})
-    if not all(0 < coverage <= 1 for coverage in coverages):
+    try:
+        coverages = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        coverages = []
+    if not coverages or not all(0 < coverage <= 1 for coverage in coverages):
         raise ValueError(f"allowed are {ALLOWED}")
     return tuple(coverages)
 
@@ -269,3 +272,33 @@ class RetrievalMeasures(PlainValue):
     """Documents that count, from the top."""
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
+
+
+def _grid(given: Any) -> Any:
+    return coverage_grid(given) if isinstance(given, str) else given
+
+
+class ChosenMeasures(Request):
+    """The parameters that somebody chose for a report; the others are those of the run, or the defaults."""
+
+    confidence: Annotated[str | None, Option(metavar="NAME")] = None
+    """What a score's confidence is, `llm` unless given; a report lists all names. secondary:A+B:average (or :product)
+    joins two."""
+    loss: Literal["abs_norm", "abs"] | None = None
+    """The loss of an item's error: |error| / 3, unless given, or |error|."""
+    coverage_grid: Annotated[tuple[float, ...] | None, BeforeValidator(_grid), Option(metavar="LIST")] = None
+    """Coverages at which the risk is shown, such as 0.1,0.25,0.5; RAGQ_COVERAGE_GRID of the run unless given."""
+    area_coverage: Annotated[float | None, Field(gt=0, le=1)] = None
+    """Coverage at which truncated areas end; 0.5 unless given."""
+    bootstrap_resamples: Annotated[int | None, Field(ge=2, le=1_000_000)] = None
+    """Times the participants, or queries, are drawn anew for an interval; 10,000 unless given."""
+    bootstrap_seed: Annotated[int | None, Field(ge=0, le=2**32 - 1), Option("--seed")] = None
+    """The same seed draws the same; 42 unless given."""
+    prediction_mode: PredictionMode | None = None
+    """Show scores of items, totals, or depressed or not first; PREDICTION_MODE of the run unless given."""
+    total_min_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Share of the eight items that need a score for a total; TOTAL_SCORE_MIN_COVERAGE of the run unless given."""
+    binary_threshold: Annotated[int | None, Field(ge=0, le=24)] = None
+    """The total from which a participant counts as depressed; BINARY_THRESHOLD of the run unless given."""
+    cutoff: Annotated[int | None, Field(ge=1, le=100)] = None
+    """Documents from the top that count, of a run of queries; 10 unless given."""
