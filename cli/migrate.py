@@ -10,12 +10,11 @@ from typing import Final
 import asyncpg
 import click
 
-from cli.config import unavailable, with_database
+from cli.config import servers, unavailable, with_database
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.layers import ENV_FILE, merged
 from services import backups
-from stack.connections import database_server
 from stages.reports.numbers_in_words import counted
 from store import access, revision
 from store import migrate as migrations
@@ -41,7 +40,7 @@ def migrate(as_sql: bool, as_json: bool) -> None:
     """
     if as_sql and as_json:
         raise click.UsageError("--sql and --json exclude each other; give one of them.")
-    url = database_server(merged(os.environ, ENV_FILE))
+    url = servers().database_url
     try:
         if as_sql:
             if not migrations.sql(asyncio.run(_revision(url)), sys.stdout):

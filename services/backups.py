@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from schemas.errors import StackError
 from stack import postgres
-from stack.connections import database_server
+from stack.connections import connections
 from store import migrate, revision
 from store.database import Connection, Database
 from store.runs import stored_runs, workers
@@ -31,7 +31,7 @@ class Backup:
 
 def back_up(environment: Mapping[str, str], path: Path) -> Backup:
     """Write the database to a new file of mode 0600. Workers may go on meanwhile."""
-    url = database_server(environment)
+    url = connections(environment).database_url
     found, runs = asyncio.run(_with_connection(url, _content))
     size = postgres.dump(url, path)
     return Backup(file=str(path), bytes=size, revision=found, runs=runs)
@@ -43,7 +43,7 @@ def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Bac
     Raises StackError for a file that is no backup, damaged or of an unknown version, while workers run, and when runs
     are stored already and not to be replaced; nothing is changed then.
     """
-    url = database_server(environment)
+    url = connections(environment).database_url
     written = postgres.revision_in(path)
     if not revision.is_known(written):
         raise StackError(

@@ -14,7 +14,7 @@ from schemas.errors import LLMError, ModelMissingError, ModelUnavailableError, R
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.values.chat import ModelIdentity
-from stack.connections import given_servers, language_model_server, masked
+from stack.connections import connections, given_servers, masked
 from stages.models import server_name
 from store.database import Connection
 from store.runs import workers
@@ -204,7 +204,7 @@ def _asking(
             client.headers["Authorization"] = f"Bearer {key}"
         return base_url, partial(openai_identity, client, base_url) if base_url else None
     try:
-        url = language_model_server(environment)
+        url = connections(environment).ollama_url
     except StackError:
         return None, None
     return url, None if url is None else partial(ollama_identity, client, url)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from schemas.errors import StackError
-from stack.home import Home, State, find_home
+from stack.home import Home, find_home
 
 #: Redis and Valkey, then RabbitMQ.
 BROKER_SCHEMES = ("redis", "rediss", "amqp", "amqps")
@@ -16,21 +16,33 @@ OLLAMA_PORT = 11434
 
 @dataclass(frozen=True, kw_only=True)
 class Connections:
-    """The servers to use. The fields hold passwords; the repr hides them."""
+    """The servers that the environment names, else those of the running stack. The repr hides their passwords."""
 
-    #: `postgresql://user:password@host:port/database`
-    database_url: str
-    redis_url: str
-    #: `http://host:port`; None when neither the environment nor a running stack names one.
-    ollama_url: str | None
-    #: The monitor of the running stack, if it has one.
+    home: Home
+    servers: Mapping[str, str]
+    """URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST, of those that are named."""
     flower_url: str | None = None
-    #: The API and the pages of the running stack, if it has them.
+    """The monitor of the running stack, if it has one."""
     api_url: str | None = None
+    """The API and the pages of the running stack, if it has them."""
 
     def __repr__(self) -> str:
-        urls = ", ".join(f"{name}={url and masked(url)!r}" for name, url in vars(self).items())
-        return f"Connections({urls})"
+        return f"Connections({', '.join(f'{name}={masked(url)!r}' for name, url in self.servers.items())})"
+
+    @property
+    def database_url(self) -> str:
+        """`postgresql://user:password@host:port/database`. Raises StackError where none is named."""
+        return self._named("DATABASE_URL")
+
+    @property
+    def redis_url(self) -> str:
+        """The broker. Raises StackError where none is named."""
+        return self._named("REDIS_URL")
+
+    @property
+    def ollama_url(self) -> str | None:
+        """`http://host:port`, of the embedded server too; None where none is named."""
+        return self.servers.get("OLLAMA_HOST")
 
     def environment(self) -> dict[str, str]:
         """The variables that make another process of ragq use the same servers."""
@@ -40,45 +52,31 @@ class Connections:
             variables |= {"OLLAMA_HOST": host.removeprefix("http://"), "OLLAMA_PORT": port}
         return variables
 
+    def _named(self, variable: str) -> str:
+        if variable not in self.servers:
+            raise StackError(
+                f"{variable} is not set and no stack runs in {self.home.folder}. "
+                f"Run `ragq up`, or set {variable} to an external server."
+            )
+        return self.servers[variable]
+
 
 def connections(environment: Mapping[str, str] = os.environ) -> Connections:
     """The servers to use: each of DATABASE_URL, REDIS_URL and OLLAMA_HOST that is set, else the running stack's.
 
-    Nothing is connected to. Raises StackError when a database or a broker is named nowhere.
+    Nothing is connected to. Raises StackError where the folder of the stack cannot be read and a server is missing.
     """
-    home = find_home(environment)
-    stack = _running(home, environment)
-    servers = _servers(environment, stack)
-    return Connections(
-        database_url=_named("DATABASE_URL", servers, home),
-        redis_url=_named("REDIS_URL", servers, home),
-        ollama_url=servers.get("OLLAMA_HOST"),
-        flower_url=stack.flower_url if stack else None,
-        api_url=stack.api_url if stack else None,
-    )
-
-
-def database_server(environment: Mapping[str, str] = os.environ) -> str:
-    """The URL of the database alone, for what needs no broker. Raises StackError when it is named nowhere."""
-    home = find_home(environment)
-    return _named("DATABASE_URL", _servers(environment, _running(home, environment)), home)
-
-
-def known_servers(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The URLs of the servers that the environment names or the running stack has, by variable; none for others."""
-    return _servers(environment, _running(find_home(environment), environment))
-
-
-def pages_and_monitor(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The URLs of `api` and `flower` of the running stack, as far as it has them."""
-    stack = _running(find_home(environment), environment)
-    urls = {"api": stack.api_url, "flower": stack.flower_url} if stack else {}
-    return {part: url for part, url in urls.items() if url}
-
-
-def language_model_server(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The URL of the Ollama server, or of the embedded one; None when there is none."""
-    return known_servers(environment).get("OLLAMA_HOST")
+    home, given = find_home(environment), given_servers(environment)
+    try:
+        stack = home.read_state() if home.is_supervised() else None
+    except StackError:
+        # Who names both servers needs no stack, and the folder may be somebody else's.
+        if not {"DATABASE_URL", "REDIS_URL"} <= given.keys():
+            raise
+        stack = None
+    if stack is None:
+        return Connections(home=home, servers=given)
+    return Connections(home=home, servers=stack.servers | given, flower_url=stack.flower_url, api_url=stack.api_url)
 
 
 def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
@@ -163,26 +161,3 @@ def masked(url: str) -> str:
         return url if "@" not in rest.removeprefix(address.netloc) else f"{scheme}://***@{rest.rpartition('@')[2]}"
     user, host = address.username or "", address.netloc.rpartition("@")[2]
     return address._replace(netloc=f"{user}:***@{host}").geturl()
-
-
-def _running(home: Home, environment: Mapping[str, str]) -> State | None:
-    try:
-        return home.read_state() if home.is_supervised() else None
-    except StackError:
-        # Who names both servers needs no stack, and the folder may be somebody else's.
-        if {"DATABASE_URL", "REDIS_URL"} <= set(given_servers(environment)):
-            return None
-        raise
-
-
-def _servers(environment: Mapping[str, str], stack: State | None) -> dict[str, str]:
-    return (stack.servers if stack else {}) | given_servers(environment)
-
-
-def _named(variable: str, servers: Mapping[str, str], home: Home) -> str:
-    if variable not in servers:
-        raise StackError(
-            f"{variable} is not set and no stack runs in {home.folder}. "
-            f"Run `ragq up`, or set {variable} to an external server."
-        )
-    return servers[variable]

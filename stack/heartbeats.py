@@ -20,7 +20,7 @@ import structlog
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import logs
-from stack.connections import database_server
+from stack.connections import connections
 from store.database import DATABASE_ERRORS, Database
 from store.runs import workers
 
@@ -72,7 +72,7 @@ def main() -> int:
     """Look once, or whenever supervisord asks; the exit code."""
     settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
     logs.configure(settings.log_level, settings.log_format)
-    url, hung_s = database_server(merged(os.environ, ENV_FILE)), settings.ragq_hung_seconds
+    url, hung_s = connections(merged(os.environ, ENV_FILE)).database_url, settings.ragq_hung_seconds
     if sys.argv[1:] != ["--listen"]:
         return 1 if end_hung(url, hung_s) else 0
     print("READY", flush=True)

@@ -157,9 +157,9 @@ def make_plan(
             parts.append(
                 Part(
                     name=server.name,
-                    command=[*server.account.prefix, *server.command()],
+                    command=server.command(),
                     port=server.port,
-                    user=server.account.user,
+                    user=server.user,
                     stop_signal=server.stop_signal,
                 )
             )
@@ -168,9 +168,7 @@ def make_plan(
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"
         parts.append(Part(name="llm", command=llm_command(port), port=port, stop_timeout_s=LLM_STOP_S))
 
-    uses = Connections(
-        database_url=servers["DATABASE_URL"], redis_url=servers["REDIS_URL"], ollama_url=servers["OLLAMA_HOST"]
-    ).environment()
+    uses = Connections(home=home, servers=servers).environment()
     # What comes from outside is in the inherited environment already.
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}

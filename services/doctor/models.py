@@ -17,7 +17,7 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from services.doctor.servers import Finding, Findings, Verdict, shown
 from services.served_models import model_of
-from stack.connections import known_servers, masked
+from stack.connections import connections, masked
 from stages.models import resolved_model, server_name
 
 TIMEOUT_S = 3.0
@@ -37,7 +37,7 @@ def check_language_models(environment: Mapping[str, str]) -> Findings:
     try:
         run = resolve(environment=os.environ, env_file=ENV_FILE).run
         process = ProcessSettings.from_environment(environment)
-        servers = known_servers(environment)
+        servers = connections(environment).servers
     except (SettingsError, StackError) as error:
         yield Finding(_SERVER, Verdict.FAIL, "its settings cannot be used", shown(error))
         return
@@ -58,7 +58,7 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
         run = resolve(environment=os.environ, env_file=ENV_FILE).run
         process = ProcessSettings.from_environment(environment)
         name = resolved_model(run.model.embedding_model, run.embedding.backend)
-        servers = known_servers(environment)
+        servers = connections(environment).servers
     except (SettingsError, StackError) as error:
         yield Finding("embedder", Verdict.FAIL, "its settings cannot be used", shown(error))
         return

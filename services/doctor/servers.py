@@ -18,7 +18,7 @@ from schemas.errors import SettingsError, StackError
 from schemas.settings.layers import ENV_FILE, SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 from schemas.settings.resolve import resolve
-from stack.connections import database_server, known_servers, masked, pages_and_monitor
+from stack.connections import connections, masked
 from stack.home import find_home, this_environment
 from stack.parts import PORT_SETTINGS, in_order
 from stack.ports import holder, is_free
@@ -71,7 +71,7 @@ UP: Final = "`ragq up` starts the embedded one"
 def check_database(environment: Mapping[str, str]) -> Findings:
     """Postgres, pgvector, the tables, and the workers in them."""
     try:
-        url = database_server(environment)
+        url = connections(environment).database_url
     except StackError as error:
         yield Finding("postgres", Verdict.FAIL, "no database is named", shown(error))
         return
@@ -135,7 +135,7 @@ def worker_findings(live: list[LiveWorker]) -> Findings:
 def check_broker(environment: Mapping[str, str]) -> Findings:
     """Valkey, Redis or RabbitMQ."""
     try:
-        url = known_servers(environment).get("REDIS_URL")
+        url = connections(environment).servers.get("REDIS_URL")
     except StackError as error:
         yield Finding("broker", Verdict.FAIL, shown(error))
         return
@@ -174,7 +174,7 @@ def _broker_missing(url: str, why: str) -> Finding:
 def check_pages(environment: Mapping[str, str]) -> Findings:
     """The API with its pages."""
     settings = ProcessSettings.from_environment(environment)
-    url = pages_and_monitor(environment).get("api") or f"http://127.0.0.1:{settings.ragq_api_port}"
+    url = connections(environment).api_url or f"http://127.0.0.1:{settings.ragq_api_port}"
     if http_answers(f"{url}/healthz"):
         yield Finding("api", Verdict.OK, f"{url}/rag")
     else:
@@ -184,7 +184,7 @@ def check_pages(environment: Mapping[str, str]) -> Findings:
 def check_monitor(environment: Mapping[str, str]) -> Findings:
     """Flower."""
     settings = ProcessSettings.from_environment(environment)
-    url = pages_and_monitor(environment).get("flower") or f"http://127.0.0.1:{settings.ragq_flower_port}"
+    url = connections(environment).flower_url or f"http://127.0.0.1:{settings.ragq_flower_port}"
     if http_answers(f"{url}/healthcheck"):
         yield Finding("flower", Verdict.OK, url)
     else:

@@ -36,14 +36,13 @@ def test_each_variable_wins_over_the_stack(running: dict[str, str]) -> None:
 def test_the_state_of_a_stack_without_a_supervisor_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
     Home(tmp_path).supervisor_pid.unlink()
     with pytest.raises(StackError, match="no stack runs in"):
-        connections(running)
+        assert connections(running).database_url
 
 
 def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
     assert repr(connections(running)) == (
-        "Connections(database_url='postgresql://ragq:***@127.0.0.1:5001/ragq', "
-        "redis_url='redis://:***@127.0.0.1:5002/0', ollama_url='http://127.0.0.1:5003', "
-        "flower_url='http://127.0.0.1:5004', api_url='http://127.0.0.1:5005')"
+        "Connections(DATABASE_URL='postgresql://ragq:***@127.0.0.1:5001/ragq', "
+        "REDIS_URL='redis://:***@127.0.0.1:5002/0', OLLAMA_HOST='http://127.0.0.1:5003')"
     )
 
 
