@@ -112,8 +112,8 @@ class Stack:
         self.environment = environment(folder / "home", **more)
         """Of every command."""
 
-    def ragq(self, *arguments: str) -> str:
-        """The output of a command with exit code 0."""
+    def ragq(self, *arguments: str, allowed: Sequence[int] = (0,)) -> str:
+        """The output of a command that ends with an allowed exit code."""
         ran = subprocess.run(
             [Path(sys.executable).with_name("ragq"), *arguments],
             cwd=PROJECT,
@@ -123,7 +123,7 @@ class Stack:
             text=True,
             check=False,
         )
-        if ran.returncode:
+        if ran.returncode not in allowed:
             raise click.ClickException(f"ragq {' '.join(arguments)} ended with {ran.returncode}:\n{ran.stderr}")
         return ran.stdout
 

@@ -27,7 +27,7 @@ def imports(documents: int, times: int, questions: int) -> None:
         python -m benchmarks imports --documents 5000 --times 10
     """
     show_machine("torch", "sentence-transformers")
-    texts = [document.markdown for document in documents_of(data_folder() / "scifact/corpus.jsonl")][:documents]
+    texts = [*documents_of(data_folder() / "scifact/corpus.jsonl").values()][:documents]
     rows, busy = [], []
     with stack() as running:
         _write(running.folder / "asked", texts[:50], "Asked")
