@@ -58,13 +58,13 @@ def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
     assert make_plan(Home(tmp_path), outside, wanted=["valkey", "llm"], running=ORDER) == first
 
 
-def test_no_two_parts_have_one_port(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+def test_no_two_parts_have_one_port(open_folder: Path) -> None:
+    home = Home(open_folder)
     ports = {"api": free_port()}
     for name in ("postgres", "valkey"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "port").write_text(str(ports["api"]))
-    (tmp_path / "llm.port").write_text(str(ports["api"]))
+        (open_folder / name).mkdir()
+        (open_folder / name / "port").write_text(str(ports["api"]))
+    (open_folder / "llm.port").write_text(str(ports["api"]))
 
     plan = make_plan(home, {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
 
