@@ -6,11 +6,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from cli.config import with_database, with_open_database
+from cli.main import SOME_FAILED
 from cli.options import effective_settings, settings_options
 from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
 from cli.submissions import queries_request, search_options, split_assignments
-from cli.watch import SOME_FAILED, wait_until_idle
+from cli.watch import wait_until_idle
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk
 from services.new_runs import Submitted

@@ -14,9 +14,8 @@ from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.estimates import Plan, estimate, estimate_request
-from services.listings import stages_table
 from services.submit import Request
-from stages.reports.costs import money_in_words
+from stages.reports.costs import money_in_words, stages_table
 from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration, number, tokens_in_words
 from store.database import Database
 

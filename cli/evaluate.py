@@ -10,14 +10,13 @@ from cli.config import with_database, with_open_database
 from cli.estimate import print_estimate, run_options
 from cli.files import read_file
 from cli.ids import RUN
+from cli.main import carry_out
 from cli.options import assignment, refuse_prices
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_result, print_text, spaced
-from cli.watch import follow
 from schemas.values.evaluations import JudgeQuality
 from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import PHQ8Item
-from services.baselines import compare_scorers
-from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
+from services.evaluations import compare_scorers, evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
 from stages.reports.numbers_in_words import bounds, counted, number
 from store.database import Connection, Database
@@ -128,7 +127,7 @@ def evaluate_command(
     for notice in submitted.notices:
         print_text(notice, err=True)
     if wait:
-        follow(submitted.run_id, as_json=as_json)
+        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
         print_text(f"`ragq report {run}` shows the results.", err=True)
     else:
         print_result({"run": run, "evaluates": f"r{run_id}", **vars(submitted)}, run, as_json=as_json)

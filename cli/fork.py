@@ -9,9 +9,9 @@ import click
 from cli.config import with_database, with_open_database
 from cli.estimate import print_found, run_options
 from cli.ids import RUN, TARGET
+from cli.main import carry_out
 from cli.options import Choice, assignment, chosen_prices, refuse_prices, request_options, requested
 from cli.output import json_option, print_json, print_result, print_text
-from cli.watch import follow
 from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.runs import RunLimits, Target
@@ -90,7 +90,7 @@ def fork_command(
     forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))
     report_fork(forked, stage)
     if wait:
-        follow(forked.run_id, as_json=as_json)
+        carry_out("watch", run_ids=[forked.run_id], as_json=as_json)
     elif as_json:
         print_json({"run": f"r{forked.run_id}", "parent": f"r{forked.parent_id}", "from": stage, **vars(forked)})
     else:

@@ -10,10 +10,10 @@ import click
 
 from cli.config import with_open_database
 from cli.files import FileRefused, read_file
+from cli.main import carry_out
 from cli.options import effective_settings, settings_options
 from cli.output import draw, json_option, print_json, print_text
 from cli.submit import report_submitted
-from cli.watch import follow
 from cli.writing_progress import writing_progress
 from schemas.errors import Refused, WorkFileError
 from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS, CorpusOptions
@@ -283,8 +283,8 @@ def works_command(
         report_submitted([converted.submitted], settings, kind="work", briefly=wait and not as_json)
     runs = [one.submitted.run_id for one in (imported, converted) if one is not None and one.submitted is not None]
     if wait:
-        for run_id in runs:
-            follow(run_id, as_json=as_json)
+        if runs:
+            carry_out("watch", run_ids=runs, as_json=as_json)
     elif as_json:
         left = {"refused": refused, "latin1": read.latin1, "left_out": files.left_out}
         print_json(_as_json(imported, converted, corpus) | left)

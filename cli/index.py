@@ -7,11 +7,11 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.estimate import dry_run_option, print_estimate, print_found, run_options
+from cli.main import SOME_FAILED, carry_out
 from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
 from cli.output import json_option, print_json, print_result, print_text
 from cli.sheets import print_listing
 from cli.submit import print_submitted, report_submitted
-from cli.watch import follow, follow_to_rest
 from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
 from services.estimates import estimate_vocabulary
@@ -138,7 +138,11 @@ def references_command(
         return
     report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
     if not no_wait:
-        follow_to_rest(submitted.run_id, as_json=as_json)
+        try:
+            carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
+        except SystemExit as done:
+            if done.code != SOME_FAILED:
+                raise
         _exit_by_what_was_published(submitted.run_id)
     else:
         run = f"r{submitted.run_id}"
@@ -237,7 +241,7 @@ def chunk_scores_command(
     if scoring.is_trial:
         print_text(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
-        follow(submitted.run_id, as_json=as_json)
+        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
     else:
         print_submitted([submitted], settings, as_json=as_json)
 
@@ -298,7 +302,7 @@ def tags_command(
         return
     report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
     if not no_wait:
-        follow(submitted.run_id, as_json=as_json)
+        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
     else:
         print_submitted([submitted], settings, as_json=as_json)
 
@@ -360,4 +364,4 @@ def reembed_command(
     if no_wait:
         print_submitted([found.submitted], settings, as_json=as_json)
     else:
-        follow(found.submitted.run_id, as_json=as_json)
+        carry_out("watch", run_ids=[found.submitted.run_id], as_json=as_json)

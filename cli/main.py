@@ -4,7 +4,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 from click.exceptions import NoSuchCommand
@@ -63,7 +63,7 @@ _SECTIONS = {
     "Results": {
         "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
         "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
-        "watch": Entry("cli.watch", "watch", "Follow a run until it finishes."),
+        "watch": Entry("cli.watch", "watch", "Follow runs until they finish, and print what they led to."),
         "status": Entry("cli.failures", "status", "Show what is wrong now, and what helps."),
         "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
         "inspect": Entry("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
@@ -86,7 +86,9 @@ _SECTIONS = {
 
 COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in section.items()}
 
-REFUSED = 1
+#: Exit codes: a refused request; some jobs of a run that did not get through; and what a shell reports for SIGINT, so
+#: that `&& next` does not continue after Ctrl-C.
+REFUSED, SOME_FAILED, INTERRUPTED = 1, 3, 130
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
 _ONE_THREAD = ("report", "diff", "plot", "sweep")
@@ -146,6 +148,14 @@ def cli() -> None:
         ragq up
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
     """
+
+
+def carry_out(name: str, **values: Any) -> None:
+    """Carry out another command within one, by the names of its parameters; its module is imported now."""
+    context = click.get_current_context()
+    command = cli.get_command(context, name)
+    assert command is not None
+    context.invoke(command, **values)
 
 
 def main() -> None:

@@ -22,9 +22,7 @@ from cli.output import (
     print_result,
     print_text,
 )
-from cli.run_table import print_run, run_json
 from cli.submissions import LIGHT, model_option, read_reply
-from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.failures import StageFailure
@@ -51,24 +49,7 @@ SHOWN_CHARACTERS = 800
 NEAREST_CHARACTERS = 300
 
 
-def follow_question(run_id: int, *, as_json: bool) -> None:
-    """Watch a run of questions to its end; print the answer of a single one with its sources, or why it has none.
-
-    In a terminal the answer is shown while it is written, too. JSON has the run with its single question and answers.
-    """
-    view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else so_far)
-    shown = with_database(lambda connection: _single(connection, run_id))
-    if as_json:
-        print_json(run_json(view, None) | {"query": None if shown is None else query_json(shown)})
-    else:
-        print_run(view, None, as_json=False)
-        if shown is not None:
-            print_outcome(shown)
-    if not all_succeeded(view):
-        raise SystemExit(SOME_FAILED)
-
-
-async def _single(connection: Connection, run_id: int) -> QueryView | None:
+async def only_question(connection: Connection, run_id: int) -> QueryView | None:
     """The question of a run; None for a run of several, or of none."""
     found = await queries.of_run(connection, run_id)
     return await existing_view(connection, found[0]) if len(found) == 1 else None

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Group
 from rich.table import Column
 
 from cli.config import changed_table
-from cli.output import Drawing, FirstThatFits, Text, coloured, draw, plain_table, print_json
+from cli.output import Drawing, FirstThatFits, Text, coloured, draw, plain_table
 from cli.score_table import score_table
 from schemas.chains import in_order
 from schemas.settings.changes import ChangedSetting, changed_in_words, changes
@@ -238,22 +239,13 @@ def cost_lines(cost: RunCost) -> Drawing:
     return Group(*lines)
 
 
-def print_run(
-    view: RunView, scores: ScoreTable | None, cost: RunCost | None = None, *, as_json: bool, details: bool = False
-) -> None:
-    """Print a run, the scores of participants, and with `details` its settings and its origin."""
-    if as_json:
-        print_json(run_json(view, scores) | ({} if cost is None else {"cost": cost}))
-        return
+def print_run(view: RunView, scores: ScoreTable | None) -> None:
+    """Print a run and the scores of participants."""
     draw(run_table(view))
     if scores is not None:
         draw("", score_table(scores))
-    if cost is not None:
-        draw("", cost_lines(cost))
-    if details:
-        draw(run_details(view))
 
 
-def run_json(view: RunView, scores: ScoreTable | None) -> dict[str, object]:
+def run_json(view: RunView, scores: ScoreTable | None) -> dict[str, Any]:
     """The run as JSON shows it: `scores` is null where no job scores a participant."""
     return {**vars(view), "scores": scores}

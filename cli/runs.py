@@ -12,8 +12,8 @@ import click
 from cli.config import with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, chosen_prices, prices_option, wanted_options
-from cli.output import Text, json_option, plain_table, print_data, print_json, print_list, print_older
-from cli.run_table import print_run
+from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_list, print_older
+from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
@@ -398,4 +398,8 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
         )
 
     view, scores, cost = with_database(shown)
-    print_run(view, scores, cost, as_json=as_json, details=True)
+    if as_json:
+        print_json(run_json(view, scores) | {"cost": cost})
+    else:
+        print_run(view, scores)
+        draw("", cost_lines(cost), run_details(view))

@@ -14,9 +14,8 @@ from schemas.settings.preset import is_preset_name
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
 from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
-from services.questions.answers import single_query
 from services.tags import phrase_sets
-from stages.queries.query_files import read_query_set
+from stages.queries.query_files import read_query_set, single_query
 from stages.queries.works import work_filter
 from stages.texts.characters import can_be_stored
 

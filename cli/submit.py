@@ -15,6 +15,7 @@ from cli.config import with_open_database
 from cli.estimate import print_estimates, run_options
 from cli.files import read_file, row_file
 from cli.ids import RUN
+from cli.main import carry_out
 from cli.options import (
     SETTINGS,
     Choice,
@@ -26,7 +27,6 @@ from cli.options import (
     settings_options,
 )
 from cli.output import Text, draw, print_result, print_text
-from cli.query import follow_question
 from cli.submissions import (
     PARTICIPANTS,
     model_option,
@@ -36,8 +36,6 @@ from cli.submissions import (
     split_assignments,
     tags_request,
 )
-from cli.tags import follow_tags, shape_options
-from cli.watch import follow, follow_all
 from cli.writing_progress import writing_progress
 from schemas.errors import Refused
 from schemas.settings.changes import changed_in_words, of_kind
@@ -163,12 +161,6 @@ class Kind(NamedTuple):
     declared: tuple[Decorator, ...]
     """The options that go with this kind alone, with the subjects."""
     request: Callable[..., Request]
-    follow: Callable[..., None] = follow
-    """Waits for the run, prints its results, and exits with its code."""
-    prints_run: bool = True
-    """`follow` prints the table of the run."""
-    shown: tuple[str, ...] = ()
-    """Options of what is printed then."""
 
     @property
     def options(self) -> list[str]:
@@ -221,7 +213,6 @@ KINDS: dict[str, Kind] = {
             model_option,
         ),
         queries_request,
-        follow_question,
     ),
     "tags": Kind(
         "Phrases",
@@ -237,12 +228,8 @@ KINDS: dict[str, Kind] = {
             click.option(
                 "--context-tags", metavar="TAG,TAG...", help="Those that are chosen already, as context of all."
             ),
-            shape_options,
         ),
         tags_request,
-        follow_tags,
-        False,
-        ("verbose", "phrase_ranks"),
     ),
 }
 
@@ -357,9 +344,6 @@ def submit(
     in_file = () if config is None else tuple(config.settings.items())
     owner = KINDS[kind]
     of_kind = {name: options[name] for name in owner.options}
-    shown = {name: of_kind.pop(name) for name in owner.shown}
-    if any(shown.values()) and not wait:
-        raise click.UsageError(f"{' and '.join(map(_option, shown))} go with --wait; `ragq tags show` has them later.")
     if kind == "query":
         assignments, of_preset = split_assignments(assignments)
         in_file, of_preset_in_file = split_assignments(in_file)
@@ -402,13 +386,11 @@ def submit(
             )
         )
     # The table of a run that is followed shows notices and settings again.
-    report_submitted(submitted, settings, kind=kind, briefly=wait and owner.prints_run and not as_json)
+    report_submitted(submitted, settings, kind=kind, briefly=wait and kind != "tags" and not as_json)
     if fresh or samples > 1:
         _report_draws(kind, submitted, is_deterministic=is_deterministic)
-    if wait and samples > 1:
-        follow_all([one.run_id for one in submitted], as_json=as_json)
-    elif wait:
-        owner.follow(submitted[0].run_id, as_json=as_json, **shown)
+    if wait:
+        carry_out("watch", run_ids=[one.run_id for one in submitted], as_json=as_json)
     else:
         print_submitted(submitted, settings, as_json=as_json)
 

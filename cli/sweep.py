@@ -5,11 +5,11 @@ import click
 from cli.config import with_open_database
 from cli.fork import from_option
 from cli.ids import RUN
+from cli.main import INTERRUPTED
 from cli.options import Typed
 from cli.output import json_option, print_json, print_text
 from cli.report import metric_option
 from cli.sheets import draw_sheets
-from cli.watch import INTERRUPTED
 from schemas.values.differences import Sweep
 from services.comparisons import grid_points, run_sweep, sweep_results
 from stages.reports.comparison_sheet import comparison_sheet

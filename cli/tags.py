@@ -1,7 +1,7 @@
 """`ragq tags`: what phrases led to."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -10,25 +10,11 @@ from cli.ids import TARGET
 from cli.options import group
 from cli.output import Text, coloured, draw, print_json, print_text
 from cli.sheets import rows_drawing
-from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
-from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from services.listings import candidates_table, phrase_table
 from store import vocabularies
 from store.vocabularies import TagsResult
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def shape_options(command: Command) -> Command:
-    """Give a command --verbose and --phrase-ranks, as `verbose` and `phrase_ranks`."""
-    command = click.option(
-        "--phrase-ranks", is_flag=True, help="Show the best rank that each candidate has for a phrase."
-    )(command)
-    return click.option(
-        "--verbose", is_flag=True, help="Show for each phrase every tag that was found for it, before the cut."
-    )(command)
 
 
 @group()
@@ -43,7 +29,8 @@ def tags() -> None:
 
 @tags.command("show")
 @click.argument("target", metavar="RUN|JOB", type=TARGET)
-@shape_options
+@click.option("--verbose", is_flag=True, help="Show for each phrase every tag that was found for it, before the cut.")
+@click.option("--phrase-ranks", is_flag=True, help="Show the best rank that each candidate has for a phrase.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: of a run one object, of a job its result alone.")
 def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
     """Show the candidate tags of a run or a job, best first.
@@ -58,26 +45,20 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
         ragq tags show r12
         ragq tags show j345 --verbose --phrase-ranks --json
     """
-    found = _results(target)
-    if as_json and target.job_id is not None:
+    found = found_tags(target)
+    if not as_json:
+        for one in found:
+            print_set(one, verbose=verbose, phrase_ranks=phrase_ranks)
+    elif target.run_id is not None:
+        print_json(sets_json(target.run_id, found, verbose=verbose, phrase_ranks=phrase_ranks))
+    else:
         print_json(found[0].shaped(verbose=verbose, phrase_ranks=phrase_ranks))
         if found[0].note is not None:
             print_text(found[0].note, err=True)
-    else:
-        _print(target, found, verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
 
 
-def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool) -> None:
-    """Watch a run to its end, print what its phrases led to, and leave with exit code 3 when some jobs failed."""
-    view = wait_until_idle(run_id)
-    run = Target(run_id, None)
-    _print(run, _results(run), verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
-    if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
-        print_text(f"Some jobs failed; `ragq show r{run_id}` shows why.", err=True)
-        raise SystemExit(SOME_FAILED)
-
-
-def _results(target: Target) -> list[TagsResult]:
+def found_tags(target: Target) -> list[TagsResult]:
+    """What the phrases of a run or a job led to. Raises Refused for one without phrases."""
     found = with_database(
         lambda connection: vocabularies.results(connection, run_id=target.run_id, job_id=target.job_id)
     )
@@ -86,25 +67,25 @@ def _results(target: Target) -> list[TagsResult]:
     return found
 
 
-def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
-    if as_json:
-        sets = [
-            {
-                "id": one.subject,
-                "job": f"j{one.job_id}",
-                "status": one.status,
-                "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
-                "note": one.note,
-            }
-            for one in found
-        ]
-        print_json({"run": None if target.run_id is None else f"r{target.run_id}", "sets": sets})
-        return
-    for one in found:
-        _print_set(one, verbose=verbose, phrase_ranks=phrase_ranks)
+def sets_json(
+    run_id: int, found: Sequence[TagsResult], *, verbose: bool = False, phrase_ranks: bool = False
+) -> dict[str, Any]:
+    """What the phrases of a run led to, as JSON shows it."""
+    sets = [
+        {
+            "id": one.subject,
+            "job": f"j{one.job_id}",
+            "status": one.status,
+            "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
+            "note": one.note,
+        }
+        for one in found
+    ]
+    return {"run": f"r{run_id}", "sets": sets}
 
 
-def _print_set(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> None:
+def print_set(result: TagsResult, *, verbose: bool = False, phrase_ranks: bool = False) -> None:
+    """Print what a set of phrases led to."""
     draw(Text.assemble((f"{result.subject}  j{result.job_id}  ", "bold"), coloured(result.status)))
     if result.validated is None:
         return

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 import click
 from rich.console import Group
@@ -11,11 +11,14 @@ from rich.live import Live
 
 from cli.config import servers, with_database
 from cli.ids import RUN
+from cli.main import INTERRUPTED, SOME_FAILED
 from cli.output import Drawing, ProgressLines, Text, Trimmed, notices, print_json, print_text, progress_words
+from cli.query import only_question, print_outcome, query_json, so_far
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
+from cli.tags import found_tags, print_set, sets_json
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from schemas.values.metrics import ScoreTable
+from schemas.values.runs import Target
 from services.baselines import run_scores
 from stack.probes import broker_answers
 from store.database import Connection
@@ -32,62 +35,62 @@ _LOOKS_EVERY_S = 5.0
 _ALONE = "No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one."
 _UNTOLD = "The broker does not answer, so that no worker is told of what is ready; `ragq doctor` says more."
 
-#: Some jobs of the run did not get through.
-SOME_FAILED = 3
-
-#: Ctrl-C ended the watching: what a shell reports for SIGINT, so that `&& next` does not continue.
-INTERRUPTED = 130
-
-
-Result = TypeVar("Result")
-
 Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", type=RUN)
+@click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has finished.")
-def watch(run_id: int, as_json: bool) -> None:
-    """Follow a run until it finishes, with the estimated remaining time.
+def watch(run_ids: tuple[int, ...], as_json: bool) -> None:
+    """Follow runs until they finish, with the estimated remaining time, and print what each led to.
 
-    Ctrl-C stops watching, and the run continues. Exit codes: 3 when some jobs did not succeed, 130 after Ctrl-C.
+    A run of participants ends with its scores, one of a single question with the answer, one of phrases with their
+    candidate tags. JSON of several runs is an array. Ctrl-C stops watching, and the runs continue. Exit codes: 3 when
+    some jobs did not succeed, 130 after Ctrl-C.
 
     \b
     Example:
         ragq watch r12
     """
-    follow(run_id, as_json=as_json)
-
-
-def follow(run_id: int, *, as_json: bool) -> None:
-    """Watch a run to its end, print it, and leave with exit code 3 when some jobs did not succeed."""
-    if not follow_to_rest(run_id, as_json=as_json):
-        raise SystemExit(SOME_FAILED)
-
-
-def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
-    """Like `follow`, one run after the other; as JSON one array."""
-    found = [_run_and_scores(run_id, all_jobs=as_json) for run_id in run_ids]
+    documents, are_whole = [], True
+    for run_id in run_ids:
+        view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else so_far)
+        are_whole &= view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
+        show = _FOUND.get(view.overview.kind, _show_run)
+        documents += [show(view, as_json)]
     if as_json:
-        print_json([run_json(view, scores) for view, scores in found])
-    else:
-        for view, scores in found:
-            print_run(view, scores, as_json=False)
-    if not all(all_succeeded(view) for view, _ in found):
+        print_json(documents if len(documents) > 1 else documents[0])
+    if not are_whole:
         raise SystemExit(SOME_FAILED)
 
 
-def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
-    """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    view, scores = _run_and_scores(run_id, all_jobs=as_json)
-    print_run(view, scores, as_json=as_json)
-    return all_succeeded(view)
+def _show_run(view: RunView, as_json: bool) -> dict[str, Any]:
+    scores = with_database(lambda connection: run_scores(connection, view.overview.id))
+    if not as_json:
+        print_run(view, scores)
+    return run_json(view, scores)
 
 
-def all_succeeded(view: RunView) -> bool:
-    """Whether every job of a run succeeded."""
-    return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
+def _show_questions(view: RunView, as_json: bool) -> dict[str, Any]:
+    """The answer of a single question with its sources, or why it has none."""
+    shown = with_database(lambda connection: only_question(connection, view.overview.id))
+    if not as_json:
+        print_run(view, None)
+        if shown is not None:
+            print_outcome(shown)
+    return run_json(view, None) | {"query": None if shown is None else query_json(shown)}
+
+
+def _show_phrases(view: RunView, as_json: bool) -> dict[str, Any]:
+    found = found_tags(Target(view.overview.id, None))
+    for one in () if as_json else found:
+        print_set(one)
+    return run_json(view, None) | sets_json(view.overview.id, found)
+
+
+#: What runs of a kind led to, as JSON, after it is printed in words.
+_FOUND: Final = {"query": _show_questions, "tags": _show_phrases}
 
 
 def wait_until_idle(
@@ -97,22 +100,11 @@ def wait_until_idle(
 
     The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
-    return _watching(run_id, lambda connection: _until_rest(connection, run_id, all_jobs, beside, poll_s or _POLL_S))
-
-
-def _watching(run_id: int, work: Callable[[Connection], Awaitable[Result]]) -> Result:
     try:
-        return with_database(work)
+        return with_database(lambda connection: _until_rest(connection, run_id, all_jobs, beside, poll_s or _POLL_S))
     except KeyboardInterrupt:
         print_text(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
-
-
-def _run_and_scores(run_id: int, *, all_jobs: bool) -> tuple[RunView, ScoreTable | None]:
-    async def read_both(connection: Connection) -> tuple[RunView, ScoreTable | None]:
-        return await _until_rest(connection, run_id, all_jobs), await run_scores(connection, run_id)
-
-    return _watching(run_id, read_both)
 
 
 async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
@@ -125,7 +117,7 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
 
 
 async def _until_rest(
-    connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None = None, poll_s: float = _POLL_S
+    connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None, poll_s: float
 ) -> RunView:
     view, is_idle = await look(connection, run_id)
     if not is_idle:

@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from schemas.values.estimates import Estimate
 from schemas.values.tags import Candidate, PhraseReport, Tag
 from schemas.values.works import ListedWork
 from services.corpora import CorpusLoss, corpus_loss
 from services.works import ListedDocument
-from stages.reports.numbers_in_words import tokens_in_words
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus
@@ -196,25 +194,3 @@ def _scorer(one: StoredIndex) -> str:
     remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
     scorer = meta.get("scorer_model") or "unknown scorer"
     return f"{scorer} ({', '.join(remarks)})" if remarks else scorer
-
-
-def stages_table(found: Estimate) -> Table:
-    """What each stage of a submission would take."""
-    rows = (
-        (
-            name,
-            stage.jobs,
-            *(
-                ("", "", "")
-                if stage.calls_at_most == 0
-                else (
-                    Real(stage.calls_at_most, 0),
-                    Real(stage.calls_expected, 0),
-                    tokens_in_words(stage.prompt_tokens, stage.reply_tokens),
-                )
-            ),
-            Real(stage.seconds, 1),
-        )
-        for name, stage in found.stages.items()
-    )
-    return Table("Stages", ("stage", "jobs", "calls at most", "expected", "tokens", "seconds"), tuple(rows))

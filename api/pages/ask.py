@@ -20,12 +20,12 @@ from schemas.values.base import Text, first_problem
 from schemas.values.queries import ContextGroup, Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
-from services.questions.answers import AskResult, ask, preview_expansion_prompt, single_query
+from services.questions.answers import AskResult, ask, preview_expansion_prompt
 from services.questions.edits import edit
 from services.questions.lookup import get_query
 from services.questions.submission import with_chosen_models
 from stages.queries.expand import pasted_expansion
-from stages.queries.query_files import MAX_CHARS
+from stages.queries.query_files import MAX_CHARS, single_query
 from stages.queries.works import work_filter
 from store.corpora import corpora, works
 from store.questions import presets, queries

@@ -4,18 +4,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
-from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
+from schemas.errors import QueryMissingError, StageRunningError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import StageStatus
 from schemas.values.queries import (
-    SINGLE,
     AugmentedPrompt,
     ConsolidatedContext,
     Expansion,
-    QuerySet,
-    SubmittedQuery,
     ValidatedChunks,
 )
 from schemas.values.requests import QueryRequest
@@ -23,9 +20,8 @@ from services.new_runs import store_run
 from services.questions.lookup import get_query, lock_query, not_ready
 from services.questions.submission import plan_queries
 from stages.queries.expand import expansion_prompt, pasted_expansion
-from stages.queries.query_files import MAX_CHARS
+from stages.queries.query_files import query_text
 from stages.queries.templates import TemplateTag, pasted_answer
-from stages.texts.characters import can_be_stored
 from store.access import RequestKey, once, release
 from store.database import Connection
 from store.questions import presets, queries, query_runs, templates
@@ -163,23 +159,6 @@ class ExpansionPreview(NamedTuple):
 
     prompt: str
     n: int
-
-
-def query_text(text: str) -> str:
-    """The text of a query without blanks around it. Raises QueryValueError for one that cannot be asked."""
-    text = text.strip()
-    if not text:
-        raise QueryValueError("original_query", "is blank; write something")
-    if len(text) > MAX_CHARS:
-        raise QueryValueError("original_query", f"has {len(text)} characters; at most {MAX_CHARS} are allowed")
-    if not can_be_stored(text):
-        raise QueryValueError("original_query", "holds NUL, or half of a surrogate pair")
-    return text
-
-
-def single_query(text: str) -> QuerySet:
-    """A set of one query. Raises QueryValueError for a text that cannot be asked."""
-    return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=query_text(text)),))
 
 
 async def preview_expansion_prompt(

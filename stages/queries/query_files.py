@@ -19,8 +19,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from schemas.errors import QueryValueError
 from schemas.values.participants import FileProblem
-from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import SINGLE, QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from stages.corpora.works import SUFFIX
 from stages.files.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
 from stages.texts.characters import Storable, can_be_stored
@@ -191,3 +192,20 @@ def document_name(source_path: str | None, title: str) -> str:
         return name_in_corpus.removesuffix(_MARKDOWN[0])
     name = PurePath(source_path)
     return name.stem if name.suffix.lower() in _MARKDOWN else name.name
+
+
+def single_query(text: str) -> QuerySet:
+    """A set of one query. Raises QueryValueError for a text that cannot be asked."""
+    return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=query_text(text)),))
+
+
+def query_text(text: str) -> str:
+    """The text of a query without blanks around it. Raises QueryValueError for one that cannot be asked."""
+    text = text.strip()
+    if not text:
+        raise QueryValueError("original_query", "is blank; write something")
+    if len(text) > MAX_CHARS:
+        raise QueryValueError("original_query", f"has {len(text)} characters; at most {MAX_CHARS} are allowed")
+    if not can_be_stored(text):
+        raise QueryValueError("original_query", "holds NUL, or half of a surrogate pair")
+    return text

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from schemas.chains import in_order
 from schemas.settings.frozen import FrozenSettings
-from schemas.values.estimates import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.estimates import Estimate, KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
 from schemas.values.runs import AttemptTime, OutputTelemetry, ScoredRun
-from stages.reports.numbers_in_words import counted, duration
+from stages.reports.numbers_in_words import counted, duration, tokens_in_words
 from stages.reports.results import jobs_of, modes_of
+from stages.reports.tables import Real, Table
 
 _MILLION = 1_000_000
 
@@ -318,3 +319,25 @@ def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> Mod
         total_duration_seconds=None if duration is None else duration.total_seconds(),
         spent=_spent(work_of(attempts), [call for call in run.stage_calls if call.job_id in ids], prices),
     )
+
+
+def stages_table(found: Estimate) -> Table:
+    """What each stage of a submission would take."""
+    rows = (
+        (
+            name,
+            stage.jobs,
+            *(
+                ("", "", "")
+                if stage.calls_at_most == 0
+                else (
+                    Real(stage.calls_at_most, 0),
+                    Real(stage.calls_expected, 0),
+                    tokens_in_words(stage.prompt_tokens, stage.reply_tokens),
+                )
+            ),
+            Real(stage.seconds, 1),
+        )
+        for name, stage in found.stages.items()
+    )
+    return Table("Stages", ("stage", "jobs", "calls at most", "expected", "tokens", "seconds"), tuple(rows))

@@ -94,10 +94,8 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     ("options", "message"),
     [
         (("--phrases", "p.txt"), "--phrases goes with --vocabulary NAME"),
-        (("--phrases", "p.txt", "--vocabulary", "v", "--verbose"), "--verbose and --phrase-ranks go with --wait"),
         (("--phrases", "p.txt", "--vocabulary", "v", "--preset", "Wide"), "--preset does not go with --phrases"),
         (("--query", "Why?", "--allow-nsfw"), "--allow-nsfw does not go with --query"),
-        (("--query", "Why?", "--verbose"), "--verbose does not go with --query"),
         (("--query", "Why?", "--phrases", "p.txt"), "Name one of --split, --participants, --query"),
     ],
 )

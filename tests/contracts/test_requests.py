@@ -59,7 +59,7 @@ def typed(*args: str) -> click.Context:
 
 def request_of(kind: str, context: click.Context) -> Any:
     of = KINDS[kind]
-    return of.request(**{name: context.params[name] for name in ("until", *of.options) if name not in of.shown})
+    return of.request(**{name: context.params[name] for name in ("until", *of.options)})
 
 
 @pytest.mark.parametrize("field", ParticipantRequest.model_fields)

@@ -29,9 +29,10 @@ from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedErro
 from schemas.values.queries import Expansion, Leg, Origin, QueryText
 from schemas.values.requests import QueryRequest
 from services.questions import answers
-from services.questions.answers import ask, preview_expansion_prompt, single_query, withdraw
+from services.questions.answers import ask, preview_expansion_prompt, withdraw
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
+from stages.queries.query_files import single_query
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries

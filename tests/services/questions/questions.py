@@ -28,8 +28,9 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from schemas.values.requests import QueryRequest
-from services.questions.answers import ask, single_query
+from services.questions.answers import ask
 from services.questions.lookup import get_query
+from stages.queries.query_files import single_query
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import audit, stages

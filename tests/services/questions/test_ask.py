@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from schemas.errors import QueryValueError
-from services.questions.answers import AskResult, ask, single_query
+from services.questions.answers import AskResult, ask
+from stages.queries.query_files import single_query
 from store.access import RequestKey
 from store.database import Connection, Database
 from tests.refusals import refused
