@@ -52,27 +52,22 @@ def phrases(tmp_path: Path) -> Any:
     return write
 
 
-def ask(installation: Installation, file: str, *options: str, vocabulary: str = "wardrobe") -> Any:
-    """What `ragq submit --wait --json` prints of the sets of a file."""
-    by = ("--phrases", file, "--vocabulary", vocabulary, "--until", "validate")
+def result(installation: Installation, file: str, *options: str) -> Any:
+    """The whole result of the only set of a file."""
+    by = ("--phrases", file, "--vocabulary", "wardrobe", "--until", "validate")
     done = installation.ragq("submit", *by, "--wait", "--json", *options)
     assert done.exit_code == 0, done.stderr
-    return done.json
-
-
-def result(installation: Installation, file: str, *options: str) -> Any:
-    """The result of the only set of a file."""
-    (one,) = ask(installation, file, *options)["sets"]
+    whole = ("--verbose", "--phrase-ranks")
+    (one,) = installation.ragq("tags", "show", done.json["run"], "--json", *whole).json["sets"]
     return one["result"]
 
 
 @pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
 def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phrases: Any, phrase: str) -> None:
     everything = ("--set", "PSQ_RETRIEVAL_PER_PHRASE_K=50", "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=50")
-    both = ("--verbose", "--phrase-ranks")
 
-    refused = result(asked, phrases([phrase]), *everything, *both)
-    permitted = result(asked, phrases([phrase]), *everything, *both, "--allow-nsfw")
+    refused = result(asked, phrases([phrase]), *everything)
+    permitted = result(asked, phrases([phrase]), *everything, "--allow-nsfw")
 
     # As an alias of a permitted tag `night_wear` names pyjamas; that is a token, and no tag.
     tags = [candidate["tag"] for report in refused[1] for candidate in report["candidates"]]
