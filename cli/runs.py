@@ -23,7 +23,7 @@ from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.documents import conditions_of
 from schemas.values.estimates import RunCost
 from schemas.values.listings import RunsWanted
-from schemas.values.metrics import ModeFigures, ScoreTable
+from schemas.values.metrics import ModeSummary, ScoreTable
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
 from services.baselines import run_scores
@@ -94,8 +94,7 @@ def _of_run(run: RegisteredRun) -> dict[str, Any]:
     }
 
 
-def _experiment(run: RegisteredRun, found: ModeFigures) -> dict[str, Any]:
-    coverage = found.prediction_coverage
+def _experiment(run: RegisteredRun, found: ModeSummary) -> dict[str, Any]:
     return {
         "mode": found.mode.value,
         "data_set": run.request.get("data_set"),
@@ -103,9 +102,9 @@ def _experiment(run: RegisteredRun, found: ModeFigures) -> dict[str, Any]:
         "limit": run.request.get("limit"),
         "status": found.status.value,
         "participants": found.participants,
-        "evaluated": found.evaluated,
-        "mae_weighted": found.item_mae_weighted,
-        "coverage_pct": None if coverage is None else 100 * coverage,
+        "evaluated": found.compared,
+        "mae_weighted": found.mae,
+        "coverage_pct": None if found.coverage is None else 100 * found.coverage,
     }
 
 

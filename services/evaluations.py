@@ -9,7 +9,7 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.evaluations import EvaluatedRun, EvaluationReport, JudgeQuality, MeasuredValidator
+from schemas.values.evaluations import EvaluationReport, JudgeQuality, MeasuredValidator
 from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Source
@@ -22,10 +22,11 @@ from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, p
 from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors
 from stages.files.records import ProblemsFound
 from stages.participants.split_names import training_name
-from stages.reports.evaluation import build_evaluation_report
+from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
 from stages.reports.report import measures_of, validator_quality
 from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
 from stages.reports.retrieval import is_judged
+from stages.reports.words import notices
 from store.access import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations, query_runs
@@ -48,32 +49,35 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
             raise RunMissingError(run_id)
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
-        settings = thaw(await stored_runs.settings(connection, run_id)).run
+        judge = thaw(await stored_runs.settings(connection, run_id)).run.model.judge_model
         answers = await evaluations.scored(connection, run_id)
         failures = await final_categories(connection, run_id)
         cost = await cost_of_run(connection, run_id)
-    found = EvaluatedRun(
-        run_id=run_id,
+    request = overview.request
+    return EvaluationReport(
+        run_id=f"r{run_id}",
+        evaluates=f"r{request['evaluates']}",
         profile=overview.profile,
-        request=overview.request,
-        judge=settings.model.judge_model,
-        answers=tuple(answers),
+        notices=tuple(notices(KIND, overview.profile, request)),
+        judge=judge,
+        counts=evaluation_counts(answers, unanswered=request["unanswered"]),
+        measures=evaluation_measures(answers, measures),
+        validator=await _measured_validator(connection, judge, request["evaluates"], measures),
+        answers=tuple(map(with_shares, answers)),
         failures=failures,
         cost=cost,
     )
-    validator = await _measured_validator(connection, found, measures)
-    return build_evaluation_report(found, validator, measures=measures)
 
 
 async def _measured_validator(
-    connection: Connection, found: EvaluatedRun, measures: RetrievalMeasures
+    connection: Connection, judge: str, evaluates: int, measures: RetrievalMeasures
 ) -> MeasuredValidator | None:
     """The quality of the judge as a validator of passages; None where no judged run was validated by it."""
-    run_id = await evaluations.validated_run(connection, found.judge, first=found.request["evaluates"])
+    run_id = await evaluations.validated_run(connection, judge, first=evaluates)
     run = None if run_id is None else await query_runs.query_run(connection, run_id)
     if run is None:
         return None
-    judged = [query for query in run.queries if is_judged(query) and query.validator == found.judge]
+    judged = [query for query in run.queries if is_judged(query) and query.validator == judge]
     quality = validator_quality(judged, run.documents, measures=measures)
     return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
-from stages.ports import Vectors
+from schemas.values.base import Embedded
+from stages.ports import Embedder, TextVectors, Vectors
 
 _ZERO = 1e-8
 _UNIT = 1e-6
@@ -46,6 +47,18 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
     lengths = np.linalg.norm(cut, axis=1, keepdims=True)
     lengths[np.abs(lengths - 1) < _UNIT] = 1
     return np.asarray(cut / lengths, dtype=np.float32)
+
+
+async def embedded_by(embedder: Embedder, found: Sequence[TextVectors], *, dimension: int) -> Embedded:
+    """Which model gave these vectors; without any it is not asked for its weights."""
+    return Embedded(
+        model=embedder.name,
+        model_digest=await embedder.digest() if found else "",
+        dtype=await embedder.dtype() if found else "",
+        dimension=dimension,
+        cut_texts=sum(len(one.cut) for one in found),
+        reused_texts=sum(one.reused for one in found),
+    )
 
 
 def _refuse_rows(bad: list[bool], defect: VectorDefect) -> None:

@@ -7,6 +7,7 @@ from schemas.values.base import Embedded
 from schemas.values.documents import EmbeddedBatch, PublishedBatch
 from stages.corpora.works import embed_chunks
 from stages.models import refuse_mixture, resolved_model
+from stages.vectors import embedded_by
 from store.corpora import chunk_search, chunks, corpora, keeping
 from store.corpora.corpora import StoredCorpus
 from store.corpora.searchable import make_searchable
@@ -30,28 +31,21 @@ async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
     embedder = work.reusing_embedder(corpus.dimension)
     if left:
         refuse_mixture(await embedder.dtype(), corpus.model_dtypes, what=f"Corpus '{corpus.name}'")
-    vectors, cut, reused = await embed_chunks(
+    embedded = await embed_chunks(
         left,
         embedder=embedder,
         dimension=corpus.dimension,
         embeds_headings=corpus.embeds_headings,
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
-    return Result(
-        EmbeddedBatch(
-            model=embedder.name,
-            model_digest=await embedder.digest() if left else "",
-            dimension=corpus.dimension,
-            chunk_ids=tuple(chunk.id for chunk in left),
-            gone=len(asked) - len(left),
-            cut_texts=len(cut),
-            cut_chunk_ids=tuple(left[position].id for position in cut),
-            dtype=await embedder.dtype() if left else "",
-            reused_texts=reused,
-        ),
-        vectors,
-        texts=embedder.texts,
+    by = await embedded_by(embedder, [embedded] if left else [], dimension=corpus.dimension)
+    batch = EmbeddedBatch(
+        **dict(by),
+        chunk_ids=tuple(chunk.id for chunk in left),
+        gone=len(asked) - len(left),
+        cut_chunk_ids=tuple(left[position].id for position in embedded.cut),
     )
+    return Result(batch, embedded.vectors, texts=embedder.texts)
 
 
 async def run_publish(work: Work) -> Result[PublishedBatch]:

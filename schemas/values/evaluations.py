@@ -1,7 +1,6 @@
 """The outputs of the stages that evaluate an answer. The judge of an evaluation is the validator of questions."""
 
 from enum import StrEnum
-from typing import Any
 
 from pydantic import Field
 
@@ -114,32 +113,6 @@ class AnswerScores(Value):
     """Sentences of both that were too many to be judged."""
 
 
-class ScoredAnswer(Value):
-    """An answer of an evaluation."""
-
-    job_id: int
-    subject: str
-    status: JobStatus
-    result_id: int
-    query_id: int | None
-    """None where the answer belongs to another database."""
-    scores: AnswerScores | None
-
-
-class EvaluatedRun(Value):
-    """An evaluation with everything that a report needs."""
-
-    run_id: int
-    profile: str
-    request: dict[str, Any]
-    judge: str
-    answers: tuple[ScoredAnswer, ...]
-    """In the order of submission."""
-    failures: dict[str, int]
-    """Failed jobs, by the category of the error."""
-    cost: RunCost
-
-
 class EvaluationMeasure(Value):
     """A share over all answers. The interval resamples answers."""
 
@@ -196,16 +169,17 @@ class JudgeQuality(Value):
 
 
 class EvaluatedAnswer(Value):
-    """One answer. A share is null where nothing counts for it."""
+    """An answer of an evaluation. A share is null where nothing counts for it."""
 
     query: str = Field(examples=["q1"])
     job: str = Field(examples=["j34"])
     status: JobStatus
     query_id: int | None = Field(examples=[7])
+    """Null where the answer belongs to another database."""
     result_id: int = Field(examples=[9])
     scores: AnswerScores | None
     """Null for an answer that is not scored."""
-    shares: dict[str, float | None] = Field(examples=[{"citation_precision": 0.75}])
+    shares: dict[str, float | None] = Field(default={}, examples=[{"citation_precision": 0.75}])
     """By measure; empty for an answer that is not scored."""
 
 

@@ -151,24 +151,12 @@ class ExperimentStatus(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModeFigures(PlainValue):
-    """One mode of a run."""
-
-    mode: AssessmentMode
-    status: ExperimentStatus
-    participants: int
-    evaluated: int
-    """With ground truth and at least one scored item."""
-    item_mae_weighted: float | None
-    prediction_coverage: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Draw(PlainValue):
-    """One run among those of the same work in other draws."""
+    """One mode of a run among those of the same work in other draws."""
 
     run_id: str
     draw: int
+    mode: AssessmentMode
     evaluated: int
     item_mae_weighted: float | None
     prediction_coverage: float | None
@@ -192,15 +180,6 @@ class ModeDraws(PlainValue):
     """Ascending by draw; the run of the report is one of them."""
     item_mae_weighted: Spread
     prediction_coverage: Spread
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SiblingRun(PlainValue):
-    """A run of the same work and models in a draw, the run itself included."""
-
-    run_id: int
-    draw: int
-    modes: tuple[ModeFigures, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -238,6 +217,7 @@ class ModeSummary(PlainValue):
     """One mode over all participants of the run."""
 
     mode: AssessmentMode
+    status: ExperimentStatus
     participants: int
     scored: int
     """Participants with scores; each of the others is in some state before that, or failed."""
@@ -245,6 +225,8 @@ class ModeSummary(PlainValue):
     """Of these, with ground truth and at least one item that has a score."""
     mae: float | None
     """Over all items with a score and ground truth: `item_mae_weighted` of the report."""
+    coverage: float | None
+    """These items / all items of the compared participants: `prediction_coverage` of the report."""
     compared_items: int
     """Those items."""
     na_items: int

@@ -33,7 +33,7 @@ class EmbeddedChunks(Embedded):
     cut: tuple[int, ...] = ()
     """The positions of the windows that were cut, from 0."""
     evidence: tuple[str, ...] = ()
-    """Evidence keys of the items whose evidence was embedded; their vectors follow those of the windows, in order."""
+    """Evidence keys of the items whose evidence was embedded, in order."""
 
 
 class FinishedBatch(Value):

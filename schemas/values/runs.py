@@ -14,7 +14,7 @@ from schemas.values.base import MAX_ID, PlainValue, Request, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import KeptStage, StageCalls
 from schemas.values.failures import FailedAttempt
-from schemas.values.metrics import SiblingRun
+from schemas.values.metrics import Draw
 from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
 from schemas.values.scoring import ParticipantScores
 
@@ -351,5 +351,5 @@ class ScoredRun(ReportedRun):
     jobs: tuple[ScoredJob, ...]
     indexes: tuple[IndexIdentity, ...]
     failures: tuple[FailedAttempt, ...]
-    siblings: tuple[SiblingRun, ...] = ()
-    """Runs of the same work in all draws, this one included; empty without another draw."""
+    siblings: tuple[Draw, ...] = ()
+    """The modes of runs of the same work in all draws, this one included; empty without another draw."""

@@ -106,16 +106,13 @@ class Neighbour(Value):
     """None where the cosine of the token model alone counts."""
 
 
-class NamedTag(Value):
-    """A tag, and how to show it."""
+class ScoredTag(SourceScores):
+    """A tag with its scores."""
 
     tag: str
     title: str | None = None
     """The tag as its file writes it; None where that is `tag`."""
-
-
-class ScoredTag(SourceScores, NamedTag):
-    """A tag with its scores."""
+    count: int | None
 
     @property
     def shown(self) -> str:
@@ -169,7 +166,6 @@ class FoundTag(ScoredTag):
 
     alias_token: str = Field(repr=False)
     """The token that gave the similarity."""
-    count: int | None
 
 
 class FoundForPhrase(Value):
@@ -205,29 +201,21 @@ class Candidate(ScoredTag):
 
     score_combined: float
     score_context: float | None
-    count: int | None
     sources: tuple[str, ...] = Field(repr=False)
     """The normalised phrases that found it, in order."""
 
 
-class PhraseCandidate(ScoredTag):
+class PhraseCandidate(FoundTag):
     """The scores of a tag for one phrase."""
 
-    alias_token: str = Field(repr=False)
     score_context: float | None
     score_combined: float
     context_imputed: bool
-    count: int | None
 
 
-class PhraseReport(Value):
+class PhraseReport(Phrase):
     """The tags found for one phrase, best first, before its list was cut."""
 
-    phrase: str = Field(repr=False)
-    normalized: str = Field(repr=False)
-    lookup: str = Field(repr=False)
-    tfidf_vocab: tuple[str, ...] = Field(repr=False)
-    oov_terms: tuple[str, ...] = Field(repr=False)
     candidates: tuple[PhraseCandidate, ...]
     too_rare: int = 0
     not_permitted: int = 0

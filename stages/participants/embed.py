@@ -12,7 +12,7 @@ from schemas.values.references import EmbeddedChunks
 from stages.models import canonical_model
 from stages.ports import Embedder, TextVectors, Vectors
 from stages.texts.characters import straight_apostrophes
-from stages.vectors import unit_rows
+from stages.vectors import embedded_by, unit_rows
 
 
 def evidence_text(quotes: Sequence[str]) -> str:
@@ -39,17 +39,8 @@ async def embed_evidence(
     items = tuple(texts)
     cut = tuple(items[start + at] for start, found in zip(starts, embedded, strict=False) for at in found.cut)
     dimension = settings.embedding.dimension
-    evidence = EmbeddedEvidence(
-        model=embedder.name,
-        model_digest=await embedder.digest() if texts else "",
-        dtype=await embedder.dtype() if texts else "",
-        dimension=dimension,
-        items=items,
-        embedding_calls=len(calls),
-        cut_texts=len(cut),
-        cut_items=cut,
-        reused_texts=sum(found.reused for found in embedded),
-    )
+    by = await embedded_by(embedder, embedded, dimension=dimension)
+    evidence = EmbeddedEvidence(**dict(by), items=items, embedding_calls=len(calls), cut_items=cut)
     return evidence, np.concatenate([np.empty((0, dimension), np.float32), *(found.vectors for found in embedded)])
 
 
@@ -86,16 +77,12 @@ async def embed_chunks(
     Raises as `embed_evidence` does.
     """
     found = await _embed([*texts, *evidence.values()], embedder, settings)
+    by = await embedded_by(embedder, [found], dimension=settings.embedding.dimension)
     embedded = EmbeddedChunks(
-        model=embedder.name,
-        model_digest=await embedder.digest(),
-        dimension=settings.embedding.dimension,
+        **dict(by),
         vectors=len(texts),
-        cut_texts=len(found.cut),
         cut=tuple(at for at in found.cut if at < len(texts)),
         evidence=tuple(item.evidence_key for item in evidence),
-        dtype=await embedder.dtype(),
-        reused_texts=found.reused,
     )
     return embedded, found.vectors
 

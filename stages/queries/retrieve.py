@@ -12,7 +12,7 @@ from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Leg, Quer
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
 from stages.queries.ranking import Normalise, unit_range, z_scores
-from stages.vectors import unit_rows
+from stages.vectors import embedded_by, unit_rows
 
 
 def query_texts(query: str, expansion: Expansion) -> list[tuple[QueryText, str]]:
@@ -38,27 +38,19 @@ async def embed_query(
     compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call; what
     `unit_rows` raises; and the embedder's errors unchanged.
     """
-    weights = await same_weights(embedder, digest, dtypes)
+    await refuse_other_weights(embedder, digest, dtypes)
     texts = query_texts(query, expansion)
     found = await embedder.embed_batch(
         [text for _, text in texts], timeout_s=embedding.query_embed_timeout_seconds, truncate=True
     )
-    embedded = EmbeddedQuery(
-        model=embedder.name,
-        model_digest=weights,
-        dimension=embedding.dimension,
-        texts=tuple(kind for kind, _ in texts),
-        cut_texts=len(found.cut),
-        cut=found.cut,
-        dtype=await embedder.dtype(),
-        reused_texts=found.reused,
-    )
+    by = await embedded_by(embedder, [found], dimension=embedding.dimension)
+    embedded = EmbeddedQuery(**dict(by), texts=tuple(kind for kind, _ in texts), cut=found.cut)
     return embedded, unit_rows(found.vectors, rows=len(texts), dimension=embedding.dimension)
 
 
-async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> str:
-    """The digest of an embedder. Raises EmbeddingArtifactMismatchError when the corpus has another known digest, or
-    number formats whose vectors cannot be compared.
+async def refuse_other_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> None:
+    """Raise EmbeddingArtifactMismatchError when the corpus has another known digest than the embedder, or number
+    formats whose vectors cannot be compared.
     """
     found = await embedder.digest()
     if digest and found and digest != found:
@@ -67,7 +59,6 @@ async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str])
             "embed the corpus again, or restore the model."
         )
     refuse_mixture(await embedder.dtype(), dtypes, what="The corpus")
-    return found
 
 
 Fusion = Callable[[Sequence[RankedList], RetrievalPreset], Mapping[int, float]]

@@ -1,4 +1,4 @@
-"""Builds the report of an evaluation. What is not scored is counted, and is in no share."""
+"""The numbers of an evaluation. What is not scored is counted, and is in no share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -8,17 +8,13 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import (
     AnswerScores,
     EvaluatedAnswer,
-    EvaluatedRun,
     EvaluationCounts,
     EvaluationMeasure,
     EvaluationReport,
-    MeasuredValidator,
-    ScoredAnswer,
     Tally,
 )
 from stages.metrics.bootstrap import share_interval
 from stages.reports.retrieval import validator_in_words
-from stages.reports.words import notices
 
 _NOTHING: Final = Tally(yes=0, no=0, undecided=0)
 
@@ -44,38 +40,37 @@ MEASURES: Final[Mapping[str, str]] = {
 """What each measure is a share of."""
 
 
-def build_evaluation_report(
-    run: EvaluatedRun, validator: MeasuredValidator | None, *, measures: RetrievalMeasures
-) -> EvaluationReport:
-    """The report of an evaluation, with the quality of its judge as a validator where that is known."""
-    scored = [one.scores for one in run.answers if one.scores is not None]
-    failed = sum(
-        one.scores is None and (one.status.has_failed or one.status is JobStatus.CANCELLED) for one in run.answers
-    )
-    return EvaluationReport(
-        run_id=f"r{run.run_id}",
-        evaluates=f"r{run.request['evaluates']}",
-        profile=run.profile,
-        notices=tuple(notices("evaluation", run.profile, run.request)),
-        judge=run.judge,
-        counts=EvaluationCounts(
-            questions=len(run.answers) + run.request["unanswered"],
-            unanswered=run.request["unanswered"],
-            failed=failed,
-            unfinished=len(run.answers) - len(scored) - failed,
-            scored=len(scored),
-            without_citation=sum(
-                not _PARTS["citation_precision"](one).decided and not one.citations.undecided for one in scored
-            ),
-            with_reference=sum(one.correct is not None for one in scored),
-            left_out_sentences=sum(one.left_out for one in scored),
+def evaluation_counts(answers: Sequence[EvaluatedAnswer], *, unanswered: int) -> EvaluationCounts:
+    """Who is scored and who is not, of the answers and of the questions that had none."""
+    scored = [one.scores for one in answers if one.scores is not None]
+    failed = sum(one.scores is None and (one.status.has_failed or one.status is JobStatus.CANCELLED) for one in answers)
+    return EvaluationCounts(
+        questions=len(answers) + unanswered,
+        unanswered=unanswered,
+        failed=failed,
+        unfinished=len(answers) - len(scored) - failed,
+        scored=len(scored),
+        without_citation=sum(
+            not _PARTS["citation_precision"](one).decided and not one.citations.undecided for one in scored
         ),
-        measures={name: _measure([part(one) for one in scored], measures) for name, part in _PARTS.items()},
-        validator=validator,
-        answers=tuple(_answer(one) for one in run.answers),
-        failures=dict(run.failures),
-        cost=run.cost,
+        with_reference=sum(one.correct is not None for one in scored),
+        left_out_sentences=sum(one.left_out for one in scored),
     )
+
+
+def evaluation_measures(
+    answers: Sequence[EvaluatedAnswer], measures: RetrievalMeasures
+) -> dict[str, EvaluationMeasure]:
+    """Each share over the answers that are scored."""
+    scored = [one.scores for one in answers if one.scores is not None]
+    return {name: _measure([part(one) for one in scored], measures) for name, part in _PARTS.items()}
+
+
+def with_shares(answer: EvaluatedAnswer) -> EvaluatedAnswer:
+    """An answer with its own shares; without any where it is not scored."""
+    parts = {} if answer.scores is None else {name: part(answer.scores) for name, part in _PARTS.items()}
+    shares = {name: part.yes / part.decided if part.decided else None for name, part in parts.items()}
+    return answer.model_copy(update={"shares": shares})
 
 
 def evaluation_remarks(report: EvaluationReport) -> list[str]:
@@ -118,17 +113,4 @@ def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationM
             resamples=measures.bootstrap_resamples,
             seed=measures.bootstrap_seed,
         ),
-    )
-
-
-def _answer(one: ScoredAnswer) -> EvaluatedAnswer:
-    parts = {} if one.scores is None else {name: part(one.scores) for name, part in _PARTS.items()}
-    return EvaluatedAnswer(
-        query=one.subject,
-        job=f"j{one.job_id}",
-        status=one.status,
-        query_id=one.query_id,
-        result_id=one.result_id,
-        scores=one.scores,
-        shares={name: part.yes / part.decided if part.decided else None for name, part in parts.items()},
     )

@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
 from schemas.values.failures import FailedAttempt
-from schemas.values.metrics import Draw, ExperimentStatus, JobScores, ModeDraws, ModeFigures, SiblingRun, Spread
+from schemas.values.metrics import Draw, ModeDraws, Spread
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
 from schemas.values.runs import ScoredJob, ScoredRun
@@ -211,33 +210,21 @@ def headline_metrics(measures: Measures) -> dict[str, Metric]:
     }
 
 
-def mode_figures(jobs: Iterable[JobScores]) -> tuple[ModeFigures, ...]:
-    """The figures of each mode of one run, zero-shot first; those of its report, to the last bit."""
-    by_mode: dict[AssessmentMode, list[JobScores]] = {}
-    for job in jobs:
-        by_mode.setdefault(job.mode, []).append(job)
-    return tuple(_figures(mode, by_mode[mode]) for mode in AssessmentMode if mode in by_mode)
-
-
-def draws_of(siblings: Sequence[SiblingRun]) -> tuple[ModeDraws, ...]:
+def draws_of(siblings: Sequence[Draw]) -> tuple[ModeDraws, ...]:
     """The draws of each mode; nothing for a run without siblings."""
-    if len(siblings) < 2:
+    if len({one.draw for one in siblings}) < 2:
         return ()
-    ordered = sorted(siblings, key=lambda sibling: sibling.draw)
-    modes = {figures.mode for sibling in ordered for figures in sibling.modes}
-    return tuple(_draws(mode, ordered) for mode in AssessmentMode if mode in modes)
-
-
-def _figures(mode: AssessmentMode, jobs: Sequence[JobScores]) -> ModeFigures:
-    evaluated = [errors for job in jobs if (errors := item_errors(job.scores, ground_truth(job.labels).items))]
-    scored_items = sum(map(len, evaluated))
-    return ModeFigures(
-        mode=mode,
-        status=_status({job.status for job in jobs}),
-        participants=len(jobs),
-        evaluated=len(evaluated),
-        item_mae_weighted=sum(map(sum, evaluated)) / scored_items if evaluated else None,
-        prediction_coverage=scored_items / (len(PHQ8Item) * len(evaluated)) if evaluated else None,
+    ordered = sorted(siblings, key=lambda one: one.draw)
+    by_mode = {mode: tuple(one for one in ordered if one.mode is mode) for mode in AssessmentMode}
+    return tuple(
+        ModeDraws(
+            mode=mode,
+            draws=draws,
+            item_mae_weighted=_spread([one.item_mae_weighted for one in draws]),
+            prediction_coverage=_spread([one.prediction_coverage for one in draws]),
+        )
+        for mode, draws in by_mode.items()
+        if draws
     )
 
 
@@ -246,33 +233,6 @@ def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ
     if scores is None or truth is None:
         return []
     return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
-
-
-def _status(statuses: set[JobStatus]) -> ExperimentStatus:
-    if any(status.is_open or status is JobStatus.PAUSED for status in statuses):
-        return ExperimentStatus.UNFINISHED
-    return ExperimentStatus.SUCCEEDED if statuses == {JobStatus.SUCCEEDED} else ExperimentStatus.FAILED
-
-
-def _draws(mode: AssessmentMode, siblings: Sequence[SiblingRun]) -> ModeDraws:
-    draws = tuple(
-        Draw(
-            run_id=f"r{sibling.run_id}",
-            draw=sibling.draw,
-            evaluated=figures.evaluated,
-            item_mae_weighted=figures.item_mae_weighted,
-            prediction_coverage=figures.prediction_coverage,
-        )
-        for sibling in siblings
-        for figures in sibling.modes
-        if figures.mode is mode
-    )
-    return ModeDraws(
-        mode=mode,
-        draws=draws,
-        item_mae_weighted=_spread([draw.item_mae_weighted for draw in draws]),
-        prediction_coverage=_spread([draw.prediction_coverage for draw in draws]),
-    )
 
 
 def _spread(values: Iterable[float | None]) -> Spread:

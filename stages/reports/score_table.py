@@ -7,8 +7,17 @@ from io import StringIO
 from statistics import fmean
 from typing import Any
 
+from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
-from schemas.values.metrics import Interval, JobScores, ModeScores, ModeSummary, ParticipantRow, ScoreTable
+from schemas.values.metrics import (
+    ExperimentStatus,
+    Interval,
+    JobScores,
+    ModeScores,
+    ModeSummary,
+    ParticipantRow,
+    ScoreTable,
+)
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
@@ -29,9 +38,17 @@ def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, A
         by_participant.setdefault(job.participant_id, []).append(job)
         data_set = job.data_set
     rows = [_row(participant_id, of_one) for participant_id, of_one in by_participant.items()]
-    present = [mode for mode in _COLUMNS if any(mode in row.modes for row in rows)]
-    modes = tuple(_summary(mode, rows, baseline or {}) for mode in present)
-    return ScoreTable(run_id=run_id, data_set=data_set, modes=modes, participants=tuple(rows))
+    every = [job for of_one in by_participant.values() for job in of_one]
+    modes = reversed(mode_summaries(every, baseline))
+    return ScoreTable(run_id=run_id, data_set=data_set, modes=tuple(modes), participants=tuple(rows))
+
+
+def mode_summaries(jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> tuple[ModeSummary, ...]:
+    """The modes of one run, zero-shot first; the figures are those of its report, to the last bit."""
+    by_mode: dict[AssessmentMode, list[JobScores]] = {}
+    for job in jobs:
+        by_mode.setdefault(job.mode, []).append(job)
+    return tuple(_summary(mode, by_mode[mode], baseline or {}) for mode in AssessmentMode if mode in by_mode)
 
 
 def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
@@ -65,32 +82,41 @@ def _bounds(scores: Collection[int | None]) -> tuple[int, int]:
     return sum(known), sum(known) + ITEM_SCORES[-1] * (len(scores) - len(known))
 
 
-def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow], baseline: Mapping[str, Any]) -> ModeSummary:
-    submitted = [(row.modes[mode], row.truth) for row in rows if mode in row.modes]
-    scored = [scores.items for scores, _ in submitted if scores.items is not None]
-    errors = [item_errors(scores.items, truth) for scores, truth in submitted]
+def _summary(mode: AssessmentMode, jobs: Sequence[JobScores], baseline: Mapping[str, Any]) -> ModeSummary:
+    scored = [job.scores for job in jobs if job.scores is not None]
+    errors = [found for job in jobs if (found := item_errors(job.scores, ground_truth(job.labels).items))]
     compared = [error for of_one in errors for error in of_one]
     return ModeSummary(
         mode=mode,
-        participants=len(submitted),
+        status=_status({job.status for job in jobs}),
+        participants=len(jobs),
         scored=len(scored),
-        compared=sum(1 for of_one in errors if of_one),
+        compared=len(errors),
         mae=fmean(compared) if compared else None,
+        coverage=len(compared) / (len(PHQ8Item) * len(errors)) if errors else None,
         compared_items=len(compared),
         na_items=sum(score is None for items in scored for score in items.values()),
-        median_mae=_mae_of(baseline.get("median"), submitted),
-        modal_mae=_mae_of(baseline.get("mode"), submitted),
+        median_mae=_mae_of(baseline.get("median"), jobs),
+        modal_mae=_mae_of(baseline.get("mode"), jobs),
     )
 
 
-def _mae_of(scores: Mapping[str, int] | None, submitted: Sequence[tuple[ModeScores, Truth]]) -> float | None:
+def _status(statuses: set[JobStatus]) -> ExperimentStatus:
+    if any(status.is_open or status is JobStatus.PAUSED for status in statuses):
+        return ExperimentStatus.UNFINISHED
+    return ExperimentStatus.SUCCEEDED if statuses == {JobStatus.SUCCEEDED} else ExperimentStatus.FAILED
+
+
+def _mae_of(fixed: Mapping[str, int] | None, jobs: Iterable[JobScores]) -> float | None:
     """The MAE of these scores, by evidence key, over the items that the mode scored."""
-    errors = [
-        abs(scores[item.evidence_key] - truth[item])
-        for of_one, truth in submitted
-        for item, score in (of_one.items or {}).items()
-        if scores is not None and truth is not None and score is not None
-    ]
+    if fixed is None:
+        return None
+    errors: list[int] = []
+    for job in jobs:
+        scores = {
+            item: None if score is None else fixed[item.evidence_key] for item, score in (job.scores or {}).items()
+        }
+        errors += item_errors(scores, ground_truth(job.labels).items)
     return fmean(errors) if errors else None
 
 

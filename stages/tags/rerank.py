@@ -242,11 +242,7 @@ def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, cont
             )
         )
     return PhraseReport(
-        phrase=found.phrase.phrase,
-        normalized=found.phrase.normalized,
-        lookup=found.phrase.lookup,
-        tfidf_vocab=found.phrase.tfidf_vocab,
-        oov_terms=found.phrase.oov_terms,
+        **dict(found.phrase),
         candidates=tuple(sorted(candidates, key=best_first)),
         too_rare=found.too_rare,
         not_permitted=found.not_permitted,

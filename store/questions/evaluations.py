@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.values.evaluations import JudgedAnswer, ScoredAnswer, SplitAnswer
+from schemas.values.evaluations import EvaluatedAnswer, JudgedAnswer, SplitAnswer
 from stages.evaluations.labels import JudgedSplit
 from store.database import Connection
 
@@ -30,7 +30,7 @@ FROM results AS r JOIN queries AS q ON q.id = r.query_id WHERE r.id = $1
 QUESTIONS = "SELECT count(*) FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1"
 
 SCORED = """
-SELECT j.id AS job_id, j.subject, j.status, (j.inputs ->> 'result_id')::bigint AS result_id,
+SELECT concat('j', j.id) AS job, j.subject AS query, j.status, (j.inputs ->> 'result_id')::bigint AS result_id,
        (SELECT r.query_id FROM results AS r WHERE r.id = (j.inputs ->> 'result_id')::bigint) AS query_id,
        a.output AS scores
 FROM job AS j
@@ -98,9 +98,9 @@ async def questions(connection: Connection, run_id: int) -> int:
     return int(await connection.fetchval(QUESTIONS, run_id))
 
 
-async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:
+async def scored(connection: Connection, run_id: int) -> list[EvaluatedAnswer]:
     """The answers of a run of evaluations, in its order."""
-    return [ScoredAnswer(**row) for row in await connection.fetch(SCORED, run_id)]
+    return [EvaluatedAnswer(**row) for row in await connection.fetch(SCORED, run_id)]
 
 
 async def judged(connection: Connection, run_id: int) -> list[JudgedSplit]:

@@ -12,11 +12,11 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.failures import StageFailure
-from schemas.values.metrics import JobScores, ModeFigures, SiblingRun
+from schemas.values.metrics import Draw, JobScores, ModeSummary
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageShare
 from stages.reports.numbers_in_words import counted
-from stages.reports.results import mode_figures
+from stages.reports.score_table import mode_summaries
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
 from store.runs.batches import Waiting
@@ -85,15 +85,26 @@ def _is_complete(stored: Mapping[str, Any]) -> bool:
     return stored.keys() == set(_ITEMS) and all(is_score)
 
 
-async def siblings(connection: Connection, run_id: int) -> tuple[SiblingRun, ...]:
-    """The runs of the same work in all draws, this one included, whose language models have the same weights."""
+async def siblings(connection: Connection, run_id: int) -> tuple[Draw, ...]:
+    """The modes of runs of the same work in all draws, this one too, whose language models have the same weights."""
     draws = {row["run_id"]: row["draw"] for row in await connection.fetch(SIBLINGS, run_id)}
     if len(draws) < 2:
         return ()
     weights = {each: {one.model: one.identity.weights for one in await runs.frozen(connection, each)} for each in draws}
     alike = [each for each in draws if _agree(weights[each], weights[run_id])]
     scores = await job_scores(connection, alike)
-    return tuple(SiblingRun(run_id=each, draw=draws[each], modes=mode_figures(scores[each])) for each in alike)
+    return tuple(
+        Draw(
+            run_id=f"r{each}",
+            draw=draws[each],
+            mode=one.mode,
+            evaluated=one.compared,
+            item_mae_weighted=one.mae,
+            prediction_coverage=one.coverage,
+        )
+        for each in alike
+        for one in mode_summaries(scores[each])
+    )
 
 
 def _agree(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> bool:
@@ -321,7 +332,7 @@ class RegisteredRun(RunOverview):
     git_commit: str | None
     """The commit of ragq that submitted it; None for an installed package."""
     git_dirty: bool | None
-    experiments: tuple[ModeFigures, ...]
+    experiments: tuple[ModeSummary, ...]
     """The modes of a scored run; empty for other kinds."""
 
     @property
@@ -337,7 +348,7 @@ async def registered(connection: Connection, found: Sequence[RunOverview]) -> li
     commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
     scores = await job_scores(connection, ids)
     return [
-        RegisteredRun(**vars(run) | dict(commits[run.id]), experiments=mode_figures(scores.get(run.id, ())))
+        RegisteredRun(**vars(run) | dict(commits[run.id]), experiments=mode_summaries(scores.get(run.id, ())))
         for run in found
     ]
 

@@ -1,10 +1,9 @@
 """The scores of participants beside the truth."""
 
 from schemas.statuses import JobStatus
-from schemas.values.metrics import ExperimentStatus, ModeFigures, ModeSummary
+from schemas.values.metrics import ExperimentStatus, ModeSummary
 from stages.reports.report import build_report
-from stages.reports.results import mode_figures
-from stages.reports.score_table import score_table
+from stages.reports.score_table import mode_summaries, score_table
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, labels, run, scores
 
 JOBS = (
@@ -22,28 +21,37 @@ def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
     # 316: |1-2| and |0-3| of eight items; 320 has scores for none of them and no truth.
     no_baseline = {"median_mae": None, "modal_mae": None}
     assert few == ModeSummary(
-        mode=FEW_SHOT, participants=3, scored=2, compared=1, mae=4 / 8, compared_items=8, na_items=8, **no_baseline
+        mode=FEW_SHOT,
+        status=ExperimentStatus.UNFINISHED,
+        participants=3,
+        scored=2,
+        compared=1,
+        mae=4 / 8,
+        coverage=1.0,
+        compared_items=8,
+        na_items=8,
+        **no_baseline,
     )
     # 319: |2-1|, 0, and |0-1| of five of seven items.
     assert zero == ModeSummary(
-        mode=ZERO_SHOT, participants=2, scored=1, compared=1, mae=6 / 7, compared_items=7, na_items=1, **no_baseline
+        mode=ZERO_SHOT,
+        status=ExperimentStatus.FAILED,
+        participants=2,
+        scored=1,
+        compared=1,
+        mae=6 / 7,
+        coverage=7 / 8,
+        compared_items=7,
+        na_items=1,
+        **no_baseline,
     )
 
 
 def test_the_figures_of_a_mode_are_those_of_the_report_to_the_last_bit() -> None:
     report = build_report(run(*JOBS), measures=FEW)
-    figures = mode_figures(item_scores(JOBS))
 
-    assert figures[0] == ModeFigures(
-        mode=ZERO_SHOT,
-        status=ExperimentStatus.FAILED,
-        participants=2,
-        evaluated=1,
-        item_mae_weighted=6 / 7,
-        prediction_coverage=7 / 8,
-    )
     of_report = {one.results.mode: one.results for one in report.experiments}
-    assert {one.mode: (one.item_mae_weighted, one.prediction_coverage) for one in figures} == {
+    assert {one.mode: (one.mae, one.coverage) for one in mode_summaries(item_scores(JOBS))} == {
         mode: (found.item_mae_weighted, found.prediction_coverage) for mode, found in of_report.items()
     }
 

@@ -113,7 +113,7 @@ async def test_c5_the_four_shapes(verbose: bool, return_phrase_ranks: bool, kind
 
 def test_c5_the_fields_are_those_of_the_contract() -> None:
     fused = {"title", "score_similarity", "score_characters", "score_sentence", "score_spelling"}
-    left_out = {"too_rare", "not_permitted"}
+    left_out = {"is_head", "too_rare", "not_permitted"}
     assert set(Candidate.model_fields) - fused == {
         "tag",
         "score_combined",
