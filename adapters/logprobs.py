@@ -1,6 +1,7 @@
 """Log-probabilities of the tokens of a reply, from servers that give them."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import structlog
 from pydantic import BaseModel, FiniteFloat
@@ -11,21 +12,37 @@ from stages.ports import ChatModel, OnText
 from stages.replies.strict import TokenLogprobs, token_signals
 
 
+class LikelyToken(Protocol):
+    """One of the likeliest tokens at a position of the reply."""
+
+    @property
+    def logprob(self) -> float:
+        """Natural logarithm of its probability."""
+        ...
+
+
+class ChosenToken(LikelyToken, Protocol):
+    """The token at a position of the reply, and its alternatives."""
+
+    @property
+    def top_logprobs(self) -> Sequence[LikelyToken] | None:
+        """The likeliest tokens there; None or empty if the server reports none."""
+        ...
+
+
 class ReportedLikelyToken(BaseModel):
-    """One of the likeliest tokens at a position of the reply; a number that is not finite is refused."""
+    """A LikelyToken in JSON; a number that is not finite is refused."""
 
     logprob: FiniteFloat
-    """Natural logarithm of its probability."""
 
 
 class ReportedToken(ReportedLikelyToken):
-    """The token at a position of the reply."""
+    """A ChosenToken in JSON."""
 
-    top_logprobs: list[ReportedLikelyToken] | None = None
-    """The likeliest tokens there; None or empty if the server reports none."""
+    top_logprobs: list[ReportedLikelyToken] = []
 
 
-def signals_of(reported: Sequence[ReportedToken] | None) -> TokenSignals | None:
+def signals_of(reported: Sequence[ChosenToken] | None) -> TokenSignals | None:
     """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position.
 
     A mean over some of the tokens would be mistaken for one over all of them.

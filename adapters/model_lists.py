@@ -3,17 +3,66 @@
 Only HTTP, so that a submission can ask without loading a model.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import PureWindowsPath
-from typing import Any
+from typing import Any, Final
 
 import httpx
+import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from adapters.model_server import status_error, unlike
-from schemas.errors import ModelMissingError
+from schemas.errors import EmbeddingValidationError, LLMError, ModelMissingError
 from schemas.values.chat import ModelIdentity
 from stages.models import server_name
+from stages.ports import Vectors
+
+LONGEST_S: Final = 3600.0
+"""A server is asked again after this time in any case."""
+
+
+def retry_after_s(response: httpx.Response) -> float | None:
+    """The seconds after which a server wants to be asked again, at most an hour; None where it names none.
+
+    The header is a number of seconds or a date, which is compared with the clock of the server where it sent its Date.
+
+    >>> [retry_after_s(httpx.Response(429, headers={"retry-after": text})) for text in ("20", "1e9", "soon")]
+    [20.0, 3600.0, None]
+    """
+    text = response.headers.get("retry-after", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        until = _date(text)
+        if until is None:
+            return None
+        seconds = (until - (_date(response.headers.get("date", "")) or datetime.now(UTC))).total_seconds()
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_S)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def matrix_of(rows: Sequence[Sequence[float]], *, model: str, texts: int) -> Vectors:
+    """One row per text. Raises EmbeddingValidationError for another number of rows, and for rows of several lengths."""
+    if len(rows) != texts:
+        raise EmbeddingValidationError(f"{model} returned {len(rows)} vectors for {texts} texts.")
+    if len({len(row) for row in rows}) != 1:
+        raise EmbeddingValidationError(f"{model} returned vectors of different dimensions.")
+    return np.asarray(rows, dtype=np.float32)
+
+
+LOOKUP_TIMEOUT_S = 30.0
+LOOKUP_VALID_S = 60.0
+"""After this time a model is looked up again: another may be served under its name."""
 
 LISTED_FIELDS = ("id", "owned_by", "meta")
 
@@ -61,21 +110,23 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     The server of `ragq up`, which has another port at each start, reports a name of its own. Raises LLMError when the
     server has no such model or answers with something else, and connection errors unchanged.
     """
-    name = server_name(url)
     response = await client.get(f"{url}/api/tags")
     if response.is_error:
-        raise status_error(name, model, response)
+        raise _status_error(url, model, response)
     try:
         tags = _Tags.model_validate_json(response.content)
     except ValidationError as error:
-        raise unlike(name, model, "Ollama", error) from None
+        raise LLMError(
+            f"{url} answered a request for model '{model}' with something other than Ollama's JSON "
+            f"({type(error).__name__}). Is it an Ollama server?"
+        ) from None
     listed = {tag.model: tag for tag in tags.models}
     found = listed.get(model, listed.get(f"{model}:latest"))
     if found is None:
-        raise ModelMissingError(name, model, list(listed), is_embedded=tags.server is not None)
+        raise ModelMissingError(server_name(url), model, list(listed), is_embedded=tags.server is not None)
     return ModelIdentity(
         backend="ollama",
-        server=tags.server or name,
+        server=tags.server or server_name(url),
         model=model,
         digest=found.digest,
         quantization=found.details.quantization_level or None,
@@ -93,51 +144,6 @@ async def _shown_context(client: httpx.AsyncClient, url: str, model: str) -> int
     return next((_tokens(value) for key, value in shown.items() if key.endswith(".context_length")), None)
 
 
-async def openai_identity(client: httpx.AsyncClient, base_url: str, model: str) -> ModelIdentity:
-    """The identity of a model of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
-
-    It has the server's entry for the model, or all of its list where the name is in none: llama.cpp answers to any name
-    with the model that it has. A server without a list has no entry. This API reports no digest. An entry's `created`
-    is no part of the identity: it is the time of the answer on vLLM, llama.cpp and others. Raises LLMError for an
-    answer with an error, and connection errors unchanged.
-    """
-    entries = await _entries(client, f"{base_url.rstrip('/')}/models", model)
-    context = await _context(client, base_url, entries[0]) if len(entries) == 1 else None
-    listed = sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id")))
-    return replace(unlisted(base_url, model), listed=tuple(listed), context_tokens=context)
-
-
-def unlisted(base_url: str, model: str) -> ModelIdentity:
-    """The identity of a model of an OpenAI-compatible server of which no more is known."""
-    return ModelIdentity(backend="openai", server=server_name(base_url), model=model, digest="")
-
-
-async def _entries(client: httpx.AsyncClient, url: str, model: str) -> list[dict[str, Any]]:
-    response = await client.get(url)
-    if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
-        return []
-    if response.is_error:
-        raise status_error(server_name(url), model, response)
-    try:
-        entries = _Models.model_validate_json(response.content).data
-    except ValidationError:
-        return []
-    return [entry for entry in entries if entry.get("id") == model] or entries
-
-
-async def _context(client: httpx.AsyncClient, base_url: str, entry: dict[str, Any]) -> int | None:
-    """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
-    if entry.get("owned_by") == "llamacpp":
-        response = await client.get(f"{base_url.rstrip('/').removesuffix('/v1')}/props")
-        try:
-            found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
-        except ValidationError:
-            found = None
-        if tokens := _tokens(found):
-            return tokens
-    return _listed_context(entry)
-
-
 def _listed_context(entry: dict[str, Any]) -> int | None:
     """The context in an entry of OpenAI's list, as vLLM, llama.cpp and others name it.
 
@@ -153,6 +159,61 @@ def _tokens(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
+class OpenAIModelList:
+    """The list of models of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
+
+    This API reports no digest. An entry's `created` is no part of the identity: it is the time of the answer on vLLM,
+    llama.cpp and others.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, base_url: str) -> None:
+        self._client = client
+        self._url = f"{base_url.rstrip('/')}/models"
+        self._server = server_name(base_url)
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """The identity of a model: the server's entry for it, or all of the list where the name is in none.
+
+        llama.cpp answers to any name with the model that it has. A server without a list has no entry. Raises LLMError
+        for an answer with an error, and connection errors unchanged.
+        """
+        entries = await self._entries(model)
+        context = await self._context(entries[0]) if len(entries) == 1 else None
+        return replace(self.unlisted(model), listed=tuple(_listed(entries)), context_tokens=context)
+
+    def unlisted(self, model: str) -> ModelIdentity:
+        """The identity of a model whose entry is not known."""
+        return ModelIdentity(backend="openai", server=self._server, model=model, digest="")
+
+    async def _context(self, entry: dict[str, Any]) -> int | None:
+        """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
+        if entry.get("owned_by") == "llamacpp":
+            response = await self._client.get(f"{self._url.removesuffix('/v1/models')}/props")
+            try:
+                found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
+            except ValidationError:
+                found = None
+            if tokens := _tokens(found):
+                return tokens
+        return _listed_context(entry)
+
+    async def _entries(self, model: str) -> list[dict[str, Any]]:
+        response = await self._client.get(self._url)
+        if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
+            return []
+        if response.is_error:
+            raise _status_error(self._url, model, response)
+        try:
+            entries = _Models.model_validate_json(response.content).data
+        except ValidationError:
+            return []
+        return [entry for entry in entries if entry.get("id") == model] or entries
+
+
+def _listed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id")))
+
+
 def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:
     known = {name: entry[name] for name in LISTED_FIELDS if name in entry}
     if isinstance(known.get("id"), str):
@@ -164,3 +225,12 @@ def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:
 def _without_folder(name: str) -> str:
     path = PureWindowsPath(name)
     return path.name if path.root else name
+
+
+def _status_error(url: str, model: str, response: httpx.Response) -> LLMError:
+    return LLMError(
+        f"{server_name(url)} answered a request for model '{model}' with status {response.status_code}.",
+        status=response.status_code,
+        detail=response.text,
+        retry_after_s=retry_after_s(response),
+    )

@@ -1,32 +1,144 @@
-"""Language models and embedders behind an Ollama server.
+"""Language models and embedders behind an Ollama server."""
 
-By default, Ollama cuts a text that is longer than the context and still answers 200. Three measures prevent this here.
-The requested context of a chat is a generous estimate (`context_tokens`). Every request has `truncate: false`, and a
-chat `shift: false`, with which the server refuses a text that does not fit. And a reply whose prompt filled the whole
-context is an error, for servers that ignore these fields.
-"""
-
+import asyncio
+import json
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, cast
 
 import httpx
 import numpy as np
-from pydantic import BaseModel, ValidationError
+import ollama
+import pydantic
+from ollama import ChatResponse
+from ollama._types import Logprob
 
-from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import ollama_identity
-from adapters.model_server import ModelServer, in_time, matrix_of
-from schemas.errors import LLMError, TextTooLongError
+from adapters.logprobs import signals_of
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, matrix_of, ollama_identity, retry_after_s
+from schemas.errors import LLMError, LLMTimeoutError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
-from stages.models import server_name
+from stages.models import naming_server
 from stages.ports import OnText, TextVectors
 
 LONGER = (
     "Use a model with a longer context; or set RAGQ_CONTEXT_TOKENS to what it has and run the job again, so that "
     "prompts are made to fit."
 )
+
+#: What the client gives for the status of an error that is a line of a stream.
+_IN_STREAM = -1
+
+
+class OllamaServer:
+    """One server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.client = ollama.AsyncClient(host=url, transport=_WholePrompts())
+        self._lists = httpx.AsyncClient(timeout=None, trust_env=False)
+        self._models: dict[str, tuple[float, ModelIdentity]] = {}
+
+    async def identity(self, name: str) -> ModelIdentity:
+        """The model behind a name; requested once a minute.
+
+        Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
+        """
+        asked_at, found = self._models.get(name, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
+            async with self.asking(name, timeout_s=LOOKUP_TIMEOUT_S):
+                found = await self._look_up(name)
+            self._models[name] = time.monotonic(), found
+        return found
+
+    @asynccontextmanager
+    async def asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
+        """Translate the errors of requests about a model in a block into those of the ports.
+
+        The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
+        """
+        try:
+            with naming_server(self.url):
+                async with asyncio.timeout(timeout_s):
+                    yield
+        except TimeoutError:
+            raise LLMTimeoutError(timeout_s) from None
+        except ollama.ResponseError as error:
+            raise self._refusal(model, error) from None
+        except (json.JSONDecodeError, UnicodeDecodeError, pydantic.ValidationError) as error:
+            raise LLMError(
+                f"{self.url} answered a request for model '{model}' with something other than Ollama's JSON "
+                f"({type(error).__name__}). Is it an Ollama server?"
+            ) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()  # type: ignore[no-untyped-call]
+        await self._lists.aclose()
+
+    async def _look_up(self, name: str) -> ModelIdentity:
+        try:
+            return await ollama_identity(self._lists, self.url, name)
+        except httpx.ConnectError as error:
+            # As the client raises it for every other request.
+            raise ConnectionError(str(error)) from None
+
+    def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
+        if error.status_code == httpx.codes.NOT_FOUND:
+            return self._unknown(model)
+        said, status = str(error.error), error.status_code
+        if status == _IN_STREAM:
+            # The status of the reply was sent before: by then it is 200. The request itself was accepted.
+            status = int(httpx.codes.INTERNAL_SERVER_ERROR)
+            message = f"{self.url} ended its reply for model '{model}' with an error."
+        elif is_too_long(error):
+            message = (
+                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. {LONGER}"
+            )
+        else:
+            message = f"{self.url} answered a request for model '{model}' with status {status}."
+        return LLMError(message, status=status, detail=said, retry_after_s=_retry_after_s.get())
+
+    def _unknown(self, model: str) -> LLMError:
+        return LLMError(
+            f"{self.url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
+            "`ollama list` shows.",
+            status=httpx.codes.NOT_FOUND,
+        )
+
+
+def is_too_long(error: ollama.ResponseError) -> bool:
+    """Whether a server refused a text that is longer than the context of its model."""
+    said = str(error.error)
+    return error.status_code == httpx.codes.BAD_REQUEST and "context" in said and "exceed" in said
+
+
+_retry_after_s: ContextVar[float | None] = ContextVar("retry_after_s", default=None)
+"""Of the last error in the context of a request."""
+
+
+class _WholePrompts(httpx.AsyncHTTPTransport):
+    """Adds fields to chat requests that the client lacks: refuse a prompt that does not fit, never cut it."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/api/chat"):
+            body = json.loads(await request.aread()) | {"truncate": False, "shift": False}
+            headers = [(name, value) for name, value in request.headers.items() if name != "content-length"]
+            request = httpx.Request(
+                request.method, request.url, headers=headers, json=body, extensions=request.extensions
+            )
+        response = await super().handle_async_request(request)
+        if response.is_error:
+            # The client drops the headers of an error: the caller reads this one from the context that it set.
+            _retry_after_s.set(retry_after_s(response))
+        return response
+
+
+# By default, Ollama cuts a prompt that is longer than the context and still answers 200. Three measures prevent this
+# here. The requested context is a generous estimate (`context_tokens`). Every request has `truncate: false` and
+# `shift: false`, with which the server refuses a prompt that does not fit. And a reply whose prompt filled the whole
+# context is an error, for servers that ignore these fields.
 
 BYTES_PER_TOKEN = 2
 """A lower bound for usual tokenizers: English has about 4, other scripts 2 to 3."""
@@ -36,69 +148,11 @@ REPLY_TOKENS = 1024
 MIN_CONTEXT = 4096
 
 
-class _Error(BaseModel):
-    error: str
-
-
-class _Server(ModelServer):
-    """One path of a server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
-
-    api = "Ollama"
-
-    def __init__(self, url: str, path: str) -> None:
-        super().__init__(url, path, client=httpx.AsyncClient(timeout=None, trust_env=False))
-        self.url = server_name(url)
-
-    async def look_up(self, model: str) -> ModelIdentity:
-        """Raises LLMError when the server has no such model."""
-        return await ollama_identity(self._client, self._base_url, model)
-
-    def refusal(self, model: str, response: httpx.Response) -> LLMError:
-        """The error of a reply with an error."""
-        error = super().refusal(model, response)
-        with suppress(ValidationError):
-            error.detail = _Error.model_validate_json(response.content).error
-        if response.status_code == httpx.codes.NOT_FOUND:
-            message = (
-                f"{self.url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
-                "`ollama list` shows."
-            )
-        elif is_too_long(error):
-            message = (
-                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. {LONGER}"
-            )
-        else:
-            return error
-        return LLMError(message, status=error.status, detail=error.detail)
-
-
-def is_too_long(error: LLMError) -> bool:
-    """Whether a server refused a text that is longer than the context of its model."""
-    return error.status == httpx.codes.BAD_REQUEST and "context" in error.detail and "exceed" in error.detail
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Piece(BaseModel):
-    """A whole reply, or a line of a stream."""
-
-    message: _Message = _Message()
-    done: bool = True
-    done_reason: str | None = None
-    prompt_eval_count: int | None = None
-    eval_count: int | None = None
-    logprobs: list[ReportedToken] | None = None
-    error: str | None = None
-    """With which a stream ends instead of an end."""
-
-
 class OllamaChat:
     """The port ChatModel over an Ollama server at a URL such as `http://127.0.0.1:11434`."""
 
     def __init__(self, url: str) -> None:
-        self._server = _Server(url, "api/chat")
+        self._server = OllamaServer(url)
         self._contexts: dict[str, int] = {}
 
     async def identity(self, model: str) -> ModelIdentity:
@@ -108,11 +162,21 @@ class OllamaChat:
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
-        async with in_time(call.timeout_s):
+        async with self._server.asking(call.model, timeout_s=call.timeout_s):
             model = await self._server.identity(call.model)
             num_ctx = self._context(call, model.context_tokens)
-            request = _request(call, num_ctx) | {"stream": on_text is not None}
-            answer = await (self._whole(call, request) if on_text is None else self._streamed(call, request, on_text))
+            request: dict[str, Any] = {
+                "model": call.model,
+                "messages": [message.model_dump() for message in call.messages],
+                "format": call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
+                "options": _options(call, num_ctx),
+                "logprobs": True if call.top_logprobs else None,
+                "top_logprobs": call.top_logprobs or None,
+            }
+            if on_text is None:
+                answer = await self._server.client.chat(**request)
+            else:
+                answer = await self._streamed(request, on_text)
         if answer.message.content is None:
             raise LLMError(f"Model '{call.model}' at {self._server.url} answered without text.")
         if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
@@ -135,30 +199,22 @@ class OllamaChat:
         """Close the connections."""
         await self._server.close()
 
-    async def _whole(self, call: ChatCall, request: dict[str, Any]) -> _Piece:
-        async with self._server.asking(call.model, request) as response:
-            return self._server.parsed(_Piece, call.model, await response.aread())
-
-    async def _streamed(self, call: ChatCall, request: dict[str, Any], on_text: OnText) -> _Piece:
+    async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ChatResponse:
         """The reply in pieces, as the server would have sent it whole."""
         text = ""
-        logprobs: list[ReportedToken] = []
-        async with self._server.asking(call.model, request) as response:
-            async for line in response.aiter_lines():
-                piece = self._server.parsed(_Piece, call.model, line)
-                if piece.error is not None:
-                    # The status of the reply was sent before: by then it is 200. The request itself was accepted.
-                    raise LLMError(
-                        f"{self._server.url} ended its reply for model '{call.model}' with an error.",
-                        status=int(httpx.codes.INTERNAL_SERVER_ERROR),
-                        detail=piece.error,
-                    )
+        logprobs: list[Logprob] = []
+        pieces = await self._server.client.chat(**request, stream=True)
+        async with aclosing(cast("AsyncGenerator[ChatResponse]", pieces)):
+            async for piece in pieces:
+                content = piece.message.content or ""
+                text += content
                 logprobs += piece.logprobs or []
-                if piece.message.content:
-                    text += piece.message.content
-                    on_text(piece.message.content)
+                if content:
+                    on_text(content)
                 if piece.done:
-                    return piece.model_copy(update={"message": _Message(content=text), "logprobs": logprobs})
+                    piece.message.content = text
+                    piece.logprobs = logprobs or None
+                    return piece
         raise httpx.RemoteProtocolError("The stream ended before the reply did.")
 
     def _context(self, call: ChatCall, longest: int | None) -> int:
@@ -183,26 +239,15 @@ def context_tokens(call: ChatCall) -> int:
     return max(MIN_CONTEXT, 1 << (needed - 1).bit_length())
 
 
-def _request(call: ChatCall, num_ctx: int) -> dict[str, Any]:
+def _options(call: ChatCall, num_ctx: int) -> dict[str, Any]:
     options: dict[str, Any] = {"temperature": call.temperature, "seed": call.seed, "num_ctx": num_ctx}
     if call.max_tokens is not None:
         options["num_predict"] = call.max_tokens
-    request: dict[str, Any] = {
-        "model": call.model,
-        "messages": [message.model_dump() for message in call.messages],
-        "options": options,
-        "truncate": False,
-        "shift": False,
-    }
-    if call.json_schema is not None or call.json_mode:
-        request["format"] = "json" if call.json_schema is None else call.json_schema
-    if call.top_logprobs:
-        request |= {"logprobs": True, "top_logprobs": call.top_logprobs}
-    return request
+    return options
 
 
-class _Embeddings(BaseModel):
-    embeddings: list[list[float]]
+# By default, Ollama cuts a text that is longer than the context and still answers 200. So each text is first sent with
+# `truncate: false`, with which the server refuses it.
 
 
 class OllamaEmbedder:
@@ -210,7 +255,7 @@ class OllamaEmbedder:
 
     def __init__(self, name: str, *, url: str) -> None:
         self._name = name
-        self._server = _Server(url, "api/embed")
+        self._server = OllamaServer(url)
 
     @property
     def name(self) -> str:
@@ -233,7 +278,7 @@ class OllamaEmbedder:
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
         cut: list[int] = []
-        async with in_time(timeout_s):
+        async with self._server.asking(self._name, timeout_s=timeout_s):
             rows = await self._whole(texts)
             if rows is None:
                 rows = []
@@ -251,17 +296,15 @@ class OllamaEmbedder:
         """Close the connections."""
         await self._server.close()
 
-    async def _whole(self, texts: Sequence[str]) -> list[list[float]] | None:
+    async def _whole(self, texts: Sequence[str]) -> list[Sequence[float]] | None:
         """The vectors of whole texts; None if one of them is too long."""
         try:
             return await self._rows(texts, truncate=False)
-        except LLMError as error:
+        except ollama.ResponseError as error:
             if not is_too_long(error):
                 raise
             return None
 
-    async def _rows(self, texts: Sequence[str], *, truncate: bool) -> list[list[float]]:
-        body = {"model": self._name, "input": list(texts), "truncate": truncate}
-        async with self._server.asking(self._name, body) as response:
-            content = await response.aread()
-        return self._server.parsed(_Embeddings, self._name, content).embeddings
+    async def _rows(self, texts: Sequence[str], *, truncate: bool) -> list[Sequence[float]]:
+        reply = await self._server.client.embed(model=self._name, input=list(texts), truncate=truncate)
+        return list(reply.embeddings)

@@ -5,6 +5,7 @@ it and still answer 200. Before the first text that could be cut, a very long on
 answers it reads as many tokens as it reports, and a text of that many tokens counts as cut.
 """
 
+import asyncio
 import math
 import re
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from pydantic import BaseModel, Field
 
-from adapters.model_server import in_time, matrix_of
+from adapters.model_lists import matrix_of
 from adapters.openai import OpenAIServer
-from schemas.errors import EmbeddingValidationError, LLMError, TextTooLongError
+from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextVectors
 
 #: Texts of one request: as many as every server takes unless it is told otherwise.
@@ -80,8 +81,11 @@ class OpenAIEmbedder:
         """See Embedder. Raises LLMError when the server answers with an error; `timeout_s` holds for all requests."""
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
-        async with in_time(timeout_s):
-            rows, cut = await self._embed(texts, truncate=truncate)
+        try:
+            async with asyncio.timeout(timeout_s):
+                rows, cut = await self._embed(texts, truncate=truncate)
+        except TimeoutError:
+            raise LLMTimeoutError(timeout_s) from None
         return TextVectors(matrix_of(rows, model=self._name, texts=len(texts)), tuple(cut))
 
     async def close(self) -> None:
@@ -131,7 +135,7 @@ class OpenAIEmbedder:
                 kept, found = kept + step, longer
             step //= 2
         if found is None:
-            raise LLMError(f"{self._server.url} refuses a text of one character as too long for model '{self._name}'.")
+            raise self._server.failure(self._name, None, "It refuses a text of one character as too long.")
         return found
 
     async def _probe(self) -> None:
@@ -157,7 +161,7 @@ class OpenAIEmbedder:
         body = {"model": self._name, "input": list(texts), "encoding_format": "float"}
         async with self._server.asking(self._name, body) as response:
             content = await response.aread()
-        reply = self._server.parsed(_Embeddings, self._name, content)
+        reply = self._server.parsed(_Embeddings, self._name, content, expected="embeddings")
         ordered = sorted(reply.data, key=lambda row: row.index)
         if [row.index for row in ordered] != list(range(len(texts))):
             raise EmbeddingValidationError(

@@ -252,6 +252,7 @@ PACKAGES = (
     "httpx",
     "json-repair",
     "numpy",
+    "ollama",
     "pgvector",
     "pydantic",
     "rapidfuzz",

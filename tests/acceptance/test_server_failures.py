@@ -76,9 +76,9 @@ def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: S
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "extract")
     assert recorded(attempt) == (
-        "httpx.ConnectError",
+        "builtins.ConnectionError",
         "transport",
-        lost(run_id, "httpx.ConnectError", port, fresh),
+        lost(run_id, "builtins.ConnectionError", port, fresh),
     )
 
 

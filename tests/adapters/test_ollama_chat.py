@@ -70,6 +70,7 @@ async def test_a_call_is_sent_whole_with_truncation_off(chat: Chatting) -> None:
         {
             "model": "m",
             "messages": [{"role": "user", "content": "Am I?"}],
+            "tools": [],
             "stream": False,
             "options": {"temperature": 0.2, "seed": 3, "num_ctx": 4096, "num_predict": 50},
             "truncate": False,

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from adapters.model_server import retry_after_s
+from adapters.model_lists import retry_after_s
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
