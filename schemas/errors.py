@@ -394,7 +394,6 @@ class ScoringRetriesExhausted(LLMResponseParseError):
     """No reply could be used, with all retries; `raw_response` is the last one."""
 
     def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
-        self.retries = retries
         self.calls = retries + 1
         super().__init__(raw_response, f"{retries} retries did not help; the last time {parse_error}")
 
@@ -403,7 +402,6 @@ class LLMTimeoutError(LLMError):
     """A model did not answer in time."""
 
     def __init__(self, timeout_seconds: float) -> None:
-        self.timeout_seconds = timeout_seconds
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
 
 
@@ -435,8 +433,6 @@ class EmbeddingDimensionMismatchError(EmbeddingError):
     """A vector has another dimension than the settings ask for."""
 
     def __init__(self, expected: int, actual: int) -> None:
-        self.expected = expected
-        self.actual = actual
         super().__init__(f"Expected vectors of {expected} dimensions, got {actual}.")
 
 
@@ -485,10 +481,6 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
         super().__init__(f"Reference index {index_id} is not stored; build it again and submit again.")
 
 
-class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
-    """Chunks were scored for a reference index that a newer one of its name and identity has replaced meanwhile."""
-
-
 class RerankError(DomainError):
     """A cross-encoder cannot be used, or did not return one finite score per passage."""
 
@@ -501,8 +493,6 @@ class ReferenceLeakError(DomainError):
     """Somebody whom the run assesses was retrieved as a reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
-        self.participant_id = participant_id
-        self.index_id = index_id
         super().__init__(
             f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
             "the search must exclude the participants of the run's own split."

@@ -42,7 +42,7 @@ async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
         return await document_job(connection, target.job_id)
     assert target.work_id is not None
     await works.work(connection, target.work_id)
-    job_id = await sources.job_of_work(connection, target.work_id)
+    job_id = (await sources.jobs_of_works(connection, [target.work_id])).get(target.work_id)
     return None if job_id is None else await document_job(connection, job_id)
 
 

@@ -281,7 +281,7 @@ async def work_page(
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         headings = await works.headings(connection, work_id)
-        made_by = await sources.job_of_work(connection, work_id)
+        made_by = (await sources.jobs_of_works(connection, [work_id])).get(work_id)
         page_lines = await works.page_lines(connection, work_id)
         if show == "text":
             lines = lines_of(await works.markdown(connection, work_id) or "")

@@ -126,24 +126,6 @@ class AugmentationPreset(SettingsGroup):
     """Maximum tokens of the answer; one that is cut off there is stored and marked. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
-PRESET_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
-    "expansion": ExpansionPreset,
-    "retrieval": RetrievalPreset,
-    "reranking": RerankingPreset,
-    "validation": ValidationPreset,
-    "consolidation": ConsolidationPreset,
-    "augmentation": AugmentationPreset,
-}
-"""The groups under their names in a preset."""
-
-PRESET_SETTINGS: Final[dict[str, Setting]] = {
-    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}")
-    for name, group in PRESET_GROUPS.items()
-    for setting in settings_of(group)
-}
-"""Every value of a preset under its name."""
-
-
 def is_preset_name(name: str) -> bool:
     """Whether a name of a run's snapshot is that of a preset's value: names of settings have no dot."""
     return "." in name
@@ -216,6 +198,18 @@ class Preset(BaseModel):
         stored = {name: entry["value"] for name, entry in snapshot.items() if is_preset_name(name)}
         return preset_of(stored, origin="stored with the run")
 
+
+PRESET_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
+    name: type(field.default) for name, field in Preset.model_fields.items()
+}
+"""The groups under their names."""
+
+PRESET_SETTINGS: Final[dict[str, Setting]] = {
+    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}")
+    for name, group in PRESET_GROUPS.items()
+    for setting in settings_of(group)
+}
+"""Every value of a preset under its name."""
 
 ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.dense_limit": 19,

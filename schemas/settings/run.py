@@ -24,26 +24,6 @@ from schemas.settings.groups import (
 from schemas.settings.layers import checked, disagreement, unknown_name
 from schemas.settings.preset import is_preset_name
 
-RUN_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
-    "embedding": EmbeddingSettings,
-    "model": ModelSettings,
-    "llm": LLMSettings,
-    "ollama": OllamaSettings,
-    "quantitative": QuantitativeSettings,
-    "consistency": ConsistencySettings,
-    "pydantic_ai": PydanticAISettings,
-    "evaluation": EvaluationSettings,
-    "psq": PsqSettings,
-    "ragq": RagqSettings,
-}
-"""The groups under their names in RunSettings."""
-
-RUN_SETTINGS: Final[dict[str, Setting]] = {
-    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
-}
-"""Every setting of a run under its environment name."""
-
-
 def _chunks_leave_no_line_out(group: EmbeddingSettings) -> EmbeddingSettings:
     if group.chunk_step > group.chunk_size:
         raise disagreement(
@@ -152,6 +132,17 @@ class RunSettings(BaseModel):
         if settings is None or unknown:
             raise SettingsError([*unknown, *problems])
         return settings
+
+
+RUN_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
+    name: type(field.default) for name, field in RunSettings.model_fields.items()
+}
+"""The groups under their names."""
+
+RUN_SETTINGS: Final[dict[str, Setting]] = {
+    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
+}
+"""Every setting of a run under its environment name."""
 
 
 def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:

@@ -38,8 +38,8 @@ async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSo
 
 
 # Several jobs can have made a work of one file: that which cut it last made what is stored.
-OF_WORK = """
-SELECT j.id
+OF_WORKS = """
+SELECT DISTINCT ON (w.id) w.id AS work_id, j.id AS job_id
 FROM works AS w
 JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
              AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
@@ -47,7 +47,7 @@ LEFT JOIN LATERAL (
     SELECT max(a.id) AS id FROM stage_attempt AS a
     WHERE a.job_id = j.id AND a.stage = 'cut' AND a.outcome = 'succeeded'
 ) AS cut ON true
-WHERE w.id = $1 ORDER BY cut.id DESC NULLS LAST, j.id DESC LIMIT 1
+WHERE w.id = ANY($1::bigint[]) ORDER BY w.id, cut.id DESC NULLS LAST, j.id DESC
 """
 
 WORK = """
@@ -71,14 +71,6 @@ ORDER BY j.id LIMIT 1
 
 CORPUS = "SELECT k.name FROM job AS j JOIN corpus AS k ON k.id = (j.inputs ->> 'corpus_id')::bigint WHERE j.id = $1"
 
-OF_WORKS = """
-SELECT max(j.id) AS job_id, w.id AS work_id
-FROM works AS w
-JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
-             AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
-WHERE w.id = ANY($1::bigint[]) GROUP BY w.id
-"""
-
 
 class MadeWork(NamedTuple):
     """A work of the file that a job is about."""
@@ -87,12 +79,6 @@ class MadeWork(NamedTuple):
     title: str
     original_hash: str | None
     """The file that it was made from last; None for one of markdown that went through no stages."""
-
-
-async def job_of_work(connection: Connection, work_id: int) -> int | None:
-    """The job that made a work what it is; None for one that no stored job made."""
-    found: int | None = await connection.fetchval(OF_WORK, work_id)
-    return found
 
 
 async def work_of_job(connection: Connection, job_id: int) -> MadeWork | None:
@@ -114,6 +100,7 @@ async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
 
 
 async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
-    """The newest job about the file of each work that was converted, by the id of the work."""
+    """The job that made each of these works what it is, by the id of the work; none of those that no stored job made.
+    """
     rows = await connection.fetch(OF_WORKS, list(work_ids))
     return {row["work_id"]: row["job_id"] for row in rows}

@@ -8,24 +8,13 @@ from schemas.values.evaluations import EvaluatedAnswer, JudgedAnswer, SplitAnswe
 from stages.evaluations.labels import JudgedSplit
 from store.database import Connection
 
-# The newest answer of each question that a run answers now.
-ANSWERS = """
-SELECT a.id AS result_id, q.job_id, j.subject, a.response_text AS text, a.sources, a.prompt_hash,
+ANSWER = """
+SELECT r.id AS result_id, q.job_id, j.subject, r.response_text AS text, r.sources, r.prompt_hash,
        q.original_query AS question, q.reference_answer
-FROM job AS j
-JOIN queries AS q ON q.job_id = j.id
-CROSS JOIN LATERAL (
-    SELECT r.id, r.response_text, r.sources, r.prompt_hash FROM results AS r
-    WHERE r.query_id = q.id ORDER BY r.id DESC LIMIT 1
-) AS a
-WHERE j.run_id = $1 ORDER BY j.ordinal
+FROM job AS j JOIN queries AS q ON q.job_id = j.id JOIN results AS r ON r.query_id = q.id
 """
 
-ANSWER = """
-SELECT r.id AS result_id, q.job_id, '' AS subject, r.response_text AS text, r.sources, r.prompt_hash,
-       q.original_query AS question, q.reference_answer
-FROM results AS r JOIN queries AS q ON q.id = r.query_id WHERE r.id = $1
-"""
+NEWEST = "j.run_id = $1 AND r.id = (SELECT max(id) FROM results WHERE query_id = q.id) ORDER BY j.ordinal"
 
 QUESTIONS = "SELECT count(*) FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1"
 
@@ -84,12 +73,12 @@ class StoredAnswer:
 
 async def answers(connection: Connection, run_id: int) -> list[StoredAnswer]:
     """The newest answer of each question of a run, in the order of the run."""
-    return [StoredAnswer(**row) for row in await connection.fetch(ANSWERS, run_id)]
+    return [StoredAnswer(**row) for row in await connection.fetch(f"{ANSWER} WHERE {NEWEST}", run_id)]
 
 
 async def answer(connection: Connection, result_id: int) -> StoredAnswer | None:
     """One answer; None when it is gone."""
-    row = await connection.fetchrow(ANSWER, result_id)
+    row = await connection.fetchrow(f"{ANSWER} WHERE r.id = $1", result_id)
     return None if row is None else StoredAnswer(**dict(row))
 
 

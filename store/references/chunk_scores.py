@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
-from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError, ReferenceIndexReplacedError
+from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError
 from schemas.values.references import ChunkScoresMeta
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -69,7 +69,7 @@ async def chunks(connection: Connection, index_id: int) -> list[ChunkIdentity]:
 async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdentity) -> str:
     """The text of a chunk.
 
-    Raises ReferenceIndexMissingError when it is not stored any more, and ReferenceIndexReplacedError when scores for
+    Raises ReferenceIndexMissingError when it is not stored any more, and EmbeddingArtifactMismatchError when scores for
     its index would come too late.
     """
     row = await connection.fetchrow(CHUNK, chunk.chunk_id, index_id, chunk.chunk_hash)
@@ -87,8 +87,8 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
     Called in the transaction that ends a job; returns whether this call stored the scores. `meta` names what scored;
     time, count and file name are filled in here.
 
-    Raises ReferenceIndexReplacedError when there is a newer index of the name, and EmbeddingArtifactMismatchError
-    when the jobs used different weights or prompts or left a chunk out.
+    Raises EmbeddingArtifactMismatchError when there is a newer index of the name, or when the jobs used different
+    weights or prompts or left a chunk out.
     """
     index = await connection.fetchrow(LOCK_INDEX, index_id)
     if index is None:
@@ -120,8 +120,8 @@ async def scored_by(connection: Connection, index_id: int) -> str:
     return content_hash(meta)
 
 
-def _replaced(index_id: int, name: str) -> ReferenceIndexReplacedError:
-    return ReferenceIndexReplacedError(
+def _replaced(index_id: int, name: str) -> EmbeddingArtifactMismatchError:
+    return EmbeddingArtifactMismatchError(
         f"Reference index {index_id} was replaced by a newer one of its name, which has chunks of its own; score "
         f"those: `ragq index chunk-scores {name}`."
     )

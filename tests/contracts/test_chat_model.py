@@ -203,9 +203,8 @@ async def test_a_server_without_log_probabilities_is_no_error(silent_chat: ChatM
 
 
 async def test_a_time_out_names_its_seconds(chats: Chats) -> None:
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s") as caught:
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
         await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}))
-    assert caught.value.timeout_seconds == 0.1
 
 
 async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats: Chats) -> None:

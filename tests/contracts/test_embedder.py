@@ -74,9 +74,8 @@ async def test_there_is_one_float32_row_per_text_in_order(embedder: Embedder) ->
 
 
 async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s") as caught:
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
         await slow_embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)
-    assert caught.value.timeout_seconds == 0.1
 
 
 async def test_the_name_and_the_digest_stay_the_same(embedder: Embedder) -> None:

@@ -63,9 +63,8 @@ async def test_the_size_of_a_batch_changes_nothing(scorer: PairScorer) -> None:
 
 
 async def test_a_time_out_names_its_seconds(slow_scorer: PairScorer) -> None:
-    with pytest.raises(LLMTimeoutError) as caught:
+    with pytest.raises(LLMTimeoutError, match="timed out after 1e-09s"):
         await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
-    assert caught.value.timeout_seconds == 1e-9
 
 
 async def test_calls_at_the_same_time_get_their_own_logits(scorer: PairScorer) -> None:

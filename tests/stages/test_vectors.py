@@ -19,10 +19,8 @@ def test_large_numbers_do_not_overflow() -> None:
 
 
 def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError) as caught:
+    with pytest.raises(EmbeddingDimensionMismatchError, match="of 4 dimensions, got 3"):
         unit_rows(np.ones((1, 3), dtype=np.float32), rows=1, dimension=4)
-
-    assert (caught.value.expected, caught.value.actual) == (4, 3)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
-from stages.participants.embed import embed_evidence
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
-from tests.stages.at_defaults import settings
 from workers import waited
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.messages import BACKGROUND
@@ -153,22 +150,6 @@ async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher) -> Non
 
     with pytest.raises((ValueError, EmbeddingValidationError)):
         await BatchedEmbedder(batcher(Careless())).embed_batch(["one", "two"], timeout_s=5, truncate=True)
-
-
-@pytest.mark.parametrize(("items", "passes"), [(0, 0), (1, 1), (8, 1)])
-async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
-    batcher: MakeBatcher, items: int, passes: int
-) -> None:
-    encoder = FakeEncoder()
-    quotes = {item: (f"{item} is said to be so",) for item in list(PHQ8Item)[:items]}
-
-    embedded, vectors = await embed_evidence(
-        ExtractedEvidence(extractor=EvidenceExtractor.GIVEN, quotes=quotes),
-        embedder=BatchedEmbedder(batcher(encoder)),
-        settings=settings(embedding={"dimension": 8}),
-    )
-
-    assert (len(encoder.passes), embedded.embedding_calls, len(vectors)) == (passes, passes, items)
 
 
 async def test_waiting_for_others_does_not_count_while_they_make_progress(batcher: MakeBatcher) -> None:

@@ -104,15 +104,6 @@ def test_a_question_goes_before_an_import_that_was_sent_first(connection: Connec
     assert Worker(connection).look() == ["question", "import"]
 
 
-def test_versions_understand_the_messages_of_each_other(connection: Connection) -> None:
-    """The version before has questions and sets under 0 and indexing under 6, and takes nothing else."""
-    assert (FIRST, NORMAL) == (0, 6)
-    for name, priority in (("question", 0), ("import", 6)):
-        send(connection, name, priority)
-
-    assert Worker(connection).look() == ["question", "import"]
-
-
 @pytest.mark.parametrize(
     "junk", [b"not json", b"\xff\x00", b"{}", b"null", b"[1]", b"7", b"[" * 100_000, b'{"body": "", "headers": {}}']
 )

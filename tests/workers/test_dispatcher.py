@@ -177,21 +177,6 @@ async def test_no_more_jobs_start_than_wait_for_a_time_already(
             await eventually(lambda: depth(client, priority=FIRST) == 1)
 
 
-@pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
-async def test_held_jobs_are_not_sent_until_they_are_resumed(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis", status: JobStatus
-) -> None:
-    stored = await store_run("316", "319")
-    async with database.connection() as connection:
-        await job_control.hold(connection, status, None, run_id=stored.run_id)
-        async with dispatching(database, valkey.url):
-            await asyncio.sleep(0.5)
-            assert depth(client) == 0
-            resumed = await job_control.resume(connection, run_id=stored.run_id)
-            await eventually(lambda: depth(client) == len(resumed))
-    assert len(resumed) == (2 if status is JobStatus.PAUSED else 0)
-
-
 async def test_what_the_broker_forgot_is_sent_again(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
@@ -202,37 +187,6 @@ async def test_what_the_broker_forgot_is_sent_again(
         client.flushdb()
 
         await eventually(lambda: depth(client) == LEAST_MESSAGES)
-
-
-async def test_a_dispatcher_that_cannot_reach_the_broker_makes_way_for_one_that_can(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    await store_run()
-    async with dispatching(database, "redis://127.0.0.1:1/0"):
-        await asyncio.sleep(0.3)
-        async with dispatching(database, valkey.url):
-            await eventually(lambda: depth(client) == 1, timeout_s=10)
-
-
-async def test_one_dispatches_at_a_time_and_every_broker_has_its_own(
-    database: Database, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    async with (
-        dispatching(database, valkey.url),
-        dispatching(database, valkey.url),
-        dispatching(database, valkey.url, cluster="another"),
-        database.connection() as connection,
-    ):
-        held = """
-            SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-            WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()
-        """
-        for _ in range(200):
-            if await connection.fetchval(held) == 2:
-                break
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(1.2)
-        assert await connection.fetchval(held) == 2
 
 
 async def test_two_dispatchers_send_each_job_once(

@@ -19,14 +19,6 @@ class Loads:
         return await kept.get(("what", key), load)
 
 
-async def test_a_value_is_loaded_once_however_many_ask() -> None:
-    kept, loads = KeptInMemory(), Loads()
-
-    found = await asyncio.gather(*(loads.get(kept, 1) for _ in range(5)))
-
-    assert (found, loads.keys) == (["value 1"] * 5, [1])
-
-
 async def test_the_least_recently_used_values_make_room_and_the_newest_stays() -> None:
     kept, loads = KeptInMemory(max_bytes=25), Loads()
 

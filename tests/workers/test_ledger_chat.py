@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adapters.openai import OpenAIChat
 from schemas.errors import ModelChangedError
 from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
@@ -14,7 +13,6 @@ from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import call_costs, ledger, stages
 from tests.fakes.chat import ScriptedChat, served
-from tests.scripted_openai import ScriptedOpenAI
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
@@ -132,21 +130,6 @@ async def test_an_answer_of_another_model_or_server_is_not_reused(
     await alone(old, database, two_runs[0]).chat(CALL)
 
     assert (await alone(new, database, two_runs[1]).chat(CALL)).text == "no"
-
-
-async def test_two_models_behind_one_name_of_an_openai_server_do_not_answer_for_each_other(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
-    entry = {"id": "m", "owned_by": "llamacpp", "meta": {"n_params": 7}}
-    async with ScriptedOpenAI(entry, text="small") as server:
-        texts = []
-        for attempt in two_runs:
-            chat = OpenAIChat(server.url)
-            texts.append((await alone(chat, database, attempt).chat(CALL)).text)
-            await chat.close()
-            server.entries, server.text = [entry | {"meta": {"n_params": 70}}], "large"
-
-    assert texts == ["small", "large"]
 
 
 async def test_each_draw_has_answers_of_its_own_and_reuses_them(

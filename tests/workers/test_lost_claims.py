@@ -15,7 +15,6 @@ from store.runs.stages import Claim, Committed
 from tests import run_folder
 from tests.conftest import administer
 from tests.store.conftest import StoreRun
-from tests.store.scored import BROKEN
 from tests.workers.processes import stage_runner
 from workers.runner import Outcome
 from workers.work import Result, Work
@@ -52,35 +51,6 @@ async def claim(database: Database, job_id: int, stage: str = "embed", lease_s: 
     taken = await database.with_retry(lambda connection: stages.claim(connection, job_id, stage, "worker", lease_s))
     assert taken is not None
     return taken
-
-
-async def test_a_lost_claim_changes_nothing_although_another_has_its_fence(
-    database: Database, server: PostgresServer, store_run: StoreRun
-) -> None:
-    job_id = (await store_run(stages=("embed", "assemble"))).job_ids[0]
-    lost = await claim(database, job_id)
-
-    crash(server)
-    held = await claim(database, job_id, lease_s=30)
-    assert (held.fence, held.attempt, held.attempt_id) == (lost.fence, lost.attempt, lost.attempt_id)
-
-    async with database.connection() as connection:
-        lease = await connection.fetchval(
-            "SELECT lease_until FROM stage_run WHERE job_id = $1 AND stage = 'embed'", job_id
-        )
-        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
-        assert await stages.fail(connection, lost, BROKEN, inputs={}) is False
-        assert await stages.give_back(connection, lost) is False
-        await stages.renew(connection, "worker", [lost], 600)
-        assert lease == await connection.fetchval(
-            "SELECT lease_until FROM stage_run WHERE job_id = $1 AND stage = 'embed'", job_id
-        )
-        assert await stages.commit(connection, held, inputs={}, output={"by": "held"}) == Committed("assemble")
-        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
-        assert await stages.commit(connection, held, inputs={}, output={"by": "held"}) == Committed("assemble")
-        output = await attempts.output(connection, job_id, "embed")
-    assert output is not None
-    assert output.value == {"by": "held"}
 
 
 async def test_the_claim_of_a_stage_that_asks_a_language_model_outlives_a_crash(

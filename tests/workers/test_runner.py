@@ -1,7 +1,6 @@
 """The runner around every stage, in one process."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import nullcontext
 
@@ -149,53 +148,6 @@ async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
     assert outcomes == [Outcome.STORED] * 2
 
 
-@pytest.mark.parametrize(
-    ("point", "outcomes", "computed"),
-    [
-        ("after_claim", ["interrupted", "succeeded"], 1),
-        ("after_compute", ["interrupted", "succeeded"], 2),
-        ("before_commit", ["interrupted", "succeeded"], 2),
-        ("after_commit", ["succeeded"], 1),
-    ],
-)
-async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_is_stored_twice(
-    database: Database,
-    job_id: int,
-    run_extract: RunStage,
-    monkeypatch: pytest.MonkeyPatch,
-    point: str,
-    outcomes: list[str],
-    computed: int,
-) -> None:
-    """The process itself continues here; tests/acceptance/fault_tolerance kills real workers."""
-    calls = 0
-
-    async def stage(work: Work) -> Result[Nothing]:
-        nonlocal calls
-        calls += 1
-        return Result(Nothing())
-
-    def end(pid: int, by: int) -> None:
-        raise Ended
-
-    monkeypatch.setenv("RAGQ_CRASH_AT", f"{point}@extract#1")
-    monkeypatch.setattr(os, "kill", end)
-    with pytest.raises(Ended):
-        await run_extract(job_id, stage)
-    async with database.connection() as connection:
-        await connection.execute("UPDATE stage_run SET lease_until = now() - interval '1 second'")
-        await stages.expire(connection, max_interruptions=3)
-
-    await run_extract(job_id, stage)
-
-    async with database.connection() as connection:
-        found = await attempts.history(connection, job_id)
-        following = await stages.look(connection, job_id, "embed")
-    assert ([attempt.outcome for attempt in found], calls) == (outcomes, computed)
-    assert following is not None
-    assert following.status is StageStatus.READY
-
-
 async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
     database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
 ) -> None:
@@ -296,10 +248,6 @@ async def only_attempt(database: Database, job_id: int) -> Attempt:
     return attempt
 
 
-async def nothing(work: Work) -> Result[Nothing]:
-    return Result(Nothing())
-
-
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
     database: Database, job_id: int, run_extract: RunStage, fails: bool
@@ -372,22 +320,6 @@ async def test_an_exception_with_a_message_that_postgres_cannot_hold_still_fails
     attempt = await only_attempt(database, job_id)
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("failed", "builtins.RuntimeError")
-
-
-async def test_a_second_copy_of_a_message_ends_while_the_first_is_processed(
-    database: Database, job_id: int, run_extract: RunStage
-) -> None:
-    outcomes = []
-
-    async def stage(work: Work) -> Result[Nothing]:
-        outcomes.append(await run_extract(job_id, nothing))
-        return Result(Nothing())
-
-    outcomes.append(await run_extract(job_id, stage))
-    outcomes.append(await run_extract(job_id, nothing))
-
-    assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
-    assert (await only_attempt(database, job_id)).number == 1
 
 
 async def test_a_missing_output_is_named(database: Database, job_id: int, run_extract: RunStage) -> None:

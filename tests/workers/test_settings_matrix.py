@@ -182,24 +182,6 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
     assert bool(assembled.block) == bool(shown)
 
 
-@pytest.mark.parametrize(("threshold", "shown"), [(0.0, 4), (1.0, 0)])
-async def test_a_run_of_paper_parity_has_the_block_of_the_notebook(bench: Bench, threshold: float, shown: int) -> None:
-    chosen = Combination(ALL, False, "participant", False, threshold, budget=0, top_k=2, reranker="similarity")
-
-    job_id = await bench.plan(resolve(profile="paper-parity", options=chosen.options, environment={}))
-    for stage in STAGES:
-        await bench.runner.run(stage, job_id, is_redelivered=False)
-
-    assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))
-    lines = assembled.block.split("\n")
-    assert assembled.entries == shown
-    assert (lines[0], lines[-1], "No valid evidence found" in lines) == (
-        "<Reference Examples>",
-        "<Reference Examples>",
-        not shown,
-    )
-
-
 def hold_guards(chosen: Combination, item: PHQ8Item, kept: tuple[Reference, ...]) -> None:
     assert item in QUOTES or not kept
     assert len(kept) <= chosen.top_k

@@ -152,14 +152,9 @@ def test_one_timeout_is_copied_to_the_other(environment: dict[str, str], timeout
     ("name", "meant"),
     [
         ("CONSISTENCY_N_SAMPLE", "CONSISTENCY_N_SAMPLES"),
-        ("LLM_BACKND", "LLM_BACKEND"),
-        ("MODEL_JUGDE_MODEL", "MODEL_JUDGE_MODEL"),
         ("LOG_LEVL", "LOG_LEVEL"),
         ("DATA_BASEDIR", "DATA_BASE_DIR"),
-        ("BINARY_TRESHOLD", "BINARY_THRESHOLD"),
         ("ENABLE_FEWSHOT", "ENABLE_FEW_SHOT"),
-        ("PREDICTON_MODE", "PREDICTION_MODE"),
-        ("EMBEDDING_TOPK_REFERENCES", "EMBEDDING_TOP_K_REFERENCES"),
         ("QUANTITATIVE_SEVERITY_INFERENC_MODE", "QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
     ],
 )

@@ -1,9 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.settings.preset import ORIGINAL, PRESET_GROUPS, PRESET_SETTINGS, Preset, preset_name, preset_of
+from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
 
 DEFAULTS_OF_THE_SEED = {
     "retrieval.dense_limit": 19,
@@ -97,17 +95,3 @@ def test_a_snapshot_has_the_source_of_each_value() -> None:
     assert snapshot.keys() == PRESET_SETTINGS.keys()
     assert snapshot["retrieval.dense_limit"] == {"value": 25, "source": "option"}
     assert snapshot["retrieval.fusion"] == {"value": "zscore", "source": "preset Default"}
-
-
-@given(st.dictionaries(st.sampled_from(list(RANGES_OF_THE_SEED)), st.integers(0, 200)))
-def test_accepted_values_are_restored_from_their_snapshot(values: dict[str, int]) -> None:
-    try:
-        preset = preset_of(values, origin="test")
-    except Refused:
-        return
-    assert Preset.from_snapshot(preset.snapshot("p")) == preset
-
-
-def test_a_preset_has_every_group_that_is_known_by_name_and_no_other() -> None:
-    assert {name: type(field.default) for name, field in Preset.model_fields.items()} == PRESET_GROUPS
-    assert list(Preset.model_fields) == list(PRESET_GROUPS)

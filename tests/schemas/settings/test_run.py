@@ -1,11 +1,9 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.settings.base import allowed
-from schemas.settings.groups import EmbeddingSettings, ModelSettings, RagqSettings
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings, settings_hash
+from schemas.settings.groups import ModelSettings, RagqSettings
+from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash
 
 DEFAULTS_OF_THE_SEEDS = {
     "EMBEDDING_BACKEND": "huggingface",
@@ -110,18 +108,6 @@ def test_ranges_are_enforced(name: str, inside: list[str], outside: list[str]) -
     ]
 
 
-@given(top_k=st.integers(1, 10), similarity=st.floats(0, 1), model=st.text(min_size=1), retries=st.integers(0, 10))
-def test_a_snapshot_gives_the_settings_back(top_k: int, similarity: float, model: str, retries: int) -> None:
-    settings = RunSettings(
-        embedding=EmbeddingSettings(top_k_references=top_k, min_reference_similarity=similarity),
-        model=ModelSettings(judge_model=model),
-        ragq=RagqSettings(retries=retries),
-    )
-    snapshot = {name: {"value": value, "source": "option"} for name, value in settings.values().items()}
-
-    assert RunSettings.from_snapshot(snapshot) == settings
-
-
 def test_a_snapshot_of_another_version_is_refused_whole() -> None:
     snapshot = {"RAGQ_RETRIEZ": {"value": 2, "source": "option"}, "MODEL_TEMPERATURE": {"value": 9, "source": "file"}}
 
@@ -144,8 +130,3 @@ def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
     models = ModelSettings(quantitative_model="scorer")
     assert RunSettings(model=models).query_model == "scorer"
     assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
-
-
-def test_a_run_has_every_group_that_is_known_by_name_and_no_other() -> None:
-    assert {name: type(field.default) for name, field in RunSettings.model_fields.items()} == RUN_GROUPS
-    assert list(RunSettings.model_fields) == list(RUN_GROUPS)

@@ -135,10 +135,8 @@ def test_similarity_is_one_for_the_same_half_for_a_right_angle_and_zero_for_the_
 
 
 def test_a_query_of_another_dimension_is_a_mismatch() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError) as caught:
+    with pytest.raises(EmbeddingDimensionMismatchError, match="of 3 dimensions, got 2"):
         similarities(np.ones((1, 3), dtype=np.float32), np.ones(2, dtype=np.float32))
-
-    assert (caught.value.expected, caught.value.actual) == (3, 2)
 
 
 def test_a_cosine_that_is_no_number_is_refused() -> None:

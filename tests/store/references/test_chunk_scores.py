@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexReplacedError
+from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import PHQ8Item
 from schemas.values.references import ChunkScoresMeta
 from schemas.values.scoring import ChunkScores
@@ -120,7 +120,7 @@ async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(connection: C
     await publish(connection, run_id, claims[0])
     await connection.execute("UPDATE reference_index SET replaced_at = now()")
 
-    with pytest.raises(ReferenceIndexReplacedError, match="Reference index 7 was replaced"):
+    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 7 was replaced"):
         await publish(connection, run_id, claims[1])
 
     assert await sleep_scores(connection) == [None, None]
