@@ -24,6 +24,7 @@ from schemas.settings.groups import (
 from schemas.settings.layers import checked, disagreement, unknown_name
 from schemas.settings.preset import is_preset_name
 
+
 def _chunks_leave_no_line_out(group: EmbeddingSettings) -> EmbeddingSettings:
     if group.chunk_step > group.chunk_size:
         raise disagreement(

@@ -3,58 +3,39 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
 
-DEFAULTS_OF_THE_SEED = {
-    "retrieval.dense_limit": 19,
-    "retrieval.lexical_limit": 5,
-    "retrieval.rrf_k": 50,
-    "retrieval.top_k_rrf": 75,
-    "retrieval.top_n_final": 15,  # its page; its code has 17
-    "retrieval.entity_boost": 0.05,
-    "retrieval.min_word_count": 150,
-    "retrieval.min_char_count": 250,
-    "retrieval.min_content_length": 750,
-    "retrieval.enrich_lines_above": 0,
-    "retrieval.enrich_lines_below": 13,
-    "retrieval.mmr_lambda": 0.7,
-    "retrieval.reranker_batch_size": 8,
-    "retrieval.reranker_max_length": 512,
-    "consolidation.coverage_threshold": 0.5,
-    "consolidation.line_gap": 7,
-    "consolidation.min_content_length": 350,
-    "consolidation.enrich_from_md": True,
-    "augmentation.top_n_contexts": 5,
-}
-RANGES_OF_THE_SEED = {
-    "retrieval.dense_limit": (0, 100),
-    "retrieval.lexical_limit": (0, 50),
-    "retrieval.rrf_k": (1, 100),
-    "retrieval.top_k_rrf": (1, 200),
-    "retrieval.top_n_final": (1, 50),
-    "retrieval.entity_boost": (0, 0.5),
-    "retrieval.min_word_count": (0, 1000),
-    "retrieval.min_char_count": (0, 5000),
-    "retrieval.min_content_length": (0, 5000),
-    "retrieval.enrich_lines_above": (0, 50),
-    "retrieval.enrich_lines_below": (0, 50),
-    "retrieval.mmr_lambda": (0, 1),
-    "retrieval.reranker_batch_size": (1, 32),
-    "retrieval.reranker_max_length": (128, 1024),
-    "consolidation.coverage_threshold": (0, 1),
-    "consolidation.line_gap": (0, 50),
-    "consolidation.min_content_length": (0, 5000),
-    "augmentation.top_n_contexts": (1, 20),
-    "expansion.n": (1, 10),
+#: Of each value: the lowest, the highest, and the default.
+SEED = {
+    "retrieval.dense_limit": (0, 100, 19),
+    "retrieval.lexical_limit": (0, 50, 5),
+    "retrieval.rrf_k": (1, 100, 50),
+    "retrieval.top_k_rrf": (1, 200, 75),
+    "retrieval.top_n_final": (1, 50, 15),  # its page; its code has 17
+    "retrieval.entity_boost": (0, 0.5, 0.05),
+    "retrieval.min_word_count": (0, 1000, 150),
+    "retrieval.min_char_count": (0, 5000, 250),
+    "retrieval.min_content_length": (0, 5000, 750),
+    "retrieval.enrich_lines_above": (0, 50, 0),
+    "retrieval.enrich_lines_below": (0, 50, 13),
+    "retrieval.mmr_lambda": (0, 1, 0.7),
+    "retrieval.reranker_batch_size": (1, 32, 8),
+    "retrieval.reranker_max_length": (128, 1024, 512),
+    "consolidation.coverage_threshold": (0, 1, 0.5),
+    "consolidation.line_gap": (0, 50, 7),
+    "consolidation.min_content_length": (0, 5000, 350),
+    "augmentation.top_n_contexts": (1, 20, 5),
+    "expansion.n": (1, 10, 3),
 }
 COMPANIONS = {"retrieval.top_k_rrf": {"retrieval.top_n_final": 1}}
 """Other values that the ends of a range need."""
 
 
 def test_the_values_of_the_original_are_those_of_the_seed() -> None:
-    assert ORIGINAL.items() >= DEFAULTS_OF_THE_SEED.items()
+    defaults = {name: default for name, (_, _, default) in SEED.items()}
+    assert ORIGINAL.items() >= (defaults | {"consolidation.enrich_from_md": True}).items()
     assert preset_of(ORIGINAL, origin="test").values().items() >= ORIGINAL.items()
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [(name, *ends) for name, ends in RANGES_OF_THE_SEED.items()])
+@pytest.mark.parametrize(("name", "low", "high"), [(name, low, high) for name, (low, high, _) in SEED.items()])
 def test_ranges_are_those_of_the_seed(name: str, low: float, high: float) -> None:
     for end in (low, high):
         changed = preset_of({**COMPANIONS.get(name, {}), name: str(end)}, origin="test")

@@ -132,18 +132,6 @@ async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Con
     assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
 
-async def test_a_call_that_another_job_used_too_is_kept(connection: Connection) -> None:
-    query = await a_marked_question(connection)
-    other = await ask(connection, request("What is another?"), settings(), key=None)
-    await call_a_model(connection, other.job_id, "expand", f"What is a {MARK}?")
-
-    await query_runs.delete_query(connection, query)
-
-    assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
-    await query_runs.delete_query(connection, await get_query(connection, other.query_id))
-    assert await counted(connection, "llm_call") == [0]
-
-
 async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(
     connection: Connection,
 ) -> None:

@@ -4,7 +4,6 @@ from store.database import Connection
 from store.questions.query_runs import query_view
 from store.runs import edits
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
-from tests.store.scored import BROKEN, failing, take
 
 
 async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connection) -> None:
@@ -29,14 +28,3 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
 
     assert view is not None
     assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
-
-
-async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(connection: Connection) -> None:
-    query = await a_question(connection, "expand")
-    await take(connection, query.job_id, "embed", failing(BROKEN))
-
-    view = await query_view(connection, query.id)
-
-    assert view is not None and view.error is not None
-    assert (view.error.stage, view.error.type, view.error.message) == ("embed", BROKEN.type, BROKEN.message)
-    assert "private" not in repr(view.error)

@@ -42,20 +42,9 @@ async def test_activating_a_version_retires_the_one_before(connection: Connectio
     assert (await templates.get(connection, TemplateTag.QUERY_EXPANSION)).version == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{query} {chunk} {nobody}", "{nobody} is unknown"),
-        ("{query}", "{chunk} is missing"),
-        ('{query} {chunk} {"decision": 1}', "not a placeholder"),
-        ("{query} {chunk} {", "braces"),
-    ],
-)
-async def test_placeholders_are_checked_when_a_version_is_saved(
-    connection: Connection, text: str, problem: str
-) -> None:
-    with pytest.raises(TemplateError, match=problem):
-        await templates.add(connection, TAG, text, title="Broken")
+async def test_placeholders_are_checked_when_a_version_is_saved(connection: Connection) -> None:
+    with pytest.raises(TemplateError, match="{chunk} is missing"):
+        await templates.add(connection, TAG, "{query}", title="Broken")
 
     assert await versions(connection) == [(1, True)]
 

@@ -20,7 +20,7 @@ from tests.fakes.references import IndexedChunk
 from tests.refusals import refused
 from tests.services.questions.questions import complete_stages, flaws
 from tests.store.conftest import new_run
-from tests.store.questions.test_deletions import MARK, a_marked_question, call_a_model, counted, marked
+from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.reference_indexes import store_index
 
 OF_RUNS = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
@@ -128,15 +128,3 @@ async def test_an_index_that_was_published_outlives_its_run(connection: Connecti
 
     (after,) = await references.current(connection)
     assert (deleted.kept_indexes, after.id, after.run_id) == ((before.name,), before.id, None)
-
-
-async def test_no_text_of_phrases_is_left(connection: Connection) -> None:
-    phrases = new_run(stages=("embed",))
-    stored = await runs.store(connection, phrases)
-    await connection.execute("UPDATE job SET kind = 'tags', inputs = $1", f'{{"phrases": ["{MARK}"]}}')
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
-    assert await marked(connection) == ["job.inputs"]
-
-    await delete_run(connection, stored.run_id)
-
-    assert await marked(connection) == []

@@ -6,7 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.references import references
-from store.runs import deletions, job_control, notifications
+from store.runs import job_control, notifications
 from store.runs.notifications import DueMessage, Notification, notification_in_words
 from tests.store.runs.test_waits import DONE, FAILED, OPEN
 from tests.store.scored import store_scored_run
@@ -130,10 +130,3 @@ async def test_a_newer_message_is_not_marked_by_the_answer_to_an_older_one(conne
 
     assert (await found(connection, run_id)).sent_at is None
     assert (await due(connection)).message_id != older.message_id
-
-
-async def test_it_goes_with_its_run(connection: Connection) -> None:
-    run_id = await told_run(connection, DONE)
-    await deletions.delete_run(connection, run_id)
-
-    assert await notifications.find(connection, run_id) is None

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from schemas.values.chat import ChatCall, ChatReply, Message
-from schemas.values.runs import Environment, RunOrigin
+from schemas.values.runs import Environment
 from stages.reports.words import origin_words
 from store.database import Connection
 from store.runs import ledger, runs, stages
@@ -11,7 +11,7 @@ from store.runs.run_view import run_origin
 from tests.fakes.chat import served
 from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
-from tests.store.scored import claimed, committing, take
+from tests.store.scored import claimed
 
 HERE = Environment(
     ragq_version="0.1.0",
@@ -67,9 +67,3 @@ async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Con
         "Model m, Q4_1: digest d at http://gpu-box:11434.",
         "Answers came from http://spare:11434 too.",
     ]
-
-
-async def test_a_run_older_than_the_record_has_no_origin(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("316", stages=("extract",))
-    await take(connection, stored.job_ids[0], "extract", committing({}))
-    assert await run_origin(connection, stored.run_id) == RunOrigin()
