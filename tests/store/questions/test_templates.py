@@ -43,7 +43,7 @@ async def test_activating_a_version_retires_the_one_before(connection: Connectio
 
 
 async def test_placeholders_are_checked_when_a_version_is_saved(connection: Connection) -> None:
-    with pytest.raises(TemplateError, match="{chunk} is missing"):
+    with pytest.raises(TemplateError, match=r"\{chunk\} is missing"):
         await templates.add(connection, TAG, "{query}", title="Broken")
 
     assert await versions(connection) == [(1, True)]
