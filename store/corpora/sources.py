@@ -100,6 +100,6 @@ async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
 
 
 async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
-    """The job that made each of these works what it is, by the id of the work; none of those that no stored job made."""
+    """The job that made each of these works what it is, by the id of the work; others are absent."""
     rows = await connection.fetch(OF_WORKS, list(work_ids))
     return {row["work_id"]: row["job_id"] for row in rows}

@@ -175,20 +175,6 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
     first.cancel()
 
 
-async def test_of_a_request_that_timed_out_no_further_pass_is_computed(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.1)
-    shared = batcher(encoder, token_budget=1)
-    too_many = [f"text{number}" for number in range(50)]
-
-    with pytest.raises(TimeoutError):
-        await shared.encode(too_many, timeout_s=0.15)
-    # Later requests wait for the pass that runs, and not for the 48 after it.
-    embedded = await shared.encode(["next"], timeout_s=60)
-
-    assert len(embedded.vectors) == 1
-    assert len(encoder.passes) <= 4
-
-
 async def test_one_request_of_several_that_timed_out_does_not_hold_its_neighbours(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder(seconds=0.05)
     shared = batcher(encoder, token_budget=1)

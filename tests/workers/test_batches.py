@@ -107,21 +107,6 @@ async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all
         assert await due(connection) == {claims[0].job_id}
 
 
-async def test_the_first_use_pays_and_the_next_ones_are_reused(
-    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
-) -> None:
-    await register(database, server, claims[0], "a")
-    await come_to_an_end(sender)
-    found = await register(database, server, claims[0], "a")
-    assert found.kept is not None
-    async with database.connection() as connection:
-        for claim in claims:
-            await ledger.use(connection, claim.attempt_id, found.kept.call_id, "test", is_reused=True)
-        rows = await connection.fetch("SELECT is_reused FROM llm_call_use ORDER BY attempt_id")
-
-    assert [row["is_reused"] for row in rows] == [False, True, True]
-
-
 async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not_asked_for_again(
     database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
 ) -> None:

@@ -15,9 +15,10 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import RUN_GROUPS, RunSettings
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
-from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
+from tests.workers.processes import stage_runner
 from workers.process import FILES
 from workers.wiring import Wiring
+from workers.work import Work
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 DECLARED = [(kind, mode, stage.name, name) for kind, mode, stage in EVERY_STAGE for name in sorted(stage.reads)]
@@ -26,8 +27,6 @@ THROUGH_INPUTS = {("query", "expand"): {"expansion.enabled", "RAGQ_EXPANDER"}}
 """Settings that a submission reads for a stage, and stores in the inputs of its jobs."""
 
 FEW_SHOT = ("participant", "few_shot")
-
-__all__ = ["bench"]
 
 
 @pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
@@ -70,33 +69,19 @@ def read(settings: FrozenSettings, name: str) -> Any:
     return found
 
 
-CHOSEN = Combination(
-    "every chunk has tags and scores", True, "participant", True, 0.5, budget=100, top_k=2, reranker="cross_encoder"
-)
-
-
-@pytest.mark.parametrize(
-    ("stage", "name"),
-    [
-        ("extract", "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED"),
-        ("embed", "EMBEDDING_MIN_EVIDENCE_CHARS"),
-        ("retrieve", "RAGQ_RETRIEVE_CANDIDATES"),
-        ("rerank", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM"),
-        ("rerank", "RAGQ_RERANKER_BATCH_SIZE"),
-        ("validate", "MODEL_JUDGE_MODEL"),
-        ("assemble", "RAGQ_PROMPT_FORMAT"),
-    ],
-)
 async def test_a_worker_fails_a_stage_that_reads_what_it_does_not_declare(
-    bench: Bench, stage: str, name: str, monkeypatch: pytest.MonkeyPatch
+    database: Database, job_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job_id = await bench.plan(resolve(profile="paper", options=CHOSEN.options, environment={}))
-    for earlier in STAGES[: STAGES.index(stage)]:
-        await bench.runner.run(earlier, job_id, is_redelivered=False)
-    without(monkeypatch, *FEW_SHOT, stage, name)
+    async def stage(work: Work) -> Any:
+        return work.settings.quantitative.evidence_extractor
 
-    with pytest.raises(UndeclaredSettingError, match=f"Stage '{stage}' reads {name},"):
-        await bench.runner.run(stage, job_id, is_redelivered=False)
+    without(monkeypatch, *FEW_SHOT, "extract", "QUANTITATIVE_EVIDENCE_EXTRACTOR")
+
+    with (
+        stage_runner(database, {(*FEW_SHOT, "extract"): stage}) as runner,
+        pytest.raises(UndeclaredSettingError, match="Stage 'extract' reads QUANTITATIVE_EVIDENCE_EXTRACTOR,"),
+    ):
+        await runner.run("extract", job_id, is_redelivered=False)
 
 
 @pytest.mark.parametrize(

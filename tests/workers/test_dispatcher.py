@@ -177,18 +177,6 @@ async def test_no_more_jobs_start_than_wait_for_a_time_already(
             await eventually(lambda: depth(client, priority=FIRST) == 1)
 
 
-async def test_what_the_broker_forgot_is_sent_again(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    await store_run(*map(str, range(LEAST_MESSAGES)))
-    async with dispatching(database, valkey.url, grace_s=0.3):
-        await eventually(lambda: depth(client) == LEAST_MESSAGES)
-
-        client.flushdb()
-
-        await eventually(lambda: depth(client) == LEAST_MESSAGES)
-
-
 async def test_two_dispatchers_send_each_job_once(
     database: Database, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:

@@ -81,19 +81,6 @@ async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Dat
         assert await waiting(connection, stored) == stored.job_ids
 
 
-async def test_the_stage_of_a_silent_worker_is_released(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
-        await stages.claim(connection, stored.job_ids[0], "extract", "silent worker", 0)
-
-        await make_reaper(database).release(connection)
-
-        assert await waiting(connection, stored) == stored.job_ids
-        again = await claimed(connection, stored.job_ids[0], "extract")
-    assert (again.attempt, again.fence) == (2, 2)
-
-
 async def test_work_that_waits_for_a_future_that_was_set_back_is_taken_up(
     database: Database, store_run: StoreRun
 ) -> None:

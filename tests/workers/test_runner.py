@@ -203,32 +203,6 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
     assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
 
 
-@pytest.mark.parametrize("stops_after_s", [0, 0.002, 0.01, 0.05])
-async def test_a_stage_that_is_stored_when_its_process_stops_is_whole_or_due_again(
-    database: Database,
-    one_run: StoredRun,
-    job_id: int,
-    runner: StageRunner,
-    run_extract: RunStage,
-    stops_after_s: float,
-) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        asyncio.get_running_loop().call_later(stops_after_s, runner.stop)
-        return Result(Nothing())
-
-    outcome = await run_extract(job_id, stage)
-
-    async with database.connection() as connection:
-        extract = await stages.look(connection, job_id, "extract")
-        assert (await audit.audit(connection, one_run.run_id)).flaws == []
-    assert extract is not None
-    assert (outcome, extract.status) in {
-        (Outcome.STORED, StageStatus.DONE),
-        (Outcome.NOTHING_TO_DO, StageStatus.DONE),
-        (Outcome.NOTHING_TO_DO, StageStatus.READY),
-    }
-
-
 async def test_an_unavailable_database_is_no_failure_of_the_stage(
     database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
 ) -> None:

@@ -140,15 +140,6 @@ def test_interactive_work_goes_ahead_of_everything_and_not_for_ever() -> None:
     assert {job.priority for job in alone} == {FIRST}
 
 
-def test_a_run_that_waits_for_a_full_stage_holds_up_no_other() -> None:
-    turns: Turns[str] = Turns()
-    room = open_room(10) | {("validate", NORMAL): 0}
-    slow = WaitingFlow(Priority.NORMAL, False, [DueJob(at, STAGES) for at in range(5)])
-    quick = WaitingFlow(Priority.NORMAL, False, [DueJob(100 + at, ("embed",)) for at in range(5)])
-
-    assert [job.job_id for job in turns.choose({"slow": slow, "quick": quick}, room)] == [100, 101, 102, 103, 104]
-
-
 def test_a_new_run_starts_with_the_others_and_not_before_them() -> None:
     turns: Turns[str] = Turns()
     turns.choose({"old": endless(Priority.NORMAL, 0, 0)}, open_room(40))

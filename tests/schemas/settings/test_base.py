@@ -1,30 +1,10 @@
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Ge, Gt, Le
 from pydantic import TypeAdapter
 
-from schemas.settings.base import Allowed, SettingsGroup, allowed_values
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TeaSettings(SettingsGroup):
-    """Settings of tea."""
-
-    prefix: ClassVar = "TEA_"
-
-    cups: Annotated[int, Ge(1), Le(10)] = 2
-    """Cups per pot."""
-    secret_herb: str | None = field(default=None, repr=False)
-    """What nobody may read.
-    Not even you."""
-
-
-def test_a_group_never_reads_the_environment_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEA_CUPS", "9")
-
-    assert TeaSettings().cups == 2
+from schemas.settings.base import Allowed, allowed_values
 
 
 @pytest.mark.parametrize(

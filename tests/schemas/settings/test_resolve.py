@@ -6,7 +6,7 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RunSettings, settings_hash
+from schemas.settings.run import RunSettings
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
 
@@ -121,10 +121,3 @@ def test_the_snapshot_gives_the_run_back() -> None:
     assert snapshot["RAGQ_RETRIES"] == {"value": 2, "source": "option"}
     assert snapshot["MODEL_JUDGE_MODEL"] == {"value": "smollm2:135m", "source": "profile"}
     assert RunSettings.from_snapshot(snapshot) == settings.run
-
-
-def test_the_same_values_from_another_source_have_the_same_hash() -> None:
-    by_option = resolve(profile="paper", environment={}, options={TOP_K: "3"})
-    by_environment = resolve(profile="paper", environment={TOP_K: "3"})
-
-    assert settings_hash(by_option.run) == settings_hash(by_environment.run)

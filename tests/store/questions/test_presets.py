@@ -18,16 +18,11 @@ async def names(connection: Connection) -> list[tuple[str, bool]]:
     return [(stored.name, stored.is_default) for stored in await presets.list_all(connection)]
 
 
-async def test_a_new_database_has_a_default_preset_with_the_defaults(connection: Connection) -> None:
-    stored = await presets.default(connection)
+async def test_a_new_database_has_a_default_preset_and_that_of_the_original(connection: Connection) -> None:
+    stored, original = await presets.default(connection), await presets.get(connection, "original")
 
     assert (stored.name, stored.is_default, stored.preset) == ("Balanced", True, Preset())
-
-
-async def test_a_new_database_has_the_preset_of_the_original(connection: Connection) -> None:
-    stored = await presets.get(connection, "original")
-
-    assert (stored.is_default, stored.preset.values()) == (False, Preset().values() | ORIGINAL)
+    assert (original.is_default, original.preset.values()) == (False, Preset().values() | ORIGINAL)
 
 
 async def test_a_name_is_taken_in_every_case_of_letters(connection: Connection) -> None:

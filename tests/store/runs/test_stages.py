@@ -278,10 +278,3 @@ async def test_what_a_worker_computes_for_a_paused_job_is_stored(
     assert await job_states(connection, one_run.run_id) == {JobStatus.PAUSED: 1}
     assert await job_control.resume(connection, run_id=one_run.run_id) == [job_id]
     assert (await claimed(connection, job_id, "embed")).fence == 1
-
-
-async def test_the_state_of_a_stage_is_read(connection: Connection, job_id: int) -> None:
-    await claimed(connection, job_id, lease_s=0)
-
-    assert await stages.look(connection, job_id, "extract") == stages.StageLook(StageStatus.RUNNING, 1, 0, True)
-    assert await stages.look(connection, 999, "extract") is None

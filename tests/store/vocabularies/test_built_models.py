@@ -18,10 +18,12 @@ MODELS = built({"shirt": at(0), "tee": at(10)}, shirt=at(45))
 
 
 async def test_models_are_kept_with_their_files_and_rows(connection: Connection) -> None:
+    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    await vocabularies.keep_models(connection, vocabulary_id, MODELS)
+    await vocabularies.keep_models(connection, vocabulary_id, models)
 
     assert await vocabularies.file(connection, vocabulary_id, "tokens") == b"tokens"
+    assert await vocabularies.file(connection, vocabulary_id, "similarity") == b"similar"
     rows = await vocabularies.context_rows(connection, vocabulary_id, ["shirt", "hat"])
     (listed,) = await vocabularies.current(connection)
 
@@ -29,6 +31,8 @@ async def test_models_are_kept_with_their_files_and_rows(connection: Connection)
     np.testing.assert_array_equal(rows["shirt"], at(45))
     assert (listed.model, listed.dimension) == ("given", 2)
     assert listed.indexed_at is not None
+    assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == ("huggingface", "mini", "abc")
+    assert listed.similarity_digest == sha256(b"similar").hexdigest()
 
 
 async def test_models_are_built_once_and_the_same_ones_change_nothing(connection: Connection) -> None:
@@ -56,15 +60,3 @@ async def test_models_that_are_missing_or_changed_are_refused(connection: Connec
 
     with pytest.raises(VocabularyModelsError, match="is not what was stored"):
         await vocabularies.file(connection, vocabulary_id, "context")
-
-
-async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(connection: Connection) -> None:
-    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    await vocabularies.keep_models(connection, vocabulary_id, models)
-    (listed,) = await vocabularies.current(connection)
-
-    assert await vocabularies.file(connection, vocabulary_id, "similarity") == b"similar"
-
-    assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == ("huggingface", "mini", "abc")
-    assert listed.similarity_digest == sha256(b"similar").hexdigest()
