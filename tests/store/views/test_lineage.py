@@ -17,22 +17,6 @@ REPLY = ChatReply(
 )
 
 
-async def test_a_failed_job_shows_its_error_with_private_details(connection: Connection) -> None:
-    run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
-    trace = await job_trace(connection, await _job_of(connection, run_id))
-    assert trace is not None
-    extract, score = trace.stages
-    assert (extract.status, score.status) == (StageStatus.DONE, StageStatus.FAILED)
-    assert extract.current is not None
-    assert extract.current.output == {"rejected": {}, "quotes": {}}
-    assert score.current is None
-    failed = trace.attempts[-1]
-    assert (failed.stage, failed.outcome) == ("score", AttemptOutcome.FAILED)
-    assert failed.error is not None
-    assert (failed.error.category, failed.error.details) == ("scoring_llm_timeout", {"words": "private"})
-    assert "private" not in repr(trace)
-
-
 async def test_calls_are_listed_at_the_attempt_that_made_them(connection: Connection) -> None:
     run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
     job_id = await _job_of(connection, run_id)
