@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
 from store.runs import ledger
