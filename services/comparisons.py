@@ -10,12 +10,12 @@ from schemas.errors import Refused
 from schemas.values.differences import BestRun, Comparison, Measures, RetrievalMeasures, Sweep
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
-from schemas.values.runs import ScoredRun, SettingValue, Target, run_number
+from schemas.values.runs import ScoredRun, Target, run_number
+from schemas.values.tags import TagsRun
 from services.forks import ForkRequest, fork, plan_fork
 from services.splits import find_split
 from stages.reports.comparison import (
     RunInMode,
-    TagsRun,
     best_of,
     compare_queries,
     compare_scores,
@@ -26,7 +26,8 @@ from stages.reports.results import modes_of
 from store import vocabularies
 from store.database import Connection, Database
 from store.references import interviews
-from store.runs import forks, overviews, run_names, stored_runs
+from store.runs import forks, overviews, run_names
+from store.runs.scored_runs import reported
 from store.views import reported_run
 
 Comparable = ScoredRun | QueryRun | TagsRun
@@ -91,17 +92,9 @@ async def comparable_run(connection: Connection, run_id: int) -> Comparable:
 
 
 async def tags_run(connection: Connection, run_id: int) -> TagsRun:
-    """A run of phrases. Raises RunMissingError."""
-    overview = await overviews.get(connection, run_id)
-    return TagsRun(
-        run_id=run_id,
-        profile=overview.profile,
-        request=overview.request,
-        settings={
-            name: SettingValue(**found) for name, found in (await stored_runs.settings(connection, run_id)).items()
-        },
-        sets=tuple(await vocabularies.results(connection, run_id=run_id)),
-    )
+    """A run of phrases, which exists."""
+    run = await reported(connection, run_id)
+    return TagsRun(**vars(run), sets=tuple(await vocabularies.results(connection, run_id=run_id)))
 
 
 async def have_common_members(database: Database, left: str, right: str) -> bool:

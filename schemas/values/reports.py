@@ -24,7 +24,7 @@ from schemas.values.metrics import (
 )
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import IndexIdentity, RunOrigin, SettingValue
-from schemas.values.scoring import InferenceType, NAReason, ScoreBasis, Severity
+from schemas.values.scoring import ItemSignals, Totals
 
 
 class RunMetadata(Value):
@@ -46,7 +46,7 @@ class RunMetadata(Value):
 
 
 class Provenance(Value):
-    """The models and settings of a mode. `settings` of the report has every setting."""
+    """What a mode was made of. `settings` of the report has every setting."""
 
     mode: AssessmentMode
     data_set: str | None
@@ -68,19 +68,8 @@ class Provenance(Value):
     embedding_backend: str | None
     reference_indexes: tuple[IndexIdentity, ...]
     """One; empty in zero-shot."""
-    top_k_references: int | None
-    min_reference_similarity: float | None
-    max_reference_chars_per_item: int | None
-    item_tag_filter: bool | None
-    reference_score_source: str | None
     rankers: tuple[str, ...]
     """The rankers: `similarity`, or `cross_encoder` and its model; empty in zero-shot."""
-    reference_validation: bool | None
-    validation_model: str | None
-    """None without validation."""
-    severity_inference_mode: str | None
-    token_signals: bool | None
-    """Whether log-probabilities were requested; `signals` counts the scores that have them."""
     participants_requested: int
     participants_evaluated: int
     consistency_enabled: bool
@@ -95,31 +84,6 @@ class Provenance(Value):
         return f"{self.data_set}/{self.split}" if self.data_set else self.split
 
 
-class ItemSignals(Value):
-    """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""
-
-    na_reason: NAReason | None
-    basis: ScoreBasis | None
-    """None for the score of a language model, and for an N/A."""
-    evidence_source: str | None
-    llm_evidence_count: int
-    retrieval_reference_count: int
-    retrieval_similarity_mean: float | None
-    retrieval_similarity_max: float | None
-    verbalized_confidence: int | None
-    token_msp: float | None
-    token_pe: float | None
-    token_energy: float | None
-    consistency_samples: tuple[int | None, ...] | None
-    consistency_modal_score: int | None
-    consistency_modal_count: int | None
-    consistency_modal_confidence: float | None
-    consistency_score_std: float | None
-    consistency_na_rate: float | None
-    inference_used: bool
-    inference_type: InferenceType | None
-
-
 class SubjectResult(Value):
     """One participant. Without scores all values are None."""
 
@@ -129,15 +93,7 @@ class SubjectResult(Value):
     error: str | None
     """The message of the error that the job ended with."""
     error_category: str | None
-    total_score: int | None
-    """The lower bound, N/A counted as 0."""
-    min_total_score: int | None
-    max_total_score: int | None
-    """N/A counted as 3."""
-    severity: Severity | None
-    """None if the bounds are in different bands."""
-    severity_lower_bound: Severity | None
-    severity_upper_bound: Severity | None
+    totals: Totals | None
     available_items: int | None
     na_items: int | None
     mae_available: float | None

@@ -65,23 +65,14 @@ class Consistency(Value):
     na_rate: float
 
 
-class ItemAnswer(Value):
-    """The model's answer for one item."""
+class ItemSignals(Value):
+    """The score of one item, and all signals of its reliability; no word of the interview."""
 
-    evidence: str = Field(default="", repr=False)
-    reason: str = Field(default="", repr=False)
     score: int | None = Field(default=None, ge=0, le=3)
     confidence: int | None = Field(default=None, ge=1, le=5)
     """The certainty that the model states: 1 is a guess, 5 certain."""
     inference_used: bool = False
     inference_type: InferenceType | None = None
-    inference_marker: str | None = Field(default=None, repr=False)
-    """The words that the frequency was inferred from."""
-
-
-class ItemScore(ItemAnswer):
-    """The answer for one item, and all signals of its reliability."""
-
     na_reason: NAReason | None = None
     """Present if the score is None and reasons are tracked."""
     evidence_source: EvidenceExtractor | None = None
@@ -95,6 +86,15 @@ class ItemScore(ItemAnswer):
     """None if a single reply was requested."""
     basis: ScoreBasis | None = None
     """None for the score of a language model, and for an N/A."""
+
+
+class ItemScore(ItemSignals):
+    """The answer for one item, with its signals."""
+
+    evidence: str = Field(default="", repr=False)
+    reason: str = Field(default="", repr=False)
+    inference_marker: str | None = Field(default=None, repr=False)
+    """The words that the frequency was inferred from."""
 
 
 class Totals(Value):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.runs import ReportedRun
 
 
 class Tag(Value):
@@ -258,3 +259,9 @@ class TagsSet(Value):
     status: JobStatus
     validated: ValidatedTags | None
     """None until the job has succeeded."""
+
+
+class TagsRun(ReportedRun):
+    """A run of phrases."""
+
+    sets: tuple[TagsSet, ...]

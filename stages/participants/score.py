@@ -53,8 +53,8 @@ async def score_participant(
     items = {}
     for item in PHQ8Item:
         sample = usable[chosen_sample(agreement[item]) if agreement else 0]
-        answer = sample.read.answers[item].model_dump()
-        score = ItemScore(**answer, tokens=sample.reply.tokens, consistency=agreement.get(item))
+        signals = {"tokens": sample.reply.tokens, "consistency": agreement.get(item)}
+        score = sample.read.answers[item].model_copy(update=signals)
         items[item] = recorded(item, score, prompt=prompt, extracted=extracted, settings=settings)
     return ParticipantScores(
         model=call.model,

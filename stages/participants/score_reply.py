@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError, ScoringSchemaError
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
-from schemas.values.scoring import InferenceType, ItemAnswer, Severity, Totals
+from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.replies import RepairStep, parse_reply
 from stages.replies.asking import fenced_block
@@ -62,7 +62,7 @@ def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: in
     return closed_object({item.evidence_key: answer(passages.get(item)) for item in PHQ8Item})
 
 
-def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:
+def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemScore]:
     """The answers of a reply's object, in the order of the questionnaire.
 
     Every key and every score is required; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
@@ -135,7 +135,7 @@ class _Fields:
         self.violations[name] = f"expected {expected}, found another {json_type(self._found[name])}"
 
 
-def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemAnswer:
+def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemScore:
     inferred: dict[str, Any] = {}
     if severity_mode == "infer":
         inferred = {
@@ -143,7 +143,7 @@ def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemAnswer:
             "inference_type": fields.inference_type("inference_type"),
             "inference_marker": fields.text("inference_marker"),
         }
-    return ItemAnswer(
+    return ItemScore(
         evidence=fields.text("evidence") or NO_EVIDENCE,
         reason=fields.text("reason") or NO_REASON,
         score=fields.number("score", ITEM_SCORES, required=True),
@@ -227,7 +227,7 @@ _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 class ParsedScores(NamedTuple):
     """The answers for all items, and the repairs that reading the reply needed."""
 
-    answers: dict[PHQ8Item, ItemAnswer]
+    answers: dict[PHQ8Item, ItemScore]
     repairs: tuple[str, ...]
 
 

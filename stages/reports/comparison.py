@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +20,8 @@ from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.retrieval_reports import RankingStage
-from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
-from schemas.values.tags import TagsSet, ValidatedTags
+from schemas.values.runs import ReportedRun, ScoredJob, ScoredRun, SettingValue
+from schemas.values.tags import TagsRun, TagsSet, ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics, together
@@ -46,17 +45,6 @@ SUBJECTS: Final = {"participant": "participants", "query": "queries", "tags": "p
 _LOWER_IS_BETTER: Final = frozenset(
     ("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc")
 )
-
-
-@dataclass(frozen=True)
-class TagsRun:
-    """A run of phrases, as comparisons read it."""
-
-    run_id: int
-    profile: str
-    request: Mapping[str, Any]
-    settings: Mapping[str, SettingValue]
-    sets: tuple[TagsSet, ...]
 
 
 def corrected_level(comparisons: int) -> float:
@@ -102,21 +90,19 @@ def compare_scores(
     ]
     first, *others = sides
     level = corrected_level(len(others))
-    return Comparison(
-        kind="participant",
+    return _comparison(
+        "participant",
+        [side.run for side in sides],
         mode=first.mode.value,
         subjects_of=split,
         headline=others[0].mode.value,
         confidence=measures_of(first.run.settings, chosen).confidence,
         measured="score of an item",
-        baseline_notices=tuple(notices("participant", first.run.profile, first.run.request)),
-        baseline_origin=first.run.origin,
         compared=tuple(
             _scored(first, by_run[0], side, jobs, common_measures(first.run, side.run, chosen), level)
             for side, jobs in zip(others, by_run[1:], strict=True)
         ),
         movements=_by_range(_item_movements(by_run)),
-        **_of_all([side.run for side in sides]),
     )
 
 
@@ -149,15 +135,15 @@ def _scored(
     }
     both = [key for key, job in baseline.items() if job.scores and key in own and own[key].scores]
     pairs = [(baseline[key].job_id, own[key].job_id) for key in both]
-    return ComparedRun(
-        run_id=f"r{side.run.run_id}",
+    statuses = [{str(key): job.status for key, job in sorted(of.items())} for of in (baseline, own)]
+    return _compared(
+        "participant",
+        first.run,
+        side.run,
+        statuses,
         mode=side.mode.value,
         subjects=len(both),
-        settings=_own_settings(first.run.settings, side.run.settings),
         measures={side.mode.value: found | _tokens(first.run, side.run, pairs, resampling)},
-        notices=tuple(notices("participant", side.run.profile, side.run.request)),
-        origin=side.run.origin,
-        **_alone(*({str(key): job.status for key, job in sorted(of.items())} for of in (baseline, own))),
     )
 
 
@@ -183,19 +169,16 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
         if stage is not None and key not in unlike and all(stage in of.get(key, {}) for of in found)
     ]
     resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, corrected_level(len(others)))
-    return Comparison(
-        kind="query",
-        mode=None,
+    return _comparison(
+        "query",
+        runs,
         headline="" if stage is None else stage.value,
         measured=ndcg if stage is None else f"{ndcg} of {stage.value}",
-        baseline_notices=tuple(notices("query", first.profile, first.request)),
-        baseline_origin=first.origin,
         compared=tuple(
             _asked(first, run, (found[0], after), measures.cutoff, resampling)
             for run, after in zip(others, found[1:], strict=True)
         ),
         movements=_by_range(movements),
-        **_of_all(runs),
     )
 
 
@@ -213,18 +196,17 @@ def _asked(
     rankings = _rankings([key for key in common if key not in unlike], found, cutoff, resampling)
     for ranking, shares in _overlaps(first, run, common, cutoff=cutoff).items():
         rankings.setdefault(ranking, {})["overlap"] = _without_interval(shares)
-    return ComparedRun(
-        run_id=f"r{run.run_id}",
+    return _compared(
+        "query",
+        first,
+        run,
+        [{key: query.status for key, query in of.items()} for of in (before, own)],
         subjects=len(common),
-        settings=_own_settings(first.settings, run.settings),
         measures={
             **{ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings},
             "calls": _tokens(first, run, pairs, resampling),
         },
         unlike_judgements=len(unlike),
-        notices=tuple(notices("query", run.profile, run.request)),
-        origin=run.origin,
-        **_alone(*({key: query.status for key, query in of.items()} for of in (before, own))),
     )
 
 
@@ -259,24 +241,16 @@ def compare_tags(runs: Sequence[TagsRun], *, resamples: int, seed: int) -> Compa
         keys = [key for key in tags[0] if key in found]
         counts = [([float(len(tags[0][key]))], [float(len(found[key]))]) for key in keys]
         overlap = _without_interval([_overlap(tags[0][key], found[key]) for key in keys])
-        compared.append(
-            ComparedRun(
-                run_id=f"r{run.run_id}",
-                subjects=len(keys),
-                settings=_own_settings(runs[0].settings, run.settings),
-                measures={"tags": _means(("candidates",), counts, resampling) | {"overlap": overlap}},
-                notices=tuple(notices("tags", run.profile, run.request)),
-                **_alone(*({key: of.status for key, of in side.items()} for side in (by_run[0], own))),
-            )
-        )
-    return Comparison(
-        kind="tags",
-        mode=None,
+        measures = {"tags": _means(("candidates",), counts, resampling) | {"overlap": overlap}}
+        statuses = [{key: of.status for key, of in side.items()} for side in (by_run[0], own)]
+        compared.append(_compared("tags", runs[0], run, statuses, subjects=len(keys), measures=measures))
+    return _comparison(
+        "tags",
+        runs,
         headline="tags",
         measured="number of candidates",
         compared=tuple(compared),
         movements=tuple(_tag_movements(by_run, tags)),
-        **_of_all(runs),
     )
 
 
@@ -290,12 +264,32 @@ def scored_metrics(measures: Measures) -> Metrics:
     }
 
 
-def _of_all(runs: Sequence[ScoredRun | QueryRun | TagsRun]) -> dict[str, Any]:
-    return {
-        "runs": tuple(f"r{run.run_id}" for run in runs),
-        "comparisons": len(runs) - 1,
-        "settings": _settings([run.settings for run in runs]),
-    }
+def _comparison(kind: str, runs: Sequence[ReportedRun], *, mode: str | None = None, **found: Any) -> Comparison:
+    """With what is said of the runs of every kind."""
+    return Comparison(
+        kind=kind,
+        mode=mode,
+        runs=tuple(f"r{run.run_id}" for run in runs),
+        comparisons=len(runs) - 1,
+        settings=_settings([run.settings for run in runs]),
+        baseline_notices=tuple(notices(kind, runs[0].profile, runs[0].request)),
+        baseline_origin=runs[0].origin,
+        **found,
+    )
+
+
+def _compared(
+    kind: str, first: ReportedRun, run: ReportedRun, statuses: Sequence[Mapping[str, JobStatus]], **found: Any
+) -> ComparedRun:
+    """With what is said of a run of every kind. `statuses` are those of the subjects of the baseline, and its own."""
+    return ComparedRun(
+        run_id=f"r{run.run_id}",
+        settings=_own_settings(first.settings, run.settings),
+        notices=tuple(notices(kind, run.profile, run.request)),
+        origin=run.origin,
+        **_alone(*statuses),
+        **found,
+    )
 
 
 def _means(

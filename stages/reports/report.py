@@ -218,10 +218,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         llm_backend=settings.get("LLM_BACKEND"),
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
-        **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
         rankers=distinct(job.ranked.ranker for job in jobs if job.ranked),
-        severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
-        token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),
         participants_evaluated=evaluated,
         consistency_enabled=has_consistency,
@@ -230,28 +227,9 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
     )
 
 
-def _of_references(settings: Mapping[str, Any]) -> dict[str, Any]:
-    is_validated = settings.get("EMBEDDING_ENABLE_REFERENCE_VALIDATION")
-    validator = settings.get("EMBEDDING_VALIDATION_MODEL") or settings.get("MODEL_JUDGE_MODEL")
-    if settings.get("RAGQ_REFERENCE_VALIDATOR", "model") != "model":
-        validator = settings["RAGQ_REFERENCE_VALIDATOR"]
-    return {
-        "top_k_references": settings.get("EMBEDDING_TOP_K_REFERENCES"),
-        "min_reference_similarity": settings.get("EMBEDDING_MIN_REFERENCE_SIMILARITY"),
-        "max_reference_chars_per_item": settings.get("EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM"),
-        "item_tag_filter": settings.get("EMBEDDING_ENABLE_ITEM_TAG_FILTER"),
-        "reference_score_source": settings.get("EMBEDDING_REFERENCE_SCORE_SOURCE"),
-        "reference_validation": is_validated,
-        "validation_model": validator if is_validated else None,
-    }
-
-
 def _scorer(settings: Mapping[str, Any]) -> str | None:
     by_model = settings.get("RAGQ_SCORER", "model") == "model"
     return settings.get("MODEL_QUANTITATIVE_MODEL") if by_model else settings["RAGQ_SCORER"]
-
-
-_NO_REFERENCES = dict.fromkeys(_of_references({}))
 
 
 def distinct(names: Iterable[str | None]) -> tuple[str, ...]:

@@ -345,7 +345,7 @@ def _participants(report: Report) -> Iterator[Table]:
         rows: list[tuple[Cell, ...]] = []
         for subject in one.results.results:
             predicted, truth = subject.predicted_items, subject.ground_truth_items
-            total = "" if predicted is None else f"{subject.min_total_score}–{subject.max_total_score}"
+            total = "" if subject.totals is None else f"{subject.totals.minimum}–{subject.totals.maximum}"
             rows.append(
                 (
                     str(subject.participant_id),

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from schemas.errors import ScoringSchemaError
 from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import InferenceType, ItemAnswer, Severity
+from schemas.values.scoring import InferenceType, ItemScore, Severity
 from stages.participants.score_reply import (
     item_answers,
     key_shape,
@@ -88,7 +88,7 @@ def test_two_answers_for_one_item_are_refused() -> None:
 INFERRED = {"inference_used": True, "inference_type": "temporal_marker", "inference_marker": "lately"}
 
 
-def answers(mode: Any = "strict", /, **fields: Any) -> ItemAnswer:
+def answers(mode: Any = "strict", /, **fields: Any) -> ItemScore:
     """What is read when all items have these fields; a value of ... takes a field away."""
     answer = {name: value for name, value in (ANSWER | fields).items() if value is not ...}
     read = item_answers({item.evidence_key: answer for item in PHQ8Item}, raw="raw", severity_mode=mode)

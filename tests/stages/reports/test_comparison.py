@@ -7,11 +7,11 @@ import pytest
 from schemas.statuses import JobStatus
 from schemas.values.differences import Comparison
 from schemas.values.queries import QueryRun
-from schemas.values.tags import Candidate, TagsSet, ValidatedTags
-from stages.reports.comparison import RunInMode, TagsRun, compare_queries, compare_scores, compare_tags
+from schemas.values.tags import Candidate, TagsRun, TagsSet, ValidatedTags
+from stages.reports.comparison import RunInMode, compare_queries, compare_scores, compare_tags
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.tables import Table
-from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, run, scores
+from tests.stages.reports.builders import CHOSEN, FEW_SHOT, NOON, ZERO_SHOT, job, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
 LEFT = run(
@@ -172,7 +172,18 @@ def of_phrases(run_id: int, tags: dict[str, list[str]]) -> TagsRun:
         )
         for job_id, (subject, found) in enumerate(tags.items(), start=run_id * 10)
     )
-    return TagsRun(run_id=run_id, profile="local", request={}, settings={}, sets=sets)
+    return TagsRun(
+        run_id=run_id,
+        submitted_at=NOON,
+        profile="local",
+        version="0.1.0",
+        identity="a" * 64,
+        settings_hash="b" * 64,
+        request={},
+        settings={},
+        attempts=(),
+        sets=sets,
+    )
 
 
 def candidate(tag: str) -> Candidate:
