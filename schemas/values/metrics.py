@@ -110,16 +110,6 @@ class Interval(Value):
     resamples: int = Field(examples=[10000])
 
 
-class PairedDelta(Value):
-    """The difference of two runs on their common participants."""
-
-    participants: int
-    left: float | None
-    right: float | None
-    delta: Interval
-    """right - left"""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobScores(PlainValue):
     """The item scores of one participant in one mode."""

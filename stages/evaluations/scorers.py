@@ -72,7 +72,7 @@ def scorer_errors(
     resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
     found = []
     for name, cohort in cohorts.items():
-        (deltas,) = paired_deltas(metrics, cohorts["median"], cohort, resamples=resamples, seed=seed)
+        deltas = paired_deltas(metrics, cohorts["median"], cohort, resamples=resamples, seed=seed)
         found.append(
             ScorerErrors(
                 scorer=name,

@@ -7,7 +7,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.metrics import Interval, PairedDelta
+from schemas.values.differences import ComparedMeasure
+from schemas.values.metrics import Interval
 from stages.metrics import bootstrap
 from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 
@@ -50,11 +51,10 @@ def paired_deltas(
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    levels: Sequence[float] = (LEVEL,),
-) -> tuple[dict[str, PairedDelta], ...]:
-    """right - left, over the participants of both; each resample draws the same participants for both.
-
-    Once for each of the levels of confidence that the intervals shall have.
+    level: float = LEVEL,
+) -> dict[str, ComparedMeasure]:
+    """The right beside the left, which is the baseline, over the participants of both; each resample draws the same
+    participants for both. The corrected intervals have this level of confidence.
     """
     ids = set(left.participant_ids) & set(right.participant_ids)
     left, right = (_only(cohort, ids) for cohort in (left, right))
@@ -66,20 +66,22 @@ def paired_deltas(
     values = [metrics(cohort, everybody_once(cohort)) for cohort in (left, right)]
     around = resampled(differences, len(ids), resamples=resamples, seed=seed)
     sides = {name: [known(float(of[name][0])) for of in values] for name in around}
-    deltas = {
-        name: None if before is None or after is None else after - before for name, (before, after) in sides.items()
-    }
-
     alone = differences(np.eye(len(ids)))
 
-    def at(level: float) -> dict[str, PairedDelta]:
-        found = {name: interval_of(deltas[name], around[name], level=level) for name in sides}
-        return {
-            name: PairedDelta(participants=len(ids), left=sides[name][0], right=sides[name][1], delta=delta)
-            for name, delta in _without_those_of_few(found, alone).items()
+    def intervals(level: float) -> dict[str, Interval]:
+        found = {
+            name: interval_of(None if before is None or after is None else after - before, around[name], level=level)
+            for name, (before, after) in sides.items()
         }
+        return _without_those_of_few(found, alone)
 
-    return tuple(map(at, levels))
+    plain, corrected = intervals(LEVEL), intervals(level)
+    return {
+        name: ComparedMeasure(
+            subjects=len(ids), baseline=before, value=after, delta=plain[name], corrected=corrected[name]
+        )
+        for name, (before, after) in sides.items()
+    }
 
 
 def resampled(

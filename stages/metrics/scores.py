@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,63 +178,32 @@ def is_depressed(totals: Totals, *, threshold: int = THRESHOLD) -> bool | None:
     return False if totals.maximum < threshold else None
 
 
-class Counts(NamedTuple):
-    """Participants by prediction and truth, one number per row of the draws."""
+def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> dict[str, Floats]:
+    """The rates of BinaryMetrics over each resample.
 
-    true_positive: Floats
-    false_positive: Floats
-    true_negative: Floats
-    false_negative: Floats
-
-
-def counts(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Counts:
-    """Predictions against the truth, which is depressed when the true total reaches the same threshold."""
+    The truth is depressed when the true total reaches the same threshold. Participants without a prediction are
+    excluded, not counted as missed. F1 has no value if precision or recall has none, or both are 0.
+    """
     sides = _Sides(cohort, threshold)
-    return Counts(
-        true_positive=draws @ (sides.positive & sides.truth),
-        false_positive=draws @ (sides.positive & ~sides.truth),
-        true_negative=draws @ (sides.negative & ~sides.truth),
-        false_negative=draws @ (sides.negative & sides.truth),
-    )
+    true_positive, false_positive, true_negative, false_negative = (draws @ side for side in sides.confusion.values())
+    predicted = draws @ (sides.positive | sides.negative)
+    precision = ratio(true_positive, true_positive + false_positive)
+    recall = ratio(true_positive, true_positive + false_negative)
+    return {
+        "coverage": ratio(predicted, draws.sum(axis=1)),
+        "accuracy": ratio(true_positive + true_negative, predicted),
+        "precision": precision,
+        "recall": recall,
+        "f1": ratio(2 * precision * recall, precision + recall),
+        "auroc": _auroc(sides, draws),
+    }
 
 
-def binary_coverage(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """Participants with a prediction / all participants."""
-    sides = _Sides(cohort, threshold)
-    return ratio(draws @ (sides.positive | sides.negative), draws.sum(axis=1))
-
-
-def accuracy(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """(TP + TN) / all predictions."""
-    found = counts(cohort, draws, threshold=threshold)
-    return ratio(found.true_positive + found.true_negative, np.sum(found, axis=0))
-
-
-def precision(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """TP / (TP + FP)."""
-    found = counts(cohort, draws, threshold=threshold)
-    return ratio(found.true_positive, found.true_positive + found.false_positive)
-
-
-def recall(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """TP / (TP + FN); participants without a prediction are excluded, not counted as missed."""
-    found = counts(cohort, draws, threshold=threshold)
-    return ratio(found.true_positive, found.true_positive + found.false_negative)
-
-
-def f1(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """2 P R / (P + R); None if precision or recall is None, or both are 0."""
-    p = precision(cohort, draws, threshold=threshold)
-    r = recall(cohort, draws, threshold=threshold)
-    return ratio(2 * p * r, p + r)
-
-
-def auroc(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+def _auroc(sides: "_Sides", draws: Draws) -> Floats:
     """Among participants with a prediction, the share of (depressed, not depressed) pairs that totals rank correctly.
 
     Equal totals count half. The total is the lower bound. None without a pair.
     """
-    sides = _Sides(cohort, threshold)
     decided = sides.positive | sides.negative
     ill, well = (draws * (decided & group) for group in (sides.truth, ~sides.truth))
     above = np.sign(sides.total[:, None] - sides.total[None, :]) / 2 + 0.5
@@ -243,22 +212,17 @@ def auroc(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats
 
 def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetrics:
     """All of these over the cohort."""
-    formulas = {
-        "coverage": binary_coverage,
-        "accuracy": accuracy,
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
-        "auroc": auroc,
-    }
-    once = everybody_once(cohort)
-    confusion = {name: int(count[0]) for name, count in counts(cohort, once, threshold=threshold)._asdict().items()}
+    confusion = {name: int(side.sum()) for name, side in _Sides(cohort, threshold).confusion.items()}
     return BinaryMetrics(
         subjects=len(cohort),
         predicted=sum(confusion.values()),
         confusion=Confusion(**confusion),
-        **{name: known(float(formula(cohort, once, threshold=threshold)[0])) for name, formula in formulas.items()},
+        **_known(binary_rates(cohort, everybody_once(cohort), threshold=threshold)),
     )
+
+
+def _known(rates: Mapping[str, Floats]) -> dict[str, float | None]:
+    return {name: known(float(values[0])) for name, values in rates.items()}
 
 
 class _Sides:
@@ -270,6 +234,13 @@ class _Sides:
         self.positive = np.array([answer is True for answer in answers], dtype=np.bool_)
         self.negative = np.array([answer is False for answer in answers], dtype=np.bool_)
         self.truth = cohort.true_totals >= threshold
+        self.confusion = {
+            "true_positive": self.positive & self.truth,
+            "false_positive": self.positive & ~self.truth,
+            "true_negative": self.negative & ~self.truth,
+            "false_negative": self.negative & self.truth,
+        }
+        """Who is on which side, by prediction and truth."""
 
 
 def item_mae_weighted(cohort: Cohort, draws: Draws) -> Floats:
@@ -338,61 +309,36 @@ def has_total(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> NDArray[
     return cohort.scored_items >= max(1, ceil(min_coverage * ITEMS))
 
 
-def total_coverage(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> Floats:
-    """Participants with a total / all participants."""
-    return ratio(draws @ has_total(cohort, min_coverage=min_coverage).astype(np.float64), draws.sum(axis=1))
+def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> dict[str, Floats]:
+    """The rates of TotalMetrics over each resample; a total is the sum of the scored items.
 
-
-def total_mae(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> Floats:
-    """The mean of |total - truth|, the total being the sum of the scored items."""
-    return _mean(cohort, draws, np.abs(cohort.totals - cohort.true_totals), min_coverage)
-
-
-def total_rmse(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> Floats:
-    """The square root of the mean of (total - truth) squared."""
-    return np.asarray(np.sqrt(_mean(cohort, draws, (cohort.totals - cohort.true_totals) ** 2, min_coverage)))
-
-
-def total_pearson_r(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> Floats:
-    """Pearson's correlation of total and truth. None for fewer than two participants or without variance in either.
-
+    `pearson_r` has no value for fewer than two participants, or without variance in totals or truth:
     r = (n sum(xy) - sum(x) sum(y)) / sqrt((n sum(xx) - sum(x)^2) (n sum(yy) - sum(y)^2)); all sums are of whole
-    numbers, so that zero variance is exactly 0.
+    numbers, so that zero variance is exactly 0. `severity_accuracy` is the share of totals in the band of the truth.
     """
     x, y = cohort.totals, cohort.true_totals
     has = has_total(cohort, min_coverage=min_coverage).astype(np.float64)
     n, sum_x, sum_y, sum_xy, sum_xx, sum_yy = (draws @ (has * column) for column in (1, x, y, x * y, x * x, y * y))
     spread = (n * sum_xx - sum_x**2) * (n * sum_yy - sum_y**2)
-    return ratio(n * sum_xy - sum_x * sum_y, np.sqrt(spread))
+    bands = [[severity_of(total) for total in totals.astype(int).tolist()] for totals in (x, y)]
+    hits = np.array([one is other for one, other in zip(*bands, strict=True)], dtype=np.float64)
 
+    def mean(values: Floats) -> Floats:
+        return ratio(draws @ (has * values), n)
 
-def severity_accuracy(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> Floats:
-    """The share of totals that fall into the severity band of the truth."""
-    pairs = zip(cohort.totals.astype(int).tolist(), cohort.true_totals.astype(int).tolist(), strict=True)
-    hits = [severity_of(total) is severity_of(truth) for total, truth in pairs]
-    return _mean(cohort, draws, np.array(hits, dtype=np.float64), min_coverage)
+    return {
+        "coverage": ratio(n, draws.sum(axis=1)),
+        "mae": mean(np.abs(x - y)),
+        "rmse": np.asarray(np.sqrt(mean((x - y) ** 2))),
+        "pearson_r": ratio(n * sum_xy - sum_x * sum_y, np.sqrt(spread)),
+        "severity_accuracy": mean(hits),
+    }
 
 
 def total_metrics(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> TotalMetrics:
     """All of these over the cohort."""
-    formulas = {
-        "coverage": total_coverage,
-        "mae": total_mae,
-        "rmse": total_rmse,
-        "pearson_r": total_pearson_r,
-        "severity_accuracy": severity_accuracy,
-    }
-    once = everybody_once(cohort)
     return TotalMetrics(
         subjects=len(cohort),
         predicted=int(has_total(cohort, min_coverage=min_coverage).sum()),
-        **{
-            name: known(float(formula(cohort, once, min_coverage=min_coverage)[0]))
-            for name, formula in formulas.items()
-        },
+        **_known(total_rates(cohort, everybody_once(cohort), min_coverage=min_coverage)),
     )
-
-
-def _mean(cohort: Cohort, draws: Draws, values: Floats, min_coverage: float) -> Floats:
-    has = has_total(cohort, min_coverage=min_coverage).astype(np.float64)
-    return ratio(draws @ (has * values), draws @ has)

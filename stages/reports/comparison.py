@@ -24,7 +24,7 @@ from schemas.values.runs import ReportedRun, ScoredJob, ScoredRun, SettingValue
 from schemas.values.tags import TagsRun, TagsSet, ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
-from stages.metrics.scores import Metrics, together
+from stages.metrics.scores import Metrics
 from stages.metrics.selective import Loss, areas, measure_names
 from stages.reports.costs import tokens_by_job
 from stages.reports.report import common_measures, measures_of
@@ -115,24 +115,14 @@ def _scored(
     level: float,
 ) -> ComparedRun:
     resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, level)
-    plain, corrected = paired_deltas(
+    found = paired_deltas(
         scored_metrics(measures),
         cohort_of_jobs(baseline.values()),
         cohort_of_jobs(own.values()),
         resamples=resampling.resamples,
         seed=resampling.seed,
-        levels=(LEVEL, level),
+        level=level,
     )
-    found = {
-        name: ComparedMeasure(
-            subjects=one.participants,
-            baseline=one.left,
-            value=one.right,
-            delta=one.delta,
-            corrected=corrected[name].delta,
-        )
-        for name, one in plain.items()
-    }
     both = [key for key, job in baseline.items() if job.scores and key in own and own[key].scores]
     pairs = [(baseline[key].job_id, own[key].job_id) for key in both]
     statuses = [{str(key): job.status for key, job in sorted(of.items())} for of in (baseline, own)]
@@ -257,7 +247,7 @@ def compare_tags(runs: Sequence[TagsRun], *, resamples: int, seed: int) -> Compa
 def scored_metrics(measures: Measures) -> Metrics:
     """The metrics that runs are compared in."""
     confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
-    headlines = together(headline_metrics(measures))
+    headlines = headline_metrics(measures)
     return lambda cohort, draws: {
         **headlines(cohort, draws),
         **areas(cohort, draws, confidence=confidence, loss=loss),

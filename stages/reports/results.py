@@ -18,27 +18,22 @@ from stages.failures import FailureCategory
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
     Cohort,
-    Metric,
-    accuracy,
-    auroc,
+    Draws,
+    Floats,
+    Metrics,
     binary_metrics,
+    binary_rates,
     cmax,
     cohort_of,
-    f1,
     item_mae,
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
     per_item,
-    precision,
     prediction_coverage,
-    recall,
-    severity_accuracy,
     together,
-    total_mae,
     total_metrics,
-    total_pearson_r,
-    total_rmse,
+    total_rates,
 )
 
 _KEYS: Final = {item: item.evidence_key for item in PHQ8Item}
@@ -125,8 +120,9 @@ def results_of(
     scored = [job for job in jobs if job.scores is not None]
     failures = sum(job.status.has_failed for job in jobs)
     headlines = headline_metrics(measures)
+    of_items = together({item: partial(item_mae, item=item) for item in PHQ8Item})
     intervals = bootstrap_all(
-        together(headlines | {item: partial(item_mae, item=item) for item in PHQ8Item}),
+        lambda cohort, draws: {**headlines(cohort, draws), **of_items(cohort, draws)},
         cohort,
         resamples=measures.bootstrap_resamples,
         seed=measures.bootstrap_seed,
@@ -147,7 +143,7 @@ def results_of(
         item_mae_by_item=intervals["item_mae_by_item"].value,
         item_mae_by_subject=intervals["item_mae_by_subject"].value,
         prediction_coverage=intervals["prediction_coverage"].value,
-        intervals={name: intervals[name] for name in headlines},
+        intervals={name: found for name, found in intervals.items() if not isinstance(name, PHQ8Item)},
         per_item={
             item: ItemResult(
                 **items[item].model_dump(),
@@ -162,25 +158,29 @@ def results_of(
     )
 
 
-def headline_metrics(measures: Measures) -> dict[str, Metric]:
-    """The summary metrics of a mode, by name."""
-    min_coverage, threshold = measures.total_min_coverage, measures.binary_threshold
-    return {
-        "item_mae_weighted": item_mae_weighted,
-        "item_mae_by_item": item_mae_by_item,
-        "item_mae_by_subject": item_mae_by_subject,
-        "prediction_coverage": prediction_coverage,
-        "cmax": cmax,
-        "total_mae": partial(total_mae, min_coverage=min_coverage),
-        "total_rmse": partial(total_rmse, min_coverage=min_coverage),
-        "total_pearson_r": partial(total_pearson_r, min_coverage=min_coverage),
-        "severity_accuracy": partial(severity_accuracy, min_coverage=min_coverage),
-        "binary_accuracy": partial(accuracy, threshold=threshold),
-        "binary_precision": partial(precision, threshold=threshold),
-        "binary_recall": partial(recall, threshold=threshold),
-        "binary_f1": partial(f1, threshold=threshold),
-        "binary_auroc": partial(auroc, threshold=threshold),
-    }
+def headline_metrics(measures: Measures) -> Metrics:
+    """The summary metrics of a mode."""
+    items = together(
+        {
+            "item_mae_weighted": item_mae_weighted,
+            "item_mae_by_item": item_mae_by_item,
+            "item_mae_by_subject": item_mae_by_subject,
+            "prediction_coverage": prediction_coverage,
+            "cmax": cmax,
+        }
+    )
+
+    def metrics(cohort: Cohort, draws: Draws) -> dict[str, Floats]:
+        totals = total_rates(cohort, draws, min_coverage=measures.total_min_coverage)
+        binary = binary_rates(cohort, draws, threshold=measures.binary_threshold)
+        return {
+            **items(cohort, draws),
+            **{f"total_{name}": totals[name] for name in ("mae", "rmse", "pearson_r")},
+            "severity_accuracy": totals["severity_accuracy"],
+            **{f"binary_{name}": rates for name, rates in binary.items() if name != "coverage"},
+        }
+
+    return metrics
 
 
 def draws_of(siblings: Sequence[Draw]) -> tuple[ModeDraws, ...]:

@@ -182,7 +182,7 @@ def _baseline(cohort: Cohort, scores: Mapping[str, int], measures: Measures) -> 
     metrics: dict[str, Metric] = {"all": item_mae_weighted}
     metrics |= {item: partial(item_mae, item=item) for item in PHQ8Item}
     found = bootstrap_all(together(metrics), fixed, resamples=resamples, seed=seed)
-    (deltas,) = paired_deltas(together({"all": item_mae_weighted}), fixed, cohort, resamples=resamples, seed=seed)
+    deltas = paired_deltas(together({"all": item_mae_weighted}), fixed, cohort, resamples=resamples, seed=seed)
     return Baseline(
         item_mae_weighted=found["all"],
         per_item={item: found[item] for item in PHQ8Item},

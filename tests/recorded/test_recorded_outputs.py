@@ -263,7 +263,7 @@ def test_paired_deltas_are_equal() -> None:
         metric = partial_metrics("llm", Loss.ABS_NORM)[name]
         found = paired_delta(metric, left, right, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
         expected = pair[name]
-        assert (found.left, found.right, found.delta.value) == tuple(
+        assert (found.baseline, found.value, found.delta.value) == tuple(
             close(expected[field]) for field in ("left", "right", "delta")
         )
         assert (found.delta.low, found.delta.high, found.delta.std) == tuple(

@@ -3,10 +3,11 @@
 from functools import partial
 from typing import Any
 
-from schemas.values.metrics import Interval, PairedDelta
+from schemas.values.differences import ComparedMeasure
+from schemas.values.metrics import Interval
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.confidence import Confidence
-from stages.metrics.scores import Cohort, Draws, Floats, Metric, together
+from stages.metrics.scores import Cohort, Draws, Floats, Metric, binary_rates, together, total_rates
 from stages.metrics.selective import Loss, curve_metrics
 
 
@@ -41,7 +42,16 @@ def bootstrap(metric: Metric, cohort: Cohort, **options: Any) -> Interval:
     return bootstrap_all(together({"": metric}), cohort, **options)[""]
 
 
-def paired_delta(metric: Metric, left: Cohort, right: Cohort, **options: Any) -> PairedDelta:
+def paired_delta(metric: Metric, left: Cohort, right: Cohort, **options: Any) -> ComparedMeasure:
     """The difference of one metric."""
-    (deltas,) = paired_deltas(together({"": metric}), left, right, **options)
-    return deltas[""]
+    return paired_deltas(together({"": metric}), left, right, **options)[""]
+
+
+def _rate(cohort: Cohort, draws: Draws, *, of: Any, name: str, **options: Any) -> Floats:
+    return of(cohort, draws, **options)[name]  # type: ignore[no-any-return]
+
+
+f1, auroc = (partial(_rate, of=binary_rates, name=name) for name in ("f1", "auroc"))
+total_mae, total_rmse, total_pearson_r, severity_accuracy = (
+    partial(_rate, of=total_rates, name=name) for name in ("mae", "rmse", "pearson_r", "severity_accuracy")
+)

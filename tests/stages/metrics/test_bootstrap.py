@@ -7,7 +7,8 @@ from statistics import mean, quantiles
 import numpy as np
 import pytest
 
-from schemas.values.metrics import Interval, PairedDelta
+from schemas.values.differences import ComparedMeasure
+from schemas.values.metrics import Interval
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
@@ -15,20 +16,14 @@ from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import (
     Cohort,
     Metric,
-    auroc,
     cmax,
     cohort_of,
-    f1,
     item_mae,
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
     prediction_coverage,
-    severity_accuracy,
     together,
-    total_mae,
-    total_pearson_r,
-    total_rmse,
     value_of,
 )
 from stages.metrics.selective import aurc_optimal, risk_band
@@ -37,10 +32,16 @@ from tests.stages.metrics.formulas import (
     augrc,
     aurc,
     aurc_achievable,
+    auroc,
     bootstrap,
     excess_augrc,
+    f1,
     paired_delta,
     risk_at_coverage,
+    severity_accuracy,
+    total_mae,
+    total_pearson_r,
+    total_rmse,
 )
 
 METRICS: tuple[Metric, ...] = (
@@ -166,7 +167,7 @@ def test_a_delta_is_taken_over_common_participants_with_the_same_draw() -> None:
 
     value = value_of(item_mae_weighted, common)
     nothing = Interval(value=0.0, low=0.0, high=0.0, std=0.0, drop_rate=0.0, resamples=200)
-    assert same == PairedDelta(participants=4, left=value, right=value, delta=nothing)
+    assert same == ComparedMeasure(subjects=4, baseline=value, value=value, delta=nothing, corrected=nothing)
     assert not np.isnan(item_mae_weighted(common, draws)).any()
 
 
@@ -176,7 +177,7 @@ def test_the_delta_of_a_worked_example() -> None:
 
     found = paired_delta(item_mae_weighted, left, right, resamples=1000)
 
-    assert (found.left, found.right, found.delta.value) == (1.5, 1.5, 0.0)
+    assert (found.baseline, found.value, found.delta.value) == (1.5, 1.5, 0.0)
     assert (found.delta.low, found.delta.high) == (-1.0, 1.0)
 
 
@@ -193,7 +194,7 @@ def test_fewer_than_ten_participants_have_no_interval(monkeypatch: pytest.Monkey
 
     bounded = bootstrap_all(metrics, cohort_of(ten), resamples=20)["mae"]
     few = bootstrap_all(metrics, cohort_of(nine), resamples=20)["mae"]
-    (deltas,) = paired_deltas(metrics, cohort_of(nine), cohort_of(nine), resamples=20)
+    deltas = paired_deltas(metrics, cohort_of(nine), cohort_of(nine), resamples=20)
     of_one = bootstrap_all(metrics, cohort_of(alone), resamples=20)["sleep"]
 
     assert bounded.low is not None

@@ -19,7 +19,6 @@ from schemas.values.participants import PHQ8Item
 from stages.metrics.scores import (
     Cohort,
     Metric,
-    auroc,
     binary_metrics,
     cmax,
     cohort_of,
@@ -32,7 +31,6 @@ from stages.metrics.scores import (
     per_item,
     prediction_coverage,
     total_metrics,
-    total_pearson_r,
     value_of,
 )
 from stages.participants.score_reply import totals_of
@@ -67,24 +65,6 @@ def test_by_item_and_by_subject_differ_when_items_have_unequal_counts() -> None:
 @pytest.mark.parametrize("empty", [cohort(), cohort(("--------", "3")), cohort(("-", "1"), ("-", "2"))])
 def test_without_a_score_there_is_no_error(metric: Metric, empty: Cohort) -> None:
     assert value_of(metric, empty) is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_mae_agrees_with_plain_loops(seed: int) -> None:
-    subjects = random_subjects(9, seed=seed)
-    rows = [
-        {item: abs(score.score - one.truth[item]) for item, score in one.items.items() if score.score is not None}
-        for one in subjects
-    ]
-
-    every = [error for row in rows for error in row.values()]
-    items = [[row[item] for row in rows if item in row] for item in subjects[0].items]
-    means = [sum(errors) / len(errors) for errors in items if errors]
-    own = [sum(row.values()) / len(row) for row in rows if row]
-    together = cohort_of(subjects)
-    assert value_of(item_mae_weighted, together) == pytest.approx(sum(every) / len(every))
-    assert value_of(item_mae_by_item, together) == pytest.approx(sum(means) / len(means))
-    assert value_of(item_mae_by_subject, together) == pytest.approx(sum(own) / len(own))
 
 
 HIGH, LOW = "33310000", "11110000"
@@ -163,7 +143,7 @@ def test_binary_agrees_with_another_library(seed: int) -> None:
     assert found.recall == pytest.approx(recall_score(truth, predicted))
     assert found.f1 == pytest.approx(f1_score(truth, predicted))
     totals = together.totals[decided]
-    assert value_of(partial(auroc, threshold=10), together) == pytest.approx(roc_auc_score(truth, totals))
+    assert found.auroc == pytest.approx(roc_auc_score(truth, totals))
 
 
 def test_an_unscored_item_is_marked_and_has_no_error() -> None:
@@ -256,7 +236,7 @@ def test_a_share_outside_0_and_1_is_refused(share: float) -> None:
     ],
 )
 def test_correlation_needs_two_participants_and_variance(rows: list[tuple[str, str]]) -> None:
-    assert value_of(total_pearson_r, cohort(*rows)) is None
+    assert total_metrics(cohort(*rows)).pearson_r is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -271,4 +251,3 @@ def test_totals_agree_with_other_libraries(seed: int) -> None:
     assert found.rmse == pytest.approx(root_mean_squared_error(truths, totals))
     assert found.pearson_r == pytest.approx(pearsonr(truths, totals).statistic)
     assert np.count_nonzero(has) == found.predicted
-    assert value_of(partial(total_pearson_r, min_coverage=0.6), together) == found.pearson_r
