@@ -59,6 +59,17 @@ async def test_many_pieces_become_few_writes(database: Database, claim: Claim) -
     assert 2 <= written <= most
 
 
+async def test_neither_nothing_nor_what_the_stored_answer_holds_anyway_is_written(
+    database: Database, claim: Claim
+) -> None:
+    async with published(database, claim.attempt_id) as on_text:
+        on_text("")
+        await asyncio.sleep(0.05)
+        on_text("By oxygen")
+
+    assert await pieces(database) == []
+
+
 async def test_a_database_that_is_away_does_not_fail_the_stage(database: Database, claim: Claim) -> None:
     async with database.connection() as connection:
         await connection.execute("ALTER TABLE answer_piece RENAME TO gone")
