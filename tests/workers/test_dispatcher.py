@@ -33,9 +33,11 @@ def client(valkey: ValkeyServer) -> Iterator["redis.Redis"]:
         yield client
 
 
-def make_dispatcher(database: Database, broker_url: str, *, cluster: str = BROKER, grace_s: float = 60) -> Dispatcher:
+def make_dispatcher(
+    database: Database, broker_url: str, *, cluster: str = BROKER, grace_s: float = 60, every_s: float = 0.1
+) -> Dispatcher:
     reaper = Reaper(database, lease_s=0, grace_s=grace_s, max_interruptions=3)
-    return Dispatcher(make_app(broker_url), database, reaper, cluster=cluster, every_s=0.1)
+    return Dispatcher(make_app(broker_url), database, reaper, cluster=cluster, every_s=every_s)
 
 
 @asynccontextmanager
@@ -129,7 +131,7 @@ async def test_what_is_submitted_is_sent_without_waiting_for_a_look(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     """Several in turn: by a look every 0.4 s they would take longer together."""
-    async with dispatching(database, valkey.url):
+    async with dispatching(database, valkey.url, every_s=60):
         await store_run("0")
         await eventually(lambda: depth(client) == 1)
         loop = asyncio.get_running_loop()

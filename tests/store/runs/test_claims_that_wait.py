@@ -1,9 +1,10 @@
-"""Claims that wait for a row which another transaction changes: what they read before they waited is not used."""
+"""Claims and edits that wait for a row which another transaction changes: what they read before is not used."""
 
 import asyncio
 
 import pytest
 
+from schemas.errors import StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import audit, edits, job_control, stages
@@ -28,6 +29,22 @@ async def test_a_claim_that_waits_for_an_edit_takes_nothing_and_the_next_one_con
 
         await complete_stages(worker, job_id, "embed")
         assert (await audit.audit(worker, stored.run_id)).flaws == []
+
+
+async def test_an_edit_that_waits_for_a_claim_is_refused(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as editor, database.connection() as worker, database.connection() as third:
+        await complete_stages(editor, job_id, "extract")
+        async with worker.transaction():
+            claim = await stages.claim(worker, job_id, "embed", "worker", 60)
+            editing = asyncio.create_task(edits.set_output(editor, job_id, "extract", {"by": "me"}))
+            await until_blocked(third, editor)
+
+        with pytest.raises(StageRunningError):
+            await editing
+        assert claim is not None
+        assert await stages.commit(worker, claim, inputs={}, output={}) is not None
 
 
 @pytest.mark.parametrize("status_after", [JobStatus.CANCELLED, JobStatus.PAUSED])
