@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import job_control, stages
+from store.runs import answer_pieces, job_control, stages
 from store.runs.edits import CHANNEL, Change, Changes, Subscription
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
@@ -75,6 +75,21 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
             Change(frozenset({first.run_id}), False),
             None,
         ]
+
+
+async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(database: Database, changes: Changes) -> None:
+    async with (
+        changes.subscribe() as other,
+        changes.subscribe(with_answers=True) as reader,
+        database.connection() as connection,
+    ):
+        for subscription in (other, reader):
+            await listening(subscription)
+
+        await connection.execute(f"NOTIFY {answer_pieces.CHANNEL}, '7'")
+
+        assert await reader.next(SOON_S) == Change(frozenset(), False)
+        assert await other.next(0) is None
 
 
 async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(

@@ -192,7 +192,7 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
         assert (await following(events)).name == "waiting"
 
 
-@pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", "9" * 19 + ".1", "1." + "9" * 10, "1.2.3", "1" * 5000])
+@pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", f"{2**63}.1", f"1.{2**31}", "1.2.3", "1" * 5000])
 async def test_an_id_of_another_stream_begins_at_the_beginning(
     watching: Open, writer: Writer, there: str, strange: str
 ) -> None:

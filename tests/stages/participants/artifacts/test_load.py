@@ -239,16 +239,16 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
 def test_a_partial_index_reports_what_was_left_out() -> None:
     partial = {
         "output_npz": "small.npz",
-        "skipped_participants": [305],
-        "skipped_participant_count": 1,
+        "skipped_participants": [297, 305],
+        "skipped_participant_count": 2,
         "skipped_chunks": 2,
         "chunk_skip_reason_counts": {"embedding_nan": 2},
     }
     loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(partial))
     assert loaded.partial is not None
     assert loaded.partial.document() == partial | {
-        "skipped_participants": [304, 305],
-        "skipped_participant_count": 2,
+        "skipped_participants": [297, 304, 305],
+        "skipped_participant_count": 3,
         "skipped_chunks": 3,
     }
 
