@@ -7,11 +7,12 @@ import pytest
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from schemas.values.runs import Target
+from services.questions.answers import ask
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import job_control, jobs, overviews
 from tests.refusals import refused
-from tests.services.questions.questions import a_question
+from tests.services.questions.questions import a_question, complete_stages, request, settings
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, failing, take
 
@@ -50,13 +51,17 @@ async def test_a_decision_that_changes_nothing_is_refused(
 async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand", "embed", "retrieve")
+        of_another_run = await ask(connection, request("Why is milk white?"), settings(), key=None)
+        await complete_stages(connection, of_another_run.job_id, "expand", "embed", "retrieve")
         error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
-        await take(connection, query.job_id, "rerank", failing(error))
+        for job_id in (query.job_id, of_another_run.job_id):
+            await take(connection, job_id, "rerank", failing(error))
 
     decided = await control(database, Target(query.run_id, None), Action.RETRY)
 
     assert decided.job_ids == [query.job_id]
-    assert f"`ragq query run {query.id} --set NAME=VALUE`" in decided.advice[0]
+    (advice,) = decided.advice
+    assert f"`ragq query run {query.id} --set NAME=VALUE`" in advice
 
 
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
