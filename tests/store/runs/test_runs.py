@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.statuses import WaitReason
 from schemas.suggestions import Each
 from store.database import Connection
-from store.runs import runs, stage_vectors
+from store.runs import ledger, runs, stage_vectors, stages
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, claimed
 
 STAGES = {"few_shot": ("extract", "embed", "score"), "zero_shot": ("extract", "score")}
 
@@ -83,3 +85,16 @@ async def test_jobs_that_cannot_be_made_leave_nothing(connection: Connection, mo
 
     assert await connection.fetchval("SELECT count(*) FROM run") == 0
     assert await connection.fetchval("SELECT count(*) FROM job") == 0
+
+
+async def test_a_retry_does_not_show_what_its_stage_waited_for_before(connection: Connection) -> None:
+    stored = await runs.store(connection, new_run(stages=("extract",)))
+    (job_id,) = stored.job_ids
+    claim = await claimed(connection, job_id, "extract")
+    await ledger.wait(connection, claim, server="east", reason=WaitReason.CALLS, wait_s=0, refusals=0)
+    again = await claimed(connection, job_id, "extract")
+    await stages.fail(connection, again, TIMED_OUT, inputs={}, retry_in_s=60)
+
+    (shown,) = (await stage_vectors.of_jobs(connection, [job_id]))[job_id]
+
+    assert shown.waits_for is not None and "east" not in shown.waits_for
