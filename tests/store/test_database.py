@@ -34,6 +34,15 @@ async def test_no_connection_that_was_closed_is_handed_out(database_url: str, da
     await victim.close()
 
 
+async def test_a_connection_that_is_not_used_for_a_while_is_kept(database: Database) -> None:
+    async with database.connection() as connection:
+        before = connection.get_server_pid()
+    await asyncio.sleep(1.2)
+
+    async with database.connection() as connection:
+        assert connection.get_server_pid() == before
+
+
 async def test_a_connection_whose_server_hangs_is_removed_from_the_pool(database: Database) -> None:
     async with database.connection() as connection:
         backend = await connection.fetchval("SELECT pg_backend_pid()")

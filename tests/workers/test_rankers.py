@@ -41,6 +41,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
         await stages.commit(connection, retrieving, inputs={}, output=found.model_dump(mode="json"))
         claim = await claimed(connection, query.job_id, "rerank")
         settings = thaw(await stored_runs.settings(connection, query.run_id))
+    assert settings.preset is not None
     reranking = replace(settings.preset.reranking, ranker="cross-encoder", model="bge", without_weights=without_weights)
     preset = settings.preset.model_copy(update={"reranking": reranking})
     wiring: Any = NoWeights()

@@ -1,9 +1,12 @@
 """The pages of documents: their import, their outline, original and sections."""
 
+import re
+
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from api.pages.documents import WORK_PAGE_LINES
 from schemas.values.documents import DecidedBy, RepairedTitles
 from services.corpora import CorpusOptions
 from services.document_edits import repair_text
@@ -11,6 +14,7 @@ from services.imports import import_files
 from services.work_files import WorkFile
 from store.database import Connection
 from tests.api.pages.html import HTML, form, see, words
+from tests.api.works import imported
 from tests.services.documents import Library, library
 
 __all__ = ["library"]
@@ -96,3 +100,13 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
 
     listed = await see(client, f"/runs/{run_id}")
     assert all(name in words(listed) for name in ("import of documents", *files, "2 documents"))
+
+
+async def test_the_second_page_of_a_text_begins_with_its_first_line(client: httpx.AsyncClient) -> None:
+    text = "# Tea\n\n" + "".join(f"line {number}\n" for number in range(3, WORK_PAGE_LINES + 3))
+    work = (await imported(client, tea=text))["files"][0]["work_id"]
+
+    page = await see(client, f"/works/{work}?show=text&part=2")
+
+    shown = re.findall(r'<li id="L(\d+)".*?<code>(.*?)</code>', page.text)
+    assert shown == [(str(number), f"line {number}") for number in (WORK_PAGE_LINES + 1, WORK_PAGE_LINES + 2)]

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import job_control, jobs, stages
+from store.runs import job_control, jobs, ledger, stages
 from store.runs.failures import run_failures
+from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
-from tests.store.scored import TIMED_OUT, end, store_scored_run
+from tests.store.scored import TIMED_OUT, claimed, end, store_scored_run
 
 SUBJECT = ("zero_shot", 316)
 
@@ -28,6 +30,23 @@ async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succ
     assert facts(before) == [("score", 1, category, False, True)]
     assert facts(waiting) == [("score", 1, category, False, False)]
     assert facts(after) == [("score", 1, category, True, False)]
+
+
+async def test_of_several_replies_that_could_not_be_used_the_last_one_names_the_item(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, {SUBJECT: None})
+    (job_id,) = await jobs.in_order(connection, run_id, limit=2)
+    claim = await claimed(connection, job_id, "extract")
+    for key in ("PHQ8_Sleep", "PHQ8_Tired"):
+        call = ChatCall(model="m", messages=(Message(role="user", content=key),))
+        reply = ChatReply(text="?", model="m", digest="d", stop_reason="stop", seconds=0.1)
+        kept = await ledger.keep(connection, key, call, reply, served())
+        await ledger.use(connection, claim.attempt_id, kept.call_id, f"score {key}", is_reused=False)
+        await ledger.reject_last(connection, claim.attempt_id)
+    await stages.fail(connection, claim, TIMED_OUT, inputs={})
+
+    (failure,) = await run_failures(connection, run_id)
+
+    assert failure.evidence_key == "PHQ8_Tired"
 
 
 async def test_a_lost_worker_is_a_failure(connection: Connection) -> None:
