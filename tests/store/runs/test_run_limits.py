@@ -59,6 +59,17 @@ async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once
     assert sum(await asyncio.gather(*(spend() for _ in range(40)))) == 7
 
 
+async def test_no_call_is_sent_once_the_tokens_are_used(connection: Connection, store_run: StoreRun) -> None:
+    stored = await store_run("316")
+    await backlog.keep(connection, stored.run_id, RunLimits(max_tokens=100))
+
+    assert await backlog.spend_call(connection, stored.run_id)
+    await backlog.count(connection, stored.run_id, tokens=99)
+    assert await backlog.spend_call(connection, stored.run_id)
+    await backlog.count(connection, stored.run_id, tokens=50)
+    assert not await backlog.spend_call(connection, stored.run_id)
+
+
 async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(
     connection: Connection, store_run: StoreRun
 ) -> None:
