@@ -69,24 +69,6 @@ async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> No
         await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 
-async def test_no_batch_runs_after_the_time_out(
-    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scorer = scoring(tiny_cross_encoder(tmp_path))
-    batches = []
-
-    def score(pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
-        batches.append(len(pairs))
-        time.sleep(0.2)
-        return [0.0] * len(pairs)
-
-    monkeypatch.setattr(scorer, "_score", score)
-    with pytest.raises(LLMTimeoutError):
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.05, batch_size=4, max_tokens=512)
-    await scorer.digest()
-    assert batches == [4]
-
-
 class SlowBatches:
     """Stands for a model whose batch takes `seconds`; lists the batches by their query."""
 

@@ -7,6 +7,7 @@ import pytest
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
+from stages.failures import is_transport_error
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 from tests.scripted_openai import ScriptedOpenAI
@@ -21,12 +22,13 @@ def chat(closing: Closing) -> Chatting:
     return lambda url: closing(OpenAIChat(url, api_key="sk-top"))
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_server_error_is_recognised_by_its_status(chat: Chatting, status: int) -> None:
+@pytest.mark.parametrize(("status", "is_temporary"), [(429, True), (503, True), (401, False), (404, False)])
+async def test_a_fault_is_recognised_by_its_status(chat: Chatting, status: int, is_temporary: bool) -> None:
     async with canned(http(status, '{"error": {"message": "about my secret"}}')) as url:
         with pytest.raises(LLMError, match=f"model 'm' with status {status}") as caught:
             await chat(url).chat(CALL)
-    assert (caught.value.status, "my secret" in caught.value.detail) == (status, True)
+    assert (caught.value.status, is_transport_error(caught.value)) == (status, is_temporary)
+    assert "my secret" in caught.value.detail
     assert "secret" not in repr(caught.value)
 
 

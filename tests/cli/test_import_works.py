@@ -127,6 +127,18 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Pa
     ]
 
 
+def test_a_new_corpus_has_the_language_of_its_first_works(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text(
+        "Liście zbiera się wiosną, a potem suszy się je na słońcu, zanim są sprzedawane.\n"
+    )
+
+    assert imported(ragq, str(tmp_path / "tea.md"))["language"] == "polish"
+
+    corpus = json.loads(ragq("corpus", "show", "default", "--json").stdout)
+    assert (corpus["language"], corpus["full_text"]) == ("polish", "simple")
+    assert "has no dictionary here" in " ".join(ragq("corpus", "show", "default").stdout.split())
+
+
 def test_a_corpus_whose_chunks_wait_for_their_vectors_is_not_asked(ragq: Ragq, books: Path) -> None:
     imported(ragq, str(books))
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from cli.references import write_artifact_files
-from schemas.errors import Refused
 from tests.cli.conftest import Ragq
 from tests.stages.participants.artifacts.builders import VECTORS, artifact_files
 
@@ -25,19 +24,6 @@ def test_an_index_is_imported_and_exported(ragq: Ragq, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == ["out/small.npz", "out/small.json", "out/small.meta.json"]
     with np.load("out/small.npz", allow_pickle=False) as arrays:
         assert arrays["emb_303"].tobytes() == VECTORS[303].tobytes()
-
-
-def test_an_export_overwrites_nothing_unasked(ragq: Ragq) -> None:
-    write_artifact_files(Path("data/embeddings/small.npz"), artifact_files(), force=False)
-    ragq("references", "import", "data/embeddings/small.npz", *PAPER)
-
-    assert isinstance(ragq("references", "export", "small").exception, Refused)
-    assert ragq("references", "export", "small", "--force").exit_code == 0
-    assert sorted(path.name for path in Path("data/embeddings").iterdir()) == [
-        "small.json",
-        "small.meta.json",
-        "small.npz",
-    ]
 
 
 @pytest.mark.parametrize(

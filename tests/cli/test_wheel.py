@@ -7,11 +7,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
-import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from email.parser import Parser
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 from ragq.packages import PACKAGES
 from stack.ports import free_port
 from tests.docs.blocks import blocks_of
+from tests.eventually import eventually
 
 pytestmark = [pytest.mark.servers, pytest.mark.long]
 
@@ -188,35 +188,27 @@ def test_the_documented_installation_into_an_empty_environment_is_complete(
         run(programs / "ragq", "down", folder=tmp_path, **ports)
 
 
-class serving:
+@contextmanager
+def serving(installed: Path, folder: Path, port: int, servers: dict[str, str]) -> Iterator[None]:
     """`ragq api` on a port, in a folder that has packages with names of ragq's."""
+    foreign(folder, "api", "schemas")
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    environment = kept | servers | {"RAGQ_HOME": str(folder / "home")}
+    command, nowhere = [installed / "ragq", "api", "--port", str(port)], subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=nowhere, stderr=nowhere) as process:
+        try:
+            eventually(lambda: answers(port))
+            yield
+        finally:
+            process.terminate()
 
-    def __init__(self, installed: Path, folder: Path, port: int, servers: dict[str, str]) -> None:
-        foreign(folder, "api", "schemas")
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        self._port = port
-        self._process = subprocess.Popen(
-            [installed / "ragq", "api", "--port", str(port)],
-            cwd=folder,
-            env=kept | servers | {"RAGQ_HOME": str(folder / "home")},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
 
-    def __enter__(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/healthz", timeout=5):
-                    return
-            except (urllib.error.URLError, OSError):
-                assert self._process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
-
-    def __exit__(self, *error: object) -> None:
-        self._process.terminate()
-        self._process.wait(30)
+def answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def foreign(folder: Path, *names: str) -> Path:

@@ -136,17 +136,6 @@ async def test_the_pieces_of_a_stream_are_the_reply_and_change_nothing_of_it(cha
     assert streamed.tokens.model_dump() == pytest.approx(whole.tokens.model_dump(), abs=1e-6)
 
 
-async def test_a_stream_fails_as_a_whole_reply_does(chats: Chats) -> None:
-    nothing: list[str] = []
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-        await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}), nothing.append)
-    with pytest.raises(LLMError) as caught:
-        await chats.refusing.chat(CALL, nothing.append)
-    assert (caught.value.status, SECRET in f"{caught.value!r}", nothing) == (400, False, [])
-    with pytest.raises((ConnectionError, httpx.TransportError)):
-        await chats.unreachable.chat(CALL, nothing.append)
-
-
 @pytest.fixture(params=["ollama", "openai"])
 async def breaking_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
     """A model whose streams break off after their first pieces."""
@@ -202,21 +191,19 @@ async def test_a_server_without_log_probabilities_is_no_error(silent_chat: ChatM
     assert (reply.text, reply.tokens) == ("Yes.", None)
 
 
-async def test_a_time_out_names_its_seconds(chats: Chats) -> None:
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_a_call_fails_without_a_piece_of_text_and_quotes_nothing(chats: Chats, is_stream: bool) -> None:
+    pieces: list[str] = []
+    on_text = pieces.append if is_stream else None
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-        await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}))
-
-
-async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats: Chats) -> None:
-    with pytest.raises(LLMError) as caught:
-        await chats.refusing.chat(CALL)
-    assert caught.value.status == 400
-    assert SECRET not in f"{caught.value} {caught.value!r}"
-
-
-async def test_a_connection_error_is_passed_on_unchanged(chats: Chats) -> None:
+        await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}), on_text)
+    with pytest.raises(LLMError) as refused:
+        await chats.refusing.chat(CALL, on_text)
     with pytest.raises((ConnectionError, httpx.TransportError)):
-        await chats.unreachable.chat(CALL)
+        await chats.unreachable.chat(CALL, on_text)
+
+    assert (refused.value.status, pieces) == (400, [])
+    assert SECRET not in f"{refused.value} {refused.value!r}"
 
 
 @pytest.mark.parametrize("is_stream", [False, True])

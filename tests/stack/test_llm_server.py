@@ -63,20 +63,6 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
     }
 
 
-async def test_a_chat_reports_its_end_and_its_tokens(client: ollama.AsyncClient) -> None:
-    reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "num_predict": 5})
-    assert (reply.model, reply.message.role, reply.done, reply.done_reason, reply.eval_count) == (
-        PACKAGED_LLM,
-        "assistant",
-        True,
-        "length",
-        5,
-    )
-    assert reply.message.content
-    parts = (reply.prompt_eval_duration or 0) + (reply.eval_duration or 0)
-    assert 0 < parts <= (reply.total_duration or 0)
-
-
 async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
     """Blanks and newlines were half of the tokens of a verdict."""
     question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]

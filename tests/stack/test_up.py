@@ -125,12 +125,6 @@ def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack
     assert sorted(stack.processes()).count("valkey-server") == 1
 
 
-def test_down_ends_the_children_of_a_killed_supervisor(stack: Stack) -> None:
-    stack.up()
-    kill_supervisor(stack)
-    assert sorted(stack.down()) == ["postgres", "valkey"]
-
-
 def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     parts = stack.up()
     kill_supervisor(stack)
