@@ -1,4 +1,4 @@
-"""`--dry-run`: what a submission would do, printed instead of submitting."""
+"""What commands that store runs have in common: `--dry-run`, which prints instead of submitting, and `--wait`."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,8 +8,9 @@ import click
 from rich.console import Group
 
 from cli.config import with_open_database
+from cli.main import carry_out
 from cli.options import chosen_prices, prices_option
-from cli.output import Drawing, Text, draw, json_option, print_json, spaced
+from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
 from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
@@ -119,3 +120,12 @@ def run_options(what: str) -> Callable[[Command], Command]:
         return command
 
     return with_options
+
+
+def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -> None:
+    """Follow stored runs to their end, or print them: one JSON object, or an array of several."""
+    if wait:
+        carry_out("watch", run_ids=[one.run_id for one in stored], as_json=as_json)
+        return
+    runs = [{"run": f"r{one.run_id}", **also, **vars(one)} for one in stored]
+    print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in stored), as_json=as_json)

@@ -7,12 +7,11 @@ from typing import Final
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import print_estimate, run_options
+from cli.estimate import conclude, print_estimate, run_options
 from cli.files import read_file
 from cli.ids import RUN
-from cli.main import carry_out
 from cli.options import assignment, refuse_prices
-from cli.output import Drawing, Text, draw, figure_table, print_json, print_result, print_text, spaced
+from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
 from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import PHQ8Item
@@ -126,11 +125,9 @@ def evaluate_command(
         print_text(f"Already evaluated as {run}; nothing new was stored. --new forces another evaluation.", err=True)
     for notice in submitted.notices:
         print_text(notice, err=True)
+    conclude([submitted], wait=wait, as_json=as_json, evaluates=f"r{run_id}")
     if wait:
-        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
         print_text(f"`ragq report {run}` shows the results.", err=True)
-    else:
-        print_result({"run": run, "evaluates": f"r{run_id}", **vars(submitted)}, run, as_json=as_json)
 
 
 def _write_sheet(run_id: int, path: Path, count: int) -> None:

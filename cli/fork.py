@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import print_found, run_options
+from cli.estimate import conclude, print_found, run_options
 from cli.ids import RUN, TARGET
-from cli.main import carry_out
 from cli.options import Choice, assignment, chosen_prices, refuse_prices, request_options, requested
-from cli.output import json_option, print_json, print_result, print_text
+from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.runs import RunLimits, Target
@@ -89,12 +88,7 @@ def fork_command(
     refuse_prices(price_file)
     forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))
     report_fork(forked, stage)
-    if wait:
-        carry_out("watch", run_ids=[forked.run_id], as_json=as_json)
-    elif as_json:
-        print_json({"run": f"r{forked.run_id}", "parent": f"r{forked.parent_id}", "from": stage, **vars(forked)})
-    else:
-        print_text(f"r{forked.run_id}")
+    conclude([forked], wait=wait, as_json=as_json, **{"parent": f"r{forked.parent_id}", "from": stage})
 
 
 def report_fork(forked: Forked, stage: str) -> None:

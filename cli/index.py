@@ -2,16 +2,17 @@
 
 from hashlib import file_digest
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import dry_run_option, print_estimate, print_found, run_options
-from cli.main import SOME_FAILED, carry_out
+from cli.estimate import conclude, dry_run_option, print_estimate, print_found, run_options
+from cli.main import SOME_FAILED
 from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
 from cli.output import json_option, print_json, print_result, print_text
 from cli.sheets import print_listing
-from cli.submit import print_submitted, report_submitted
+from cli.submit import report_submitted
 from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
 from services.estimates import estimate_vocabulary
@@ -87,14 +88,13 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
 @json_option
 def references_command(
     split: str,
-    allow_partial: bool,
-    write_item_tags: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
     dry_run: bool,
     no_wait: bool,
     as_json: bool,
+    **asked: bool,
 ) -> None:
     """Chunk and embed the transcripts of a training split, as a run of one job per participant.
 
@@ -118,35 +118,25 @@ def references_command(
     if dry_run:
 
         async def plan_index(connection: Connection) -> NewRun:
-            return (await plan_references(connection, split, settings, allow_partial, write_item_tags)).run
+            return (await plan_references(connection, split, settings, **asked)).run
 
         print_estimate(plan_index, settings, price_file=None, as_json=as_json)
         return
     submitted, published = with_open_database(
-        lambda database: build_references(
-            database,
-            split,
-            settings,
-            allow_partial=allow_partial,
-            write_item_tags=write_item_tags,
-            always_new=always_new,
-        )
+        lambda database: build_references(database, split, settings, always_new=always_new, **asked)
     )
     if published is not None:
         print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         print_indexes([published], as_json)
         return
     report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
+    try:
+        conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+    except SystemExit as done:
+        if done.code != SOME_FAILED:
+            raise
     if not no_wait:
-        try:
-            carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
-        except SystemExit as done:
-            if done.code != SOME_FAILED:
-                raise
         _exit_by_what_was_published(submitted.run_id)
-    else:
-        run = f"r{submitted.run_id}"
-        print_result({"run": run, "jobs": submitted.jobs}, run, as_json=as_json)
 
 
 def _exit_by_what_was_published(run_id: int) -> None:
@@ -184,9 +174,6 @@ def _exit_by_what_was_published(run_id: int) -> None:
 @run_options("run")
 def chunk_scores_command(
     name: str | None,
-    scorer_model: str,
-    allow_same_model: bool,
-    limit: int | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
@@ -194,6 +181,7 @@ def chunk_scores_command(
     price_file: Path | None,
     wait: bool,
     as_json: bool,
+    **asked: Any,
 ) -> None:
     """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 
@@ -212,38 +200,19 @@ def chunk_scores_command(
     if dry_run:
 
         async def plan_scores(connection: Connection) -> NewRun:
-            run, _, _ = await plan_chunk_scores(
-                connection,
-                name,
-                settings,
-                scorer_model=scorer_model,
-                allow_same_model=allow_same_model,
-                limit=limit,
-            )
-            return run
+            return (await plan_chunk_scores(connection, name, settings, **asked))[0]
 
         print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
         return
     refuse_prices(price_file)
     scoring = with_open_database(
-        lambda database: score_chunks(
-            database,
-            name,
-            settings,
-            scorer_model=scorer_model,
-            allow_same_model=allow_same_model,
-            limit=limit,
-            always_new=always_new,
-        )
+        lambda database: score_chunks(database, name, settings, always_new=always_new, **asked)
     )
     submitted = scoring.submitted
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     if scoring.is_trial:
         print_text(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
-    if wait:
-        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
-    else:
-        print_submitted([submitted], settings, as_json=as_json)
+    conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
 @index.command("tags")
@@ -301,10 +270,7 @@ def tags_command(
             print_json({"run": f"r{run_id}", "jobs": 0})
         return
     report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
-    if not no_wait:
-        carry_out("watch", run_ids=[submitted.run_id], as_json=as_json)
-    else:
-        print_submitted([submitted], settings, as_json=as_json)
+    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
 
 
 def _given(path: Path, layout: VectorLayout) -> GivenVectors:
@@ -361,7 +327,4 @@ def reembed_command(
         print_result({"corpus": found.copy.name, "run": None}, nothing, as_json=as_json)
         return
     report_submitted([found.submitted], settings, kind="index")
-    if no_wait:
-        print_submitted([found.submitted], settings, as_json=as_json)
-    else:
-        carry_out("watch", run_ids=[found.submitted.run_id], as_json=as_json)
+    conclude([found.submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)

@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
-from cli.estimate import print_estimates, run_options
+from cli.estimate import conclude, print_estimates, run_options
 from cli.files import read_file, row_file
 from cli.ids import RUN
-from cli.main import carry_out
 from cli.options import (
     SETTINGS,
     Choice,
@@ -26,7 +25,7 @@ from cli.options import (
     requested,
     settings_options,
 )
-from cli.output import Text, draw, print_result, print_text
+from cli.output import Text, draw, print_text
 from cli.submissions import (
     PARTICIPANTS,
     model_option,
@@ -389,16 +388,7 @@ def submit(
     report_submitted(submitted, settings, kind=kind, briefly=wait and kind != "tags" and not as_json)
     if fresh or samples > 1:
         _report_draws(kind, submitted, is_deterministic=is_deterministic)
-    if wait:
-        carry_out("watch", run_ids=[one.run_id for one in submitted], as_json=as_json)
-    else:
-        print_submitted(submitted, settings, as_json=as_json)
-
-
-def print_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings, *, as_json: bool) -> None:
-    """Print the run of a submission that is not followed: one JSON object, or an array of several."""
-    runs = [{"run": f"r{one.run_id}", **vars(one), "changed_settings": settings.changed} for one in submitted]
-    print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in submitted), as_json=as_json)
+    conclude(submitted, wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
 def report_submitted(

@@ -194,7 +194,7 @@ def serving(installed: Path, folder: Path, port: int, servers: dict[str, str]) -
     foreign(folder, "api", "schemas")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = kept | servers | {"RAGQ_HOME": str(folder / "home")}
-    command, nowhere = [installed / "ragq", "api", "--port", str(port)], subprocess.DEVNULL
+    command, nowhere = [str(installed / "ragq"), "api", "--port", str(port)], subprocess.DEVNULL
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=nowhere, stderr=nowhere) as process:
         try:
             eventually(lambda: answers(port))
