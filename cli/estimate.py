@@ -1,16 +1,18 @@
 """What commands that store runs have in common: `--dry-run`, which prints instead of submitting, and `--wait`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Group
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.config import with_open_database
 from cli.main import carry_out
 from cli.options import chosen_prices, prices_option
-from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
+from cli.output import Drawing, Text, draw, json_option, notices, print_json, print_result, spaced
 from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
@@ -129,3 +131,14 @@ def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -
         return
     runs = [{"run": f"r{one.run_id}", **also, **vars(one)} for one in stored]
     print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in stored), as_json=as_json)
+
+
+@contextmanager
+def writing_progress(things: str, *, shows: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function that takes how many things are written, of how many; a terminal shows them, and forgets them at the
+    end of the block."""
+    screen = notices()
+    columns = (TextColumn(f"{things} written"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not (shows and screen.is_terminal)) as progress:
+        task = progress.add_task(things, total=None)
+        yield lambda written, total: progress.update(task, completed=written, total=total)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import click
 
 from cli.config import with_open_database
+from cli.estimate import writing_progress
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
 from cli.options import effective_settings, settings_options
 from cli.output import draw, json_option, print_json, print_text
 from cli.submit import report_submitted
-from cli.writing_progress import writing_progress
 from schemas.errors import Refused, WorkFileError
 from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers

@@ -38,56 +38,34 @@ from store.views import Submission, SubmittedJob, submission
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
-    *(
-        "draw",
-        "mode",
-        "data_set",
-        "split",
-        "limit",
-        "status",
-        "participants",
-        "evaluated",
-        "mae_weighted",
-        "coverage_pct",
-    ),
-    *("output", "notices", "name", "note"),
+    *("draw", "mode", "data_set", "split", "limit", "status", "participants", "evaluated"),
+    *("mae_weighted", "coverage_pct", "output", "notices", "name", "note"),
 )
 
 
 def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
     """One object per run: its line of `ragq runs`, and its modes."""
-    return [
-        run.model_dump(mode="json")
-        | {"experiments": [_experiment(run, one) for one in run.experiments], **_of_run(run)}
-        for run in runs
-    ]
+    return [_of_run(run) | {"experiments": [_experiment(run, one) for one in run.experiments]} for run in runs]
 
 
 def registry_csv(runs: Sequence[RegisteredRun]) -> str:
     """A line per run and mode; of runs without modes one line, whose last columns are empty. None is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for run in runs:
-        of_run = {
-            "finished_at": None if run.finished_at is None else run.finished_at.isoformat(),
-            **{
-                name: getattr(run, name)
-                for name in ("name", "note", "kind", "profile", "version", "git_commit", "identity")
-            },
-            "git_dirty": None if run.git_dirty is None else str(run.git_dirty).lower(),
-            **_of_run(run),
-        }
-        for experiment in [_experiment(run, one) for one in run.experiments] or [{}]:
-            writer.writerow(of_run | experiment)
+    for run in registry_json(runs):
+        dirty = run["git_dirty"]
+        of_run = run | {"git_dirty": None if dirty is None else str(dirty).lower()}
+        writer.writerows(of_run | experiment for experiment in run["experiments"] or [{}])
     return text.getvalue()
 
 
 def _of_run(run: RegisteredRun) -> dict[str, Any]:
+    values = run.model_dump(mode="json")
     has_report = run.kind in ("participant", "query")
-    return {
+    return values | {
         "run_id": f"r{run.id}",
-        "timestamp": run.created_at.isoformat(),
+        "timestamp": values["created_at"],
         "draw": run.draw,
         "notices": " ".join(notices(run.kind, run.profile, run.request)),
         "output": f"ragq report r{run.id} --json" if has_report else f"ragq show r{run.id} --json",
@@ -97,9 +75,7 @@ def _of_run(run: RegisteredRun) -> dict[str, Any]:
 def _experiment(run: RegisteredRun, found: ModeSummary) -> dict[str, Any]:
     return {
         "mode": found.mode.value,
-        "data_set": run.request.get("data_set"),
-        "split": run.request.get("split"),
-        "limit": run.request.get("limit"),
+        **{name: run.request.get(name) for name in ("data_set", "split", "limit")},
         "status": found.status.value,
         "participants": found.participants,
         "evaluated": found.compared,

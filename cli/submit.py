@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
-from cli.estimate import conclude, print_estimates, run_options
+from cli.estimate import conclude, print_estimates, run_options, writing_progress
 from cli.files import read_file, row_file
 from cli.ids import RUN
 from cli.options import (
@@ -35,7 +35,6 @@ from cli.submissions import (
     split_assignments,
     tags_request,
 )
-from cli.writing_progress import writing_progress
 from schemas.errors import Refused
 from schemas.settings.changes import changed_in_words, of_kind
 from schemas.settings.layers import ENV_FILE, config_layer
