@@ -7,14 +7,13 @@ from typing import Any, TypeVar
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, print_found, run_options
+from cli.estimate import conclude, print_estimate, run_options
 from cli.ids import RUN, TARGET
-from cli.options import Choice, assignment, chosen_prices, refuse_prices, request_options, requested
+from cli.options import Choice, assignment, refuse_prices, request_options, requested
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.runs import RunLimits, Target
-from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork
 from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, redo
 from stages.reports.numbers_in_words import counted
@@ -80,10 +79,7 @@ def fork_command(
     """
     request = ForkRequest(target=target, stage=stage, values=dict(assignments))
     if dry_run:
-        prices = chosen_prices(price_file)
-        print_found(
-            [with_open_database(lambda database: estimate_fork(database, request, prices=prices))], as_json=as_json
-        )
+        print_estimate(request.plan, price_file=price_file, as_json=as_json)
         return
     refuse_prices(price_file)
     forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))

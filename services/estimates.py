@@ -10,7 +10,6 @@ from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate, Prices, StageEstimate
 from services.few_shot import in_draw
-from services.forks import ForkRequest, NewFork, plan_fork
 from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
 from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
@@ -64,15 +63,6 @@ async def estimate_request(
         return run
 
     return await estimate(database, plan, settings, prices=prices)
-
-
-async def estimate_fork(database: Database, request: ForkRequest, *, prices: Prices | None = None) -> Estimate:
-    """What a fork would compute: the stages before it are copied. Raises as `plan_fork` does."""
-
-    async def plan(connection: Connection) -> NewRun:
-        return (await plan_fork(connection, request)).planned.run
-
-    return await estimate(database, plan, prices=prices)
 
 
 async def estimate_vocabulary(
@@ -208,7 +198,7 @@ def _stages(
 ) -> dict[str, StageEstimate]:
     jobs: dict[str, list[NewJob]] = {}
     for job in run.jobs:
-        for stage in _computed(run, job):
+        for stage in run.computed(job):
             jobs.setdefault(stage, []).append(job)
     return {stage: _stage(run.kind, stage, of_stage, frozen, known) for stage, of_stage in jobs.items()}
 
@@ -232,11 +222,6 @@ def _stage(
         reply_tokens=_whole(_sum([one and one.reply_tokens for one in asking])),
         seconds=_sum([one and one.seconds for one in past]),
     )
-
-
-def _computed(run: NewRun, job: NewJob) -> Sequence[str]:
-    """The stages that are computed: a fork copies what those before its own stored."""
-    return job.stages[job.stages.index(run.stage) :] if isinstance(run, NewFork) else job.stages
 
 
 def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None) -> tuple[float | None, str | None]:

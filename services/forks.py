@@ -59,6 +59,10 @@ class NewFork(NewRun):
     kept: Mapping[int, Sequence[Source]]
     """Job of the parent -> the attempts that its fork copies, in the order of the jobs."""
 
+    def computed(self, job: NewJob) -> Sequence[str]:
+        """The stages from that of the fork on; what those before it stored is copied."""
+        return job.stages[job.stages.index(self.stage) :]
+
     @property
     def identity(self) -> str:
         """That of the work, and what it continues."""
@@ -96,6 +100,10 @@ class ForkRequest:
     """The first stage that is computed."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Settings, and values of the preset, that win over those of the parent, by name."""
+
+    async def plan(self, connection: Connection) -> NewRun:
+        """The run that the fork would be. Raises as `plan_fork` does."""
+        return (await plan_fork(connection, self)).planned.run
 
 
 async def fork(

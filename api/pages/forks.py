@@ -19,7 +19,7 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.base import MAX_ID, Text
 from schemas.values.estimates import Estimate
 from schemas.values.runs import Target
-from services.estimates import estimate_fork
+from services.estimates import estimate
 from services.forks import ForkRequest, LeftOut, fork
 from services.runs import redo
 from store.runs import forks, jobs, overviews
@@ -66,7 +66,7 @@ async def fork_run(
     try:
         wanted = ForkRequest(target=target, stage=form.stage, values=assigned(form.settings))
         if form.check:
-            estimated = await estimate_fork(ctx.database, wanted, prices=ctx.prices)
+            estimated = await estimate(ctx.database, wanted.plan, prices=ctx.prices)
             return await _form(request, ctx, run_id, form, estimated=estimated)
         forked = await fork(ctx.database, wanted, key=form_key(principal, form.once, f"fork {run_id}", form))
     except RunMissingError:

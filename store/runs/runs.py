@@ -164,6 +164,10 @@ class NewRun:
         found: int = self.request.get("draw", 0)
         return found
 
+    def computed(self, job: NewJob) -> Sequence[str]:
+        """The stages of a job that are to be computed."""
+        return job.stages
+
     @cached_property
     def identity(self) -> str:
         """The same work has the same identity: kind, settings by value, and the inputs of every job in order.
