@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from random import Random
-from statistics import median, quantiles
 from typing import Any, Final
 
 import click
 import httpx
+import numpy as np
 import psutil
 import uvloop
 from httpx_sse import SSEError, aconnect_sse
@@ -180,19 +180,16 @@ async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s:
     )
     for what, times in met.failures.most_common():
         click.echo(f"{times} x {what}")
-    rows = ((name, len(taken), *(f"{ms:.0f}" for ms in spread(taken))) for name, taken in sorted(met.times_ms.items()))
+    rows = (
+        (name, len(taken), *(f"{ms:.0f}" for ms in np.percentile(taken, [50, 95, 99])))
+        for name, taken in sorted(met.times_ms.items())
+    )
     show("Requests", ("", "times", "p50 ms", "p95 ms", "p99 ms"), rows)
     if met.failures:
         return f"{met.failures.total()} requests failed."
     if stored != len(met.keys):
         return f"{len(met.keys)} keys were sent and {stored} questions are stored."
     return f"The audit found {flaws} flaws." if flaws else ""
-
-
-def spread(taken: Sequence[float]) -> tuple[float, float, float]:
-    """p50, p95 and p99; of a single value that value."""
-    cuts = quantiles([*taken, *taken] if len(taken) == 1 else taken, n=100, method="inclusive")
-    return median(taken), cuts[94], cuts[98]
 
 
 async def _together(url: str, met: Met, acts: Sequence[Act], *, until: float, pause_s: float) -> None:
