@@ -1,13 +1,13 @@
 """`ragq ask` and `ragq search`: one question to a corpus, followed to its answer or to its passages."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import click
 
 from cli.config import with_database, with_open_database
 from cli.main import SOME_FAILED
-from cli.options import effective_settings, settings_options
+from cli.options import effective_settings, settings_options, together
 from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
 from cli.submissions import queries_request, search_options, split_assignments
@@ -26,8 +26,6 @@ from store.questions.query_runs import QueryView, existing_view
 #: A search is over within about a second, so it is looked at more often than a run.
 _POLL_S: Final = 0.05
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 class _Asked(NamedTuple):
     """A question that is submitted."""
@@ -36,16 +34,10 @@ class _Asked(NamedTuple):
     submitted: Submitted
 
 
-def _question_options(command: Command) -> Command:
-    """Give a command the question and what both commands can say about it."""
-    for option in (
-        json_option,
-        settings_options,
-        *reversed(search_options),
-        click.argument("question", nargs=-1, required=True),
-    ):
-        command = option(command)
-    return command
+#: The question, and what both commands can say about it.
+_question_options = together(
+    click.argument("question", nargs=-1, required=True), *search_options, settings_options, json_option
+)
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Group
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cli.config import with_open_database
 from cli.main import carry_out
-from cli.options import chosen_prices, prices_option
+from cli.options import Decorator, chosen_prices, prices_option, together
 from cli.output import Drawing, Text, draw, json_option, notices, print_json, print_result, spaced
 from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
@@ -104,24 +104,10 @@ def _basis(found: Estimate) -> str:
     return f"by the medians of {', '.join(found.basis)}"
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def run_options(what: str) -> Callable[[Command], Command]:
-    """Give a command --dry-run, --prices, --wait and --json, as `dry_run`, `price_file`, `wait` and `as_json`."""
-    options = (
-        dry_run_option,
-        prices_option,
-        click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes."),
-        json_option,
-    )
-
-    def with_options(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return with_options
+def run_options(what: str) -> Decorator:
+    """--dry-run, --prices, --wait and --json, as `dry_run`, `price_file`, `wait` and `as_json`."""
+    follow = click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes.")
+    return together(dry_run_option, prices_option, follow, json_option)
 
 
 def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -> None:

@@ -1,8 +1,7 @@
 """`ragq fork`: stored work computed again from a stage on, by other settings."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -21,22 +20,18 @@ from store.database import Connection
 from store.runs import overviews
 from store.runs.overviews import RunOverview
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 #: Jobs that are left out are listed up to this many.
 _LISTED = 10
 
 
-def from_option(command: Command) -> Command:
-    """Give a command --from, as the parameter `stage`."""
-    return click.option(
-        "--from",
-        "stage",
-        type=Choice(STAGES),
-        metavar="STAGE",
-        required=True,
-        help="The first stage that is computed; what the stages before it stored is kept.",
-    )(command)
+from_option = click.option(
+    "--from",
+    "stage",
+    type=Choice(STAGES),
+    metavar="STAGE",
+    required=True,
+    help="The first stage that is computed; what the stages before it stored is kept.",
+)
 
 
 @click.command("fork")

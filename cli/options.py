@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import click
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -87,8 +87,13 @@ class Choice(click.Choice[Chosen]):
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), known)
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Requested = TypeVar("Requested", bound=BaseModel)
+
+
+def together(*options: Decorator) -> Decorator:
+    """Give a command these options, in this order."""
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 class _Field(click.ParamType[Any]):
@@ -105,23 +110,15 @@ class _Field(click.ParamType[Any]):
             self.fail(first_problem(error).words, param, ctx)
 
 
-def request_options(model: type[Value], *fields: str) -> Callable[[Command], Command]:
+def request_options(model: type[Value], *fields: str) -> Decorator:
     """Give a command an option for each of these fields of a request, whose values it takes by their names.
 
     Help, type and limits are those of the field.
     """
-
-    def decorate(command: Command) -> Command:
-        for name in reversed(fields):
-            command = _request_option(name, model.model_fields[name])(command)
-        return command
-
-    return decorate
+    return together(*(_request_option(name, model.model_fields[name]) for name in fields))
 
 
-def wanted_options(
-    model: type[Value], *fields: str, **defaults: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def wanted_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
     """Give a command an option for each of these fields of what is wanted of a list: it takes the value as `wanted`.
 
     `defaults` are those of the terminal, where they are not the fields'.
@@ -132,16 +129,14 @@ def wanted_options(
         def with_wanted(**options: Any) -> Any:
             return command(wanted=requested(model, **{name: options.pop(name) for name in fields}), **options)
 
-        decorated: Callable[..., Any] = with_wanted
-        for name in reversed(fields):
-            field = model.model_fields[name]
-            decorated = _request_option(name, field, defaults.get(name, field.default))(decorated)
-        return decorated
+        declared = ((name, model.model_fields[name]) for name in fields)
+        options = (_request_option(name, field, defaults.get(name, field.default)) for name, field in declared)
+        return together(*options)(with_wanted)
 
     return decorate
 
 
-def _request_option(name: str, field: FieldInfo, default: Any = None) -> Callable[[Command], Command]:
+def _request_option(name: str, field: FieldInfo, default: Any = None) -> Decorator:
     of = next((one for one in field.metadata if isinstance(one, Option)), Option())
     option = of.name or f"--{name.replace('_', '-')}"
     words = " ".join((field.description or "").split())
@@ -178,20 +173,21 @@ def requested(model: type[Requested], **values: Any) -> Requested:
 _WARNINGS = 2
 
 
-def settings_options(command: Command) -> Command:
-    """Give a command --profile and --set, as the parameters `profile` and `assignments` of effective_settings."""
-    command = click.option(
+#: --profile and --set, as the parameters `profile` and `assignments` of effective_settings.
+settings_options = together(
+    click.option(
+        "--profile",
+        help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, local "
+        "where no server of language models is set, else server.",
+    ),
+    click.option(
         "--set",
         "assignments",
         type=assignment(),
         multiple=True,
         help="Value of one setting; it wins over environment, .env and profile. May be repeated.",
-    )(command)
-    return click.option(
-        "--profile",
-        help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, local "
-        "where no server of language models is set, else server.",
-    )(command)
+    ),
+)
 
 
 def effective_settings(

@@ -1,7 +1,5 @@
 """`ragq preset`: named values for query runs."""
 
-from typing import Any
-
 import click
 
 from cli.config import with_database
@@ -47,19 +45,7 @@ def list_command(as_json: bool) -> None:
             f"{line.updated_at:%Y-%m-%d %H:%M}",
         )
     none = "No preset is stored. `ragq preset create NAME` makes one."
-    print_list([_json(line) for line in found], table, none=none, as_json=as_json)
-
-
-def _json(stored: StoredPreset) -> dict[str, Any]:
-    """A preset as JSON shows it."""
-    return {
-        "name": stored.name,
-        "is_default": stored.is_default,
-        "description": stored.description,
-        "values": stored.preset.values(),
-        "created_at": stored.created_at,
-        "updated_at": stored.updated_at,
-    }
+    print_list(found, table, none=none, as_json=as_json)
 
 
 @preset.command("show")
@@ -78,7 +64,7 @@ def show_command(name: str | None, as_json: bool) -> None:
     """
     stored = with_database(lambda connection: _chosen(connection, name))
     if as_json:
-        print_json(_json(stored))
+        print_json(stored)
         return
     mark = " (default)" if stored.is_default else ""
     words = f": {stored.description}" if stored.description else ""
@@ -150,7 +136,7 @@ def create_command(
         return await presets.create(connection, name, changed, description=description)
 
     created = with_database(work)
-    print_result(_json(created), f"Created preset '{created.name}'.", as_json=as_json)
+    print_result(created, f"Created preset '{created.name}'.", as_json=as_json)
 
 
 @preset.command("set")
@@ -181,7 +167,7 @@ def set_command(
             return await presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
 
     changed = with_database(work)
-    print_result(_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
+    print_result(changed, f"Changed preset '{changed.name}'.", as_json=as_json)
 
 
 @preset.command("delete")

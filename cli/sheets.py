@@ -1,18 +1,17 @@
 """Results as tables: in the terminal, in LaTeX, in Markdown and as CSV."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Group
 
+from cli.options import together
 from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_data, print_list, spaced
 from stages.reports.tables import Cell, Figure, Sheet, State, Table, as_csv, paper_tables
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: Rows of a listing in the terminal; --json has all.
 _LISTED = 20
@@ -83,14 +82,8 @@ class PaperFormat(StrEnum):
     CSV = "csv"
 
 
-def paper_options(command: Command) -> Command:
-    """Give a command the parameters that `paper_format` takes, and `write`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
+#: The parameters that `paper_format` takes, and `write`.
+paper_options = together(
     click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package."),
     click.option("--markdown", is_flag=True, help="Print tables in Markdown."),
     click.option("--csv", is_flag=True, help="Print the numbers as CSV, one a row."),

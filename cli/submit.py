@@ -3,10 +3,9 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -18,12 +17,14 @@ from cli.ids import RUN
 from cli.options import (
     SETTINGS,
     Choice,
+    Decorator,
     Typed,
     effective_settings,
     refuse_prices,
     request_options,
     requested,
     settings_options,
+    together,
 )
 from cli.output import Text, draw, print_text
 from cli.submissions import (
@@ -146,8 +147,6 @@ def _text(value: str | float) -> str:
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 
 class Kind(NamedTuple):
     """A kind of job: its options, and what makes a request of them."""
@@ -163,13 +162,7 @@ class Kind(NamedTuple):
     @property
     def options(self) -> list[str]:
         """The names of its options, as the command takes them."""
-        return [str(option.name) for option in click.command()(_with(self.declared, lambda: None)).params]
-
-
-def _with(options: Iterable[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed([*options]):
-        command = option(command)
-    return command
+        return [str(option.name) for option in click.command()(together(*self.declared)(lambda: None)).params]
 
 
 KINDS: dict[str, Kind] = {
@@ -258,7 +251,7 @@ class _Submit(click.Command):
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
 )
-@partial(_with, [option for kind in KINDS.values() for option in kind.declared])
+@together(*(option for kind in KINDS.values() for option in kind.declared))
 @request_options(ParticipantRequest, "until")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")

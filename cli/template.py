@@ -40,7 +40,7 @@ def list_command(as_json: bool) -> None:
     """
     found = with_database(templates.list_all)
     if as_json:
-        print_json([template_json(stored) for stored in found])
+        print_json(found)
         return
     table = plain_table("", "template", "version", "title", "characters", "added")
     for stored in found:
@@ -74,21 +74,9 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
 
     stored, variables = with_database(read)
     if as_json:
-        print_json({**template_json(stored), "text": stored.text, "variables": variables})
+        print_json(stored.model_dump(by_alias=True) | {"variables": variables})
     else:
         print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
-
-
-def template_json(stored: StoredTemplate) -> dict[str, object]:
-    """A version as JSON shows it, without its text."""
-    return {
-        "tag": stored.tag,
-        "version": stored.version,
-        "title": stored.title,
-        "is_active": stored.is_active,
-        "characters": len(stored.text),
-        "created_at": stored.created_at,
-    }
 
 
 @template.command()
@@ -109,7 +97,7 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
     text = _read(file)
     stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
     print_result(
-        template_json(stored),
+        stored,
         f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
         as_json=as_json,
     )
@@ -128,7 +116,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
     """
     used = effective_settings(None, ()).run.ragq.answer_template
     stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
-    print_result(template_json(stored), f"Version {version} of {tag} is active.", as_json=as_json)
+    print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)
 

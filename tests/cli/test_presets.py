@@ -17,8 +17,8 @@ def test_a_preset_is_created_as_a_copy_with_changes(ragq: Ragq) -> None:
 
     created = ragq("preset", "create", "judged", "--from", "SMALL", "validation.enabled=true", "--json")
 
-    values = json.loads(created.output)["values"]
-    assert (values["augmentation.top_n_contexts"], values["validation.enabled"]) == (3, True)
+    config = json.loads(created.output)["config"]
+    assert (config["augmentation"]["top_n_contexts"], config["validation"]["enabled"]) == (3, True)
     assert shown(ragq, "small")["description"] == "few sources"
 
 
@@ -34,8 +34,8 @@ def test_a_preset_is_made_the_default(ragq: Ragq) -> None:
 
     changed = json.loads(ragq("preset", "set", "small", "--default", "--json").stdout)
 
-    assert (changed["name"], changed["is_default"]) == ("small", True)
-    assert json.loads(ragq("preset", "show", "--json").stdout)["name"] == "small"
+    assert (changed["preset_name"], changed["is_default"]) == ("small", True)
+    assert json.loads(ragq("preset", "show", "--json").stdout)["preset_name"] == "small"
 
 
 def test_whoever_activates_a_template_that_no_answer_is_asked_by_learns_of_it(ragq: Ragq) -> None:
