@@ -185,7 +185,7 @@ def worker(stages: str | None, concurrency: int, processes: int | None) -> NoRet
     # The process keeps its id through exec, so the name is this worker's alone.
     name, servers = f"worker-{os.getpid()}", connections(_environment())
     if count == 1:
-        _become(worker_command(name, chosen, concurrency), servers)
+        _become(worker_command(name, chosen, concurrency), _celery_environment(servers))
     names = [f"{name}-{number}" for number in range(1, count + 1)]
     commands = [worker_command(name, chosen, math.ceil(concurrency / count)) for name in names]
     sys.exit(run_together(commands, _celery_environment(servers)))
@@ -218,7 +218,7 @@ def api(host: str | None, port: int | None) -> NoReturn:
     servers = connections(environment)
     # A model of the running stack is not named: the profile of what is submitted would change with it.
     environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    os.execvpe(api_command()[0], api_command(), {**environment, **_SAFE_PATH})
+    _become(api_command(), environment)
 
 
 @click.command()
@@ -245,8 +245,7 @@ def mcp(sensitive: bool) -> NoReturn:
     environment = _environment()
     servers = connections(environment)
     environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    command = [sys.executable, "-m", "api.stdio", *(["--sensitive"] if sensitive else [])]
-    os.execvpe(command[0], command, {**environment, **_SAFE_PATH})
+    _become([sys.executable, "-m", "api.stdio", *(["--sensitive"] if sensitive else [])], environment)
 
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
@@ -304,9 +303,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **merged(os.environ, ENV_FILE)}
 
 
-def _become(command: list[str], servers: Connections) -> NoReturn:
-    """Replace this process by Celery on the application."""
-    os.execvpe(command[0], command, _celery_environment(servers))
+def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Replace this process by a command that takes ragq's packages from where they are installed."""
+    os.execvpe(command[0], command, environment | _SAFE_PATH)
 
 
 def _celery_environment(servers: Connections) -> dict[str, str]:
@@ -366,7 +365,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
       ragq doctor
       ragq doctor --json
     """
-    found = examine({**os.environ, **merged(os.environ, ENV_FILE)})
+    found = examine(_environment())
     if as_json:
         print_json([one._asdict() for one in found])
     else:
@@ -397,7 +396,7 @@ def logs(part: str | None, lines: int, follow: bool) -> NoReturn:
       ragq logs worker-llm --lines 50
       ragq logs --follow
     """
-    home = find_home({**os.environ, **merged(os.environ, ENV_FILE)})
+    home = find_home(_environment())
     found = [str(home.log(name)) for name in _processes(home, [part] if part else PARTS) if home.log(name).exists()]
     if not found:
         raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
