@@ -26,7 +26,6 @@ from schemas.values.listings import RunsWanted
 from schemas.values.metrics import ModeSummary, ScoreTable
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
-from services.baselines import run_scores
 from services.costs import cost_of_run
 from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
@@ -34,7 +33,7 @@ from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.overviews import RunOverview
 from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
-from store.views import Submission, SubmittedJob, submission
+from store.views import Submission, SubmittedJob, run_scores, submission
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),

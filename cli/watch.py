@@ -19,13 +19,12 @@ from cli.tags import found_tags, print_set, sets_json
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
-from services.baselines import run_scores
 from stack.probes import broker_answers
 from store.database import Connection
 from store.runs import workers
 from store.runs.past_work import progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
-from store.views import is_run_idle
+from store.views import is_run_idle, run_scores
 
 _POLL_S = 0.5
 _SHARE = 9.0

@@ -17,7 +17,6 @@ from schemas.values.reports import Report
 from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.runs import run_number
-from services.baselines import scores_of_run
 from services.submit import Request, submit
 from stack.connections import connections
 from stages.reports.report import build_report, measures_of, retrieval_measures_of
@@ -25,7 +24,7 @@ from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection, Database
 from store.runs import overviews, run_names, stored_runs
 from store.runs.overviews import RunOverview
-from store.views import RunState, reported_run, run_state
+from store.views import RunState, reported_run, run_state, scores_of_run
 
 if TYPE_CHECKING:
     import pyarrow as pa

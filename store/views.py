@@ -7,17 +7,29 @@ from typing import Any
 
 from pydantic import Field
 
-from schemas.errors import RunMissingError
+from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
+from schemas.values.metrics import ScoreTable
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
+from stages.reports import score_table
 from store.corpora import works
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, call_costs, job_control, overviews, past_work, scored_runs, stage_vectors, stored_runs
+from store.runs import (
+    attempts,
+    call_costs,
+    job_control,
+    overviews,
+    past_work,
+    run_view,
+    scored_runs,
+    stage_vectors,
+    stored_runs,
+)
 from store.runs.attempts import Attempt
 from store.runs.call_costs import CallUse
 from store.runs.overviews import RunOverview
@@ -233,3 +245,25 @@ async def submission(connection: Connection, run_id: int) -> Submission:
             settings=await stored_runs.settings(connection, run_id),
             jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
         )
+
+
+async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
+    """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
+    found = await run_scores(connection, run_id)
+    if found is None and not await stored_runs.exists(connection, run_id=run_id):
+        raise RunMissingError(run_id)
+    if found is None:
+        raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
+    return found
+
+
+async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
+    """The table of a run, finished or not; None where no job of it scores a participant.
+
+    Raises Refused for scores that another version stored in another form.
+    """
+    found = await run_view.job_scores(connection, [run_id])
+    jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
+    if not jobs:
+        return None
+    return score_table.score_table(run_id, jobs, await stored_runs.baseline(connection, run_id))

@@ -29,7 +29,6 @@ from schemas.values.metrics import ScoreTable
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.requests import ParticipantRequest, RunTerms
 from schemas.values.runs import RunLimits
-from services.baselines import scores_of_run
 from services.estimates import estimate_request
 from services.indexes import address
 from services.new_runs import Submitted
@@ -40,6 +39,7 @@ from stages.reports.words import asked_for, notices
 from store.references import interviews, references
 from store.runs import overviews
 from store.runs.run_view import registered
+from store.views import scores_of_run
 
 #: The newest runs; the list of runs has all.
 SHOWN: Final = 15

@@ -23,7 +23,6 @@ from schemas.values.metrics import ScoreTable
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import ReferenceCounts
 from schemas.values.runs import RunLimits, Target
-from services.baselines import run_scores
 from services.costs import cost_of_run
 from services.runs import Action, RunChanges, change_run, delete_run
 from stages.reports.costs import cost_words
@@ -38,7 +37,7 @@ from store.runs.notifications import notification_in_words
 from store.runs.past_work import StageTimes, stage_times, timed_jobs
 from store.runs.run_view import RunView, run_view, waits_in_words, with_origin
 from store.runs.scored_runs import reference_outputs
-from store.views import RunState, run_state
+from store.views import RunState, run_scores, run_state
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -15,7 +15,6 @@ from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.metrics import ScoreTable
-from services.baselines import scores_of_run
 from services.comparisons import MOST, compare
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
@@ -25,6 +24,7 @@ from stages.reports.gate import condition, gate
 from stages.reports.tables import as_csv
 from store.database import Connection
 from store.runs.runs import NewRun
+from store.views import scores_of_run
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.participants import Neighbour, PHQ8Item, Reference
-from stages.participants.score_by_neighbours import scores_by_item
+from stages.participants.score_reply import scores_by_item
 from stages.ports import ScoreSource
 from store.database import Connection, Database
 from store.references.references import labels
