@@ -113,7 +113,7 @@ def run_options(what: str) -> Decorator:
 def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -> None:
     """Follow stored runs to their end, or print them: one JSON object, or an array of several."""
     if wait:
-        carry_out("watch", run_ids=[one.run_id for one in stored], as_json=as_json)
+        carry_out("watch", run_ids=[one.run_id for one in stored], results=True, as_json=as_json)
         return
     runs = [{"run": f"r{one.run_id}", **also, **vars(one)} for one in stored]
     print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in stored), as_json=as_json)

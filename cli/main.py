@@ -63,7 +63,7 @@ _SECTIONS = {
     "Results": {
         "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
         "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
-        "watch": Entry("cli.watch", "watch", "Follow runs until they finish, and print what they led to."),
+        "watch": Entry("cli.watch", "watch", "Follow runs until they finish."),
         "status": Entry("cli.failures", "status", "Show what is wrong now, and what helps."),
         "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
         "inspect": Entry("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),

@@ -40,13 +40,14 @@ Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 
 @click.command()
 @click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
+@click.option("--results", is_flag=True, help="Print sensitive text too: the answer of a single question, found tags.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has finished.")
-def watch(run_ids: tuple[int, ...], as_json: bool) -> None:
-    """Follow runs until they finish, with the estimated remaining time, and print what each led to.
+def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
+    """Follow runs until they finish, with the estimated remaining time.
 
-    A run of participants ends with its scores, one of a single question with the answer, one of phrases with their
-    candidate tags. JSON of several runs is an array. Ctrl-C stops watching, and the runs continue. Exit codes: 3 when
-    some jobs did not succeed, 130 after Ctrl-C.
+    A run of participants ends with its scores. With --results, as with `ragq submit --wait`, one of a single question
+    ends with the answer, and one of phrases with their candidate tags. JSON of several runs is an array. Ctrl-C stops
+    watching, and the runs continue. Exit codes: 3 when some jobs did not succeed, 130 after Ctrl-C.
 
     \b
     Example:
@@ -54,9 +55,9 @@ def watch(run_ids: tuple[int, ...], as_json: bool) -> None:
     """
     documents, are_whole = [], True
     for run_id in run_ids:
-        view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else so_far)
+        view = wait_until_idle(run_id, all_jobs=as_json, beside=so_far if results and not as_json else None)
         are_whole &= view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
-        show = _FOUND.get(view.overview.kind, _show_run)
+        show = _FOUND.get(view.overview.kind, _show_run) if results else _show_run
         documents += [show(view, as_json)]
     if as_json:
         print_json(documents if len(documents) > 1 else documents[0])
