@@ -18,7 +18,7 @@ from services import baselines
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from services.new_runs import PlannedRun
 from services.served_models import asked_models
-from stages.participants.artifacts.vectors import other_prompt
+from stages.participants.artifacts.per_chunk import other_prompt
 from stages.participants.chunking import is_circular
 from stages.participants.embed import settings_differences, variant_difference
 from stages.participants.split_names import training_name

@@ -13,10 +13,11 @@ from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import SplitAddress, StoredSplit, TranscriptVariant
 from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
+from schemas.values.runs import IndexIdentity
 from stages.participants.artifacts.files import LoadRules, describe
 from stages.participants.artifacts.load import Identity, load_artifact, write_artifact
 from stages.participants.artifacts.names import ArtifactFile, answers_to, built_name, index_name, named_parts
-from stages.participants.artifacts.vectors import PROMPT_REMEDY, other_prompt
+from stages.participants.artifacts.per_chunk import PROMPT_REMEDY, other_prompt
 from stages.participants.embed import settings_differences, split_difference, variant_difference
 from stages.participants.split_names import (
     MAKE_SPLITS,
@@ -379,23 +380,10 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
     """The files of the current index of a name. Raises Refused when there is none."""
     index = await current_index(connection, name)
     participants = await references.of_index(connection, index.id)
-    meta = describe(
-        None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta),
-        backend=index.backend,
-        model=index.model,
-        model_digest=index.model_digest,
-        dimension=index.dimension,
-        chunk_size=index.chunk_size,
-        chunk_step=index.chunk_step,
-        min_evidence_chars=index.min_evidence_chars,
-        split=index.split,
-        split_csv_hash=index.split_csv_hash,
-        split_ids_hash=index.split_ids_hash,
-        variant=index.variant,
-        participant_count=len(participants),
-        built_at=index.published_at or index.created_at,
-        built_by=f"ragq {version('ragq')}",
-    )
+    imported = None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta)
+    identity = IndexIdentity(**{name: getattr(index, name) for name in IndexIdentity.model_fields})
+    built_at = index.published_at or index.created_at
+    meta = describe(identity, imported, built_at=built_at, built_by=f"ragq {version('ragq')}")
     return write_artifact(
         participants,
         name=file_name,

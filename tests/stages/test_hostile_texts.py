@@ -24,7 +24,9 @@ from stages.documents.repair import repair_by_reply
 from stages.documents.select import sections_of, select_by_reply
 from stages.evaluations.judge import sentences_of
 from stages.models import most_tokens
-from stages.participants.artifacts.vectors import parse_texts
+from stages.participants.artifacts.files import IndexFiles
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.per_chunk import read_texts
 from stages.participants.chunking import tag_chunk
 from stages.participants.daic_woz import parse_item_labels
 from stages.participants.extract import normalise
@@ -81,7 +83,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "chunk tags": tag_chunk,
     "difference": lambda text: line_diff(text, text[::-1]),
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
-    "index texts": lambda text: parse_texts(text.encode(), file="a"),
+    "index texts": lambda text: read_texts(IndexFiles({ArtifactFile.TEXTS: text.encode()}, "a")),
     "markdown": read_markdown,
     "work": lambda text: cut_work(read_markdown(text), title="t"),
     "work by tokens": by_tokens,

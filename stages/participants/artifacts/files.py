@@ -13,7 +13,8 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.run import RunSettings
 from schemas.values.participants import FileProblem, TranscriptVariant
 from schemas.values.references import ArtifactMeta, Sidecar
-from stages.files.records import Parsed, validation_problems
+from schemas.values.runs import IndexIdentity
+from stages.files.records import validation_problems
 from stages.models import canonical_model, resolved_model
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.split_names import training_name
@@ -25,64 +26,88 @@ Description = TypeVar("Description", bound=Sidecar)
 _PARTICIPANT_ID = re.compile(r"[1-9][0-9]{0,5}")
 
 
-def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str, Any]]:
-    """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
-    try:
-        document = strict_object(data.decode())
-    except UnicodeDecodeError:
-        found = "is not UTF-8"
-    except ValueError as error:
-        found = f"cannot be read: {error}"
-    else:
-        if all(map(can_be_stored, _texts(document))):
-            return Parsed(document)
-        found = "contains a NUL character or half of a surrogate pair"
-    return Parsed({}, (FileProblem(file, None, found, what_to_do),))
+@dataclass(frozen=True)
+class IndexFiles:
+    """The files of an index, and what is wrong with them, to be raised at the end."""
 
+    contents: Mapping[ArtifactFile, bytes]
+    name: str
+    """Their name without the suffix."""
+    problems: list[FileProblem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
-def parse_per_participant(
-    data: bytes,
-    *,
-    file: str,
-    what_to_do: str,
-    wrong: Callable[[Any], str | None],
-    chunks: Mapping[int, int] | None = None,
-) -> Parsed[dict[int, list[Any]]]:
-    """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
+    def refuse(self, file: ArtifactFile, found: str, what_to_do: str) -> None:
+        """Add a problem."""
+        self.problems.append(FileProblem(f"{self.name}{file}", None, found, what_to_do))
 
-    `chunks` counts the chunks of each participant; None where they are not known.
-    """
-    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
-    entries: dict[int, list[Any]] = {}
-    found = []
-    for key, entry in document.items():
-        if _PARTICIPANT_ID.fullmatch(key) is None:
-            found.append("a name is not a participant id")
-        elif not isinstance(entry, list):
-            found.append(f"participant {key} has {json_type(entry)} where an array is expected")
+    def warn(self, file: ArtifactFile, found: str) -> None:
+        """Add a warning."""
+        self.warnings.append(f"{self.name}{file}: {found}")
+
+    def raise_problems(self) -> None:
+        """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
+        if self.problems:
+            count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
+            lines = first_lines(self.problems)
+            raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
+
+    def lists(
+        self,
+        file: ArtifactFile,
+        what_to_do: str,
+        *,
+        wrong: Callable[[Any], str | None],
+        chunks: Mapping[int, int] | None = None,
+    ) -> dict[int, list[Any]]:
+        """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
+
+        `chunks` counts the chunks of each participant; None where they are not known. With problems the lists are only
+        usable for further checks.
+        """
+        entries: dict[int, list[Any]] = {}
+        found = []
+        for key, entry in (self._object(file, what_to_do) or {}).items():
+            if _PARTICIPANT_ID.fullmatch(key) is None:
+                found.append("a name is not a participant id")
+            elif not isinstance(entry, list):
+                found.append(f"participant {key} has {json_type(entry)} where an array is expected")
+            else:
+                entries[int(key)] = entry
+        entries = dict(sorted(entries.items()))
+        found += [
+            f"participant {participant_id}, chunk {ordinal}: {what}"
+            for participant_id, of_chunks in entries.items()
+            for ordinal, of_chunk in enumerate(of_chunks)
+            if (what := wrong(of_chunk))
+        ]
+        for what in [*found, *(() if chunks is None else _misaligned(entries, chunks))]:
+            self.refuse(file, what, what_to_do)
+        return entries
+
+    def description(self, kind: type[Description], file: ArtifactFile, what_to_do: str) -> Description | None:
+        """A description; None without the file, and with a problem for each field that is missing or another type."""
+        document = self._object(file, what_to_do) if file in self.contents else None
+        try:
+            return None if document is None else kind.from_document(document)
+        except ValidationError as error:
+            name = f"{self.name}{file}"
+            self.problems.extend(validation_problems(error, file=name, line=None, what_to_do=what_to_do))
+            return None
+
+    def _object(self, file: ArtifactFile, what_to_do: str) -> dict[str, Any] | None:
+        """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
+        try:
+            document = strict_object(self.contents[file].decode())
+        except UnicodeDecodeError:
+            found = "is not UTF-8"
+        except ValueError as error:
+            found = f"cannot be read: {error}"
         else:
-            entries[int(key)] = entry
-    entries = dict(sorted(entries.items()))
-    found += [
-        f"participant {participant_id}, chunk {ordinal}: {what}"
-        for participant_id, of_chunks in entries.items()
-        for ordinal, of_chunk in enumerate(of_chunks)
-        if (what := wrong(of_chunk))
-    ]
-    if chunks is not None:
-        found += _misaligned(entries, chunks)
-    return Parsed(entries, (*problems, *(FileProblem(file, None, what, what_to_do) for what in found)))
-
-
-def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do: str) -> Parsed[Description | None]:
-    """A description; None with a problem for each field that is missing or of another type."""
-    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
-    if problems:
-        return Parsed(None, problems)
-    try:
-        return Parsed(kind.from_document(document))
-    except ValidationError as error:
-        return Parsed(None, tuple(validation_problems(error, file=file, line=None, what_to_do=what_to_do)))
+            if all(map(can_be_stored, _texts(document))):
+                return document
+            found = "contains a NUL character or half of a surrogate pair"
+        self.refuse(file, found, what_to_do)
+        return None
 
 
 def _misaligned(entries: Mapping[int, list[Any]], chunks: Mapping[int, int]) -> Iterator[str]:
@@ -116,86 +141,29 @@ def _texts_of(values: Iterable[Any]) -> Iterator[str]:
         yield from _texts(value)
 
 
-def describe(
-    imported: ArtifactMeta | None,
-    *,
-    backend: str,
-    model: str,
-    model_digest: str | None,
-    dimension: int,
-    chunk_size: int,
-    chunk_step: int,
-    min_evidence_chars: int,
-    split: str,
-    split_csv_hash: str | None,
-    split_ids_hash: str,
-    variant: TranscriptVariant,
-    participant_count: int,
-    built_at: datetime,
-    built_by: str,
-) -> ArtifactMeta:
+def describe(index: IndexIdentity, imported: ArtifactMeta | None, *, built_at: datetime, built_by: str) -> ArtifactMeta:
     """The description of an index for its files.
 
     Fields of the files that the index was imported from are kept unless the index has its own value: the time and the
     program of the build, and fields of other programs.
     """
-    resolved = resolved_model(model, backend)
-    known: dict[str, Any] = {
-        "backend": backend,
-        "model": resolved,
-        "model_digest": model_digest,
-        "dimension": dimension,
-        "actual_dimension_min": dimension,
-        "actual_dimension_max": dimension,
+    known = index.model_dump(include=set(ArtifactMeta.model_fields)) | {
+        "model": resolved_model(index.model, index.backend),
+        "actual_dimension_min": index.dimension,
+        "actual_dimension_max": index.dimension,
         "dimension_mismatch_count": 0,
-        "chunk_size": chunk_size,
-        "chunk_step": chunk_step,
-        "min_evidence_chars": min_evidence_chars,
-        "split": training_name(split),
-        "transcript_variant": None if variant is TranscriptVariant.UNKNOWN else variant,
-        "participant_count": participant_count,
-        "split_csv_hash": split_csv_hash,
-        "split_ids_hash": split_ids_hash,
+        "split": training_name(index.split),
+        "transcript_variant": None if index.variant == TranscriptVariant.UNKNOWN else index.variant,
+        "participant_count": index.participants,
     }
     made = {
-        "model_canonical": canonical_model(model),
+        "model_canonical": canonical_model(index.model),
         "generated_at": built_at.isoformat(),
         "generator_script": built_by,
     }
     before = {} if imported is None else imported.document()
     written = {name: value for name, value in (made | before | known).items() if value is not None}
     return ArtifactMeta.from_document(written)
-
-
-T = TypeVar("T")
-
-
-class Findings:
-    """Collects the problems and warnings of all files, to be raised at the end."""
-
-    def __init__(self) -> None:
-        self.problems: list[FileProblem] = []
-        self.warnings: list[str] = []
-
-    def take(self, parsed: Parsed[T]) -> T:
-        """The parsed value; its problems are collected."""
-        self.problems += parsed.problems
-        return parsed.value
-
-    def refuse(self, file: str, found: str, what_to_do: str) -> None:
-        """Add a problem."""
-        self.problems.append(FileProblem(file, None, found, what_to_do))
-
-    def warn(self, file: str, found: str) -> None:
-        """Add a warning."""
-        self.warnings.append(f"{file}: {found}")
-
-    def raise_problems(self) -> None:
-        """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
-        if self.problems:
-            count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
-            lines = first_lines(self.problems)
-            raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
 
 
 class SplitIdentity(Protocol):

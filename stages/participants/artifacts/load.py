@@ -11,28 +11,32 @@ from schemas.errors import (
 )
 from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild
-from stages.participants.artifacts.files import Findings, LoadRules, parse_sidecar, to_bytes
+from stages.participants.artifacts.files import IndexFiles, LoadRules, to_bytes
 from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.per_chunk import (
+    per_chunk_files,
+    read_chunk_scores,
+    read_scorer,
+    read_tags,
+    read_texts,
+    tags_of,
+)
 from stages.participants.artifacts.vectors import (
     REMEDY,
-    load_chunk_scores,
-    load_tags,
-    parse_texts,
-    parse_vectors,
+    read_vectors,
     unit_length,
     unsound_rows,
     with_skipped,
-    write_chunk_scores,
-    write_tags,
-    write_texts,
     write_vectors,
 )
+from stages.participants.chunking import chunk_scores_of
 from stages.participants.embed import settings_differences, split_difference
 from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, stored_name
 from stages.participants.splits import ids_hash
 from stages.ports import Vectors
 from stages.texts.characters import first_lines
 
+META = ArtifactFile.META
 _META_REMEDY = "correct it, or remove the file: fields that are missing are not compared"
 _PARTIAL_REMEDY = "restore it, or remove the file if the index is complete"
 _SETTINGS = "set the value it was built with, or build the index again"
@@ -53,10 +57,8 @@ class Identity:
     """Unknown if neither the artifact nor the rules name it."""
 
 
-def identify(
-    meta: ArtifactMeta | None, listed: Iterable[int], *, file: str, rules: LoadRules, findings: Findings
-) -> Identity:
-    """The identity of an artifact; every difference is added to `findings`.
+def identify(meta: ArtifactMeta | None, listed: Iterable[int], *, files: IndexFiles, rules: LoadRules) -> Identity:
+    """The identity of an artifact; every difference is added to what is wrong with `files`.
 
     Fields that the description lacks are taken from the settings without a comparison. Participants are compared by the
     hash over their ids. For an older artifact without it, the hash of the split's file is compared, and if that
@@ -64,11 +66,11 @@ def identify(
     """
     described = meta or ArtifactMeta()
     for difference in settings_differences(described, rules.settings):
-        findings.refuse(file, difference, _SETTINGS)
+        files.refuse(META, difference, _SETTINGS)
     source = described.split or rules.default_split
     if source in TEST_SPLITS:
-        findings.refuse(
-            file,
+        files.refuse(
+            META,
             "split: it was not built from a training split",
             f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
@@ -78,9 +80,9 @@ def identify(
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
     if now is not None:
         if others := split_difference(split, built=hash_of_ids, now=now.ids_hash):
-            findings.refuse(file, others, "import the participants it was built on, or name its split with --split")
+            files.refuse(META, others, "import the participants it was built on, or name its split with --split")
         elif described.split_csv_hash is not None and not same_file:
-            findings.warn(file, f"split {split} has the same participants, but its file has changed")
+            files.warn(META, f"split {split} has the same participants, but its file has changed")
     return Identity(
         model=described.model or rules.settings.model.embedding_model,
         model_digest=described.model_digest,
@@ -113,69 +115,59 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     shorter than the setting, unless they may be skipped and others remain, and EmbeddingValidationError for vectors
     with NaN, an infinity or only zeros.
     """
-    names = {file: f"{name}{file}" for file in ArtifactFile}
-    findings = Findings()
-    texts = findings.take(parse_texts(files[ArtifactFile.TEXTS], file=names[ArtifactFile.TEXTS]))
-    vectors = findings.take(parse_vectors(files[ArtifactFile.VECTORS], file=names[ArtifactFile.VECTORS]))
+    read = IndexFiles(files, name)
+    texts, vectors = read_texts(read), read_vectors(read)
     chunks = {participant_id: len(of_participant) for participant_id, of_participant in texts.items()}
-    meta = partial = None
-    if ArtifactFile.META in files:
-        data, file = files[ArtifactFile.META], names[ArtifactFile.META]
-        meta = findings.take(parse_sidecar(ArtifactMeta, data, file=file, what_to_do=_META_REMEDY))
-    else:
-        findings.warn(names[ArtifactFile.META], "is missing; assumed to be built with the current settings")
-    if ArtifactFile.PARTIAL in files:
-        data, file = files[ArtifactFile.PARTIAL], names[ArtifactFile.PARTIAL]
-        partial = findings.take(parse_sidecar(PartialBuild, data, file=file, what_to_do=_PARTIAL_REMEDY))
+    meta = read.description(ArtifactMeta, META, _META_REMEDY)
+    if META not in files:
+        read.warn(META, "is missing; assumed to be built with the current settings")
+    partial = read.description(PartialBuild, ArtifactFile.PARTIAL, _PARTIAL_REMEDY)
     listed = {*texts, *(partial.skipped_participants if partial else ())}
-    identity = identify(meta, listed, file=names[ArtifactFile.META], rules=rules, findings=findings)
-    tags = load_tags(files, name=name, chunks=chunks, findings=findings) if rules.with_tags else None
-    scores, scores_meta = (
-        load_chunk_scores(files, name=name, chunks=chunks, rules=rules, findings=findings)
-        if rules.with_chunk_scores
-        else (None, None)
-    )
+    identity = identify(meta, listed, files=read, rules=rules)
+    tags = read_tags(read, chunks) if rules.with_tags else None
+    scores = read_chunk_scores(read, chunks) if rules.with_chunk_scores else None
+    scorer = read_scorer(read, rules) if rules.with_chunk_scores else None
 
-    dropped = {} if findings.problems else _unpaired(texts, vectors)
+    dropped = {} if read.problems else _unpaired(texts, vectors)
     for found in dropped.values():
         if rules.asked_for:
-            findings.refuse(names[ArtifactFile.VECTORS], found, REMEDY)
+            read.refuse(ArtifactFile.VECTORS, found, REMEDY)
         else:
-            findings.warn(names[ArtifactFile.VECTORS], f"{found}; skipped")
-    findings.raise_problems()
+            read.warn(ArtifactFile.VECTORS, f"{found}; skipped")
+    read.raise_problems()
 
     kept = {key: vectors[key] for key in texts if key not in dropped}
-    short = _short(kept, rules, names[ArtifactFile.VECTORS])
+    short = _short(kept, rules, f"{name}{ArtifactFile.VECTORS}")
     for participant_id in short:
         rows = len(kept.pop(participant_id))
         found = f"participant {participant_id} has {rows} vectors of less than {rules.settings.embedding.dimension}"
-        findings.warn(names[ArtifactFile.VECTORS], f"{found} dimensions; skipped")
-    _refuse_unsound(kept, rules, names[ArtifactFile.VECTORS])
+        read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
+    _refuse_unsound(kept, rules, f"{name}{ArtifactFile.VECTORS}")
     return LoadedArtifact(
         identity=identity,
         participants=tuple(
             ParticipantChunks(
                 participant_id=key,
-                texts=texts[key],
+                texts=tuple(texts[key]),
                 vectors=unit_length(rows, rules.settings.embedding.dimension),
-                tags=None if tags is None else tags[key],
-                scores=None if scores is None else scores[key],
+                tags=None if tags is None else tags_of(tags[key]),
+                scores=None if scores is None else tuple(map(chunk_scores_of, scores[key])),
             )
             for key, rows in kept.items()
         ),
         meta=meta,
-        chunk_scores_meta=scores_meta,
+        chunk_scores_meta=scorer,
         partial=with_skipped(
             partial,
             participants=[*dropped, *short],
             chunks=sum(chunks.get(key, 0) for key in (*dropped, *short)),
             reasons={"dimension_mismatch": sum(chunks[key] for key in short)} if short else {},
         ),
-        warnings=tuple(findings.warnings),
+        warnings=tuple(read.warnings),
     )
 
 
-def _unpaired(texts: Mapping[int, tuple[str, ...]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
+def _unpaired(texts: Mapping[int, Sequence[str]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
     """Participants whose texts and vectors differ in number, and how."""
     found = {}
     for key in sorted(texts.keys() | vectors.keys()):
@@ -224,15 +216,10 @@ def write_artifact(
 ) -> dict[ArtifactFile, bytes]:
     """The files of an index. Those of tags, chunk scores and skipped participants exist only if there are any."""
     vectors_file = f"{name}{ArtifactFile.VECTORS}"
-    files = {
-        ArtifactFile.TEXTS: write_texts(participants),
-        ArtifactFile.META: to_bytes(meta.document(), indent=2),
+    files = per_chunk_files(participants) | {
+        META: to_bytes(meta.document(), indent=2),
         ArtifactFile.VECTORS: write_vectors(participants),
     }
-    if all(person.tags is not None for person in participants):
-        files[ArtifactFile.TAGS] = write_tags(participants)
-    if all(person.scores is not None for person in participants):
-        files[ArtifactFile.CHUNK_SCORES] = write_chunk_scores(participants)
     if chunk_scores_meta is not None:
         described = chunk_scores_meta.model_copy(update={"source_embeddings": vectors_file})
         files[ArtifactFile.CHUNK_SCORES_META] = to_bytes(described.document(), indent=2)

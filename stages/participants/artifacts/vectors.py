@@ -10,22 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from schemas.errors import EmbeddingDimensionMismatchError, ScoringSchemaError
-from schemas.values.participants import FileProblem, ParticipantChunks, PHQ8Item
-from schemas.values.references import ChunkScoresMeta, PartialBuild
+from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.values.participants import ParticipantChunks
+from schemas.values.references import PartialBuild
 from stages.failures import FailureCategory
-from stages.files.records import Parsed
-from stages.participants.artifacts.files import (
-    Findings,
-    LoadRules,
-    parse_per_participant,
-    parse_sidecar,
-    to_bytes,
-)
+from stages.participants.artifacts.files import IndexFiles
 from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
 from stages.ports import Vectors
-from stages.replies.strict import json_type
 
 REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"
 
@@ -40,27 +31,26 @@ _KEY = re.compile(r"emb_([1-9][0-9]{0,5})")
 _UNREADABLE = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
-def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
+def read_vectors(files: IndexFiles) -> dict[int, Vectors]:
     """The arrays as written, ids ascending. Arrays with other names are ignored.
 
     An array of pickled objects, an array of numbers that are not exact in float32, and a file that is not an intact
     `.npz` are problems, and so is one that unpacks to more than 16 MB and 20 times its size.
     """
     try:
-        arrays = _arrays(data)
+        arrays = _arrays(files.contents[ArtifactFile.VECTORS])
     except _UNREADABLE as error:
         unreadable = f"is not an .npz file that can be read without unpickling ({type(error).__name__})"
-        return Parsed({}, (FileProblem(file, None, unreadable, REMEDY),))
-    problems = tuple(
-        FileProblem(file, None, f"participant {participant_id}: {found}", REMEDY)
-        for participant_id, array in arrays.items()
-        if (found := _wrong(array))
-    )
-    return Parsed({} if problems else {key: array.astype(np.float32) for key, array in arrays.items()}, problems)
+        files.refuse(ArtifactFile.VECTORS, unreadable, REMEDY)
+        return {}
+    wrong = [f"participant {key}: {found}" for key, array in arrays.items() if (found := _wrong(array))]
+    for found in wrong:
+        files.refuse(ArtifactFile.VECTORS, found, REMEDY)
+    return {} if wrong else {key: array.astype(np.float32) for key, array in arrays.items()}
 
 
 def write_vectors(participants: Sequence[ParticipantChunks]) -> bytes:
-    """The file that `parse_vectors` reads, with the exact bits of the vectors."""
+    """The file that `read_vectors` reads, with the exact bits of the vectors."""
     file = BytesIO()
     arrays: Mapping[str, Any] = {f"emb_{person.participant_id}": person.vectors for person in participants}
     np.savez(file, **arrays)
@@ -114,163 +104,6 @@ def _wrong(array: Any) -> str | None:
     if array.ndim != 2:
         return f"an array of shape {array.shape}"
     return None
-
-
-Tags = dict[int, tuple[tuple[PHQ8Item, ...], ...]]
-
-TAGS_REMEDY = "write the tags again for these chunks, or import without them (--no-tags)"
-
-_ITEMS = {item.evidence_key: item for item in PHQ8Item}
-
-
-def parse_tags(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Tags]:
-    """The tags per participant and chunk; a chunk may have none. `chunks` counts the chunks of each participant."""
-    entries, problems = parse_per_participant(data, file=file, what_to_do=TAGS_REMEDY, wrong=_tags_wrong, chunks=chunks)
-    if problems:
-        return Parsed({}, problems)
-    return Parsed({key: tuple(tuple(_ITEMS[tag] for tag in tags) for tags in entry) for key, entry in entries.items()})
-
-
-def write_tags(participants: Sequence[ParticipantChunks]) -> bytes:
-    """The file that `parse_tags` reads. Every participant has to have tags."""
-    return to_bytes(
-        {
-            str(person.participant_id): [[tag.evidence_key for tag in tags] for tags in person.tags or ()]
-            for person in participants
-        }
-    )
-
-
-def _tags_wrong(tags: Any) -> str | None:
-    if not isinstance(tags, list):
-        return f"expected an array of tags, found {json_type(tags)}"
-    if not all(isinstance(tag, str) for tag in tags):
-        return "a tag is not a string"
-    if not all(tag in _ITEMS for tag in tags):
-        return "a tag is unknown, tags look like PHQ8_Sleep"
-    return None
-
-
-Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]
-
-CHUNK_SCORES_REMEDY = "score these chunks again, or import without them (--no-chunk-scores)"
-PROMPT_REMEDY = (
-    "score the chunks again (`ragq index chunk-scores`), or import them with `ragq references import NAME.npz "
-    "--chunk-scores --other-prompt`, which records their prompt and shows it with every run"
-)
-
-
-def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Scores]:
-    """The scores per participant and chunk. `chunks` counts the chunks of each participant."""
-    entries, problems = parse_per_participant(
-        data, file=file, what_to_do=CHUNK_SCORES_REMEDY, wrong=_chunk_scores_wrong, chunks=chunks
-    )
-    if problems:
-        return Parsed({}, problems)
-    return Parsed({key: tuple(map(chunk_scores_of, entry)) for key, entry in entries.items()})
-
-
-def other_prompt(meta: ChunkScoresMeta) -> str | None:
-    """A message if the scores were made with another prompt than the current one; else None."""
-    if meta.prompt_hash == PROMPT_HASH:
-        return None
-    return f"prompt_hash: the scores were made with the prompt {meta.prompt_hash}, now it is {PROMPT_HASH}"
-
-
-def write_chunk_scores(participants: Sequence[ParticipantChunks]) -> bytes:
-    """The file that `parse_chunk_scores` reads. Every participant has to have scores."""
-    return to_bytes(
-        {
-            str(person.participant_id): [
-                {item.evidence_key: score for item, score in scores.items()} for scores in person.scores or ()
-            ]
-            for person in participants
-        }
-    )
-
-
-def _chunk_scores_wrong(scores: Any) -> str | None:
-    if not isinstance(scores, dict):
-        return f"expected an object of scores, found {json_type(scores)}"
-    try:
-        chunk_scores_of(scores)
-    except ScoringSchemaError as error:
-        return "; ".join(f"{key}: {violation}" for key, violation in error.violations.items())
-    return None
-
-
-TEXTS_REMEDY = "write an object: participant id -> list of texts, in the order of the vectors"
-
-
-def parse_texts(data: bytes, *, file: str) -> Parsed[dict[int, tuple[str, ...]]]:
-    """The texts per participant, ids ascending."""
-    entries, problems = parse_per_participant(data, file=file, what_to_do=TEXTS_REMEDY, wrong=_text_wrong)
-    return Parsed({key: tuple(texts) for key, texts in entries.items()}, problems)
-
-
-def _text_wrong(text: Any) -> str | None:
-    return None if isinstance(text, str) else f"expected a string, found {json_type(text)}"
-
-
-def write_texts(participants: Sequence[ParticipantChunks]) -> bytes:
-    """The file that `parse_texts` reads."""
-    return to_bytes({str(person.participant_id): person.texts for person in participants})
-
-
-_ABSENT = "was requested and is missing"
-
-
-def load_tags(files: Mapping[ArtifactFile, bytes], *, name: str, chunks: Mapping[int, int], findings: Findings) -> Tags:
-    """The tags; a missing file is a problem. `chunks` counts the chunks of each participant."""
-    file = f"{name}{ArtifactFile.TAGS}"
-    if ArtifactFile.TAGS not in files:
-        findings.refuse(file, _ABSENT, TAGS_REMEDY)
-        return {}
-    return findings.take(parse_tags(files[ArtifactFile.TAGS], file=file, chunks=chunks))
-
-
-def load_chunk_scores(
-    files: Mapping[ArtifactFile, bytes],
-    *,
-    name: str,
-    chunks: Mapping[int, int],
-    rules: LoadRules,
-    findings: Findings,
-) -> tuple[Scores, ChunkScoresMeta | None]:
-    """The scores, and their scorer, whose prompt must be the current one; a missing file is a problem.
-
-    Another prompt is only a warning if the rules accept it, which the description of the scores then records. With
-    EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning as well.
-    """
-    file = f"{name}{ArtifactFile.CHUNK_SCORES}"
-    scores: Scores = {}
-    if ArtifactFile.CHUNK_SCORES in files:
-        scores = findings.take(parse_chunk_scores(files[ArtifactFile.CHUNK_SCORES], file=file, chunks=chunks))
-    else:
-        findings.refuse(file, _ABSENT, CHUNK_SCORES_REMEDY)
-    return scores, _load_meta(files, name=name, rules=rules, findings=findings)
-
-
-def _load_meta(
-    files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules, findings: Findings
-) -> ChunkScoresMeta | None:
-    file = f"{name}{ArtifactFile.CHUNK_SCORES_META}"
-    if ArtifactFile.CHUNK_SCORES_META in files:
-        data = files[ArtifactFile.CHUNK_SCORES_META]
-        meta = findings.take(parse_sidecar(ChunkScoresMeta, data, file=file, what_to_do=CHUNK_SCORES_REMEDY))
-        other = None if meta is None else other_prompt(meta)
-    else:
-        meta, other = None, _ABSENT
-    if other and meta is not None and rules.accept_other_prompt:
-        findings.warn(file, f"{other}; their prompt is recorded and shown with every run that uses the scores")
-        meta = meta.model_copy(update={"other_prompt": True})
-    elif other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
-        findings.warn(file, f"{other}; the scores are used anyway")
-    elif other:
-        findings.refuse(file, other, PROMPT_REMEDY)
-    if meta is not None and meta.source_embeddings not in (None, f"{name}{ArtifactFile.VECTORS}"):
-        findings.warn(file, "the scores were made for an artifact of another name; check that it had the same chunks")
-    return meta
 
 
 _REASONS: Final = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import PHQ8Item, TranscriptVariant
+from schemas.values.participants import PHQ8Item
 from schemas.values.references import ArtifactMeta, PartialBuild
 from stages.participants.artifacts.files import LoadRules, describe
 from stages.participants.artifacts.load import write_artifact
@@ -27,6 +27,7 @@ from tests.stages.participants.artifacts.builders import (
     npz,
     rules,
 )
+from tests.stages.reports.builders import INDEX
 
 
 def mismatches(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
@@ -276,26 +277,6 @@ def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: s
     ]
 
 
-def described(imported: ArtifactMeta | None, split: str = "paper-train") -> dict[str, object]:
-    return describe(
-        imported,
-        backend="huggingface",
-        model="qwen3-embedding:8b",
-        model_digest=None,
-        dimension=4,
-        chunk_size=8,
-        chunk_step=2,
-        min_evidence_chars=8,
-        split=split,
-        split_csv_hash="c" * 12,
-        split_ids_hash="1" * 12,
-        variant=TranscriptVariant.UNKNOWN,
-        participant_count=2,
-        built_at=datetime(2026, 1, 9, tzinfo=UTC),
-        built_by="ragq 1",
-    ).document()
-
-
 def test_what_is_written_is_read_again_the_same() -> None:
     everything = rules(with_tags=True, with_chunk_scores=True)
     once = load(everything)
@@ -321,7 +302,18 @@ def test_what_was_left_out_is_written_under_the_name_of_the_new_file() -> None:
 
 
 def test_an_index_that_was_built_here_is_described_with_the_fields_of_the_original() -> None:
-    assert described(None, split="train") == META | {
+    index = INDEX.model_copy(
+        update={
+            "split": "train",
+            "model": "qwen3-embedding:8b",
+            "model_digest": None,
+            "dimension": 4,
+            "split_csv_hash": "c" * 12,
+            "split_ids_hash": "1" * 12,
+        }
+    )
+    written = describe(index, None, built_at=datetime(2026, 1, 9, tzinfo=UTC), built_by="ragq 1").document()
+    assert written == META | {
         "split": "avec-train",
         "generated_at": "2026-01-09T00:00:00+00:00",
         "generator_script": "ragq 1",

@@ -4,7 +4,11 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from stages.participants.artifacts.vectors import parse_vectors
+from schemas.values.participants import FileProblem
+from stages.participants.artifacts.files import IndexFiles
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.vectors import read_vectors
+from stages.ports import Vectors
 from tests.stages.participants.artifacts.builders import VECTORS, npz
 
 
@@ -21,16 +25,21 @@ def single_array() -> bytes:
     return file.getvalue()
 
 
+def read(data: bytes) -> tuple[dict[int, Vectors], list[FileProblem]]:
+    files = IndexFiles({ArtifactFile.VECTORS: data}, "small")
+    return read_vectors(files), files.problems
+
+
 def test_arrays_are_read_by_participant_and_others_are_skipped() -> None:
     file = BytesIO()
     np.savez(file, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
-    arrays, problems = parse_vectors(file.getvalue(), file="small.npz")
-    assert (list(arrays), problems) == ([303, 304], ())
+    arrays, problems = read(file.getvalue())
+    assert (list(arrays), problems) == ([303, 304], [])
 
 
 def test_pickled_objects_are_refused_and_never_unpickled() -> None:
-    (problem,) = parse_vectors(npz({303: np.array([Exploding()], dtype=object)}), file="small.npz").problems
-    assert problem.found == "is not an .npz file that can be read without unpickling (ValueError)"
+    _, problems = read(npz({303: np.array([Exploding()], dtype=object)}))
+    assert problems[0].found == "is not an .npz file that can be read without unpickling (ValueError)"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,7 @@ def test_pickled_objects_are_refused_and_never_unpickled() -> None:
     ids=["truncated", "changed", "empty", "text", "npy"],
 )
 def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
-    arrays, (problem,) = parse_vectors(data, file="small.npz")
+    arrays, (problem,) = read(data)
     assert (arrays, str(problem)) == (
         {},
         f"small.npz: is not an .npz file that can be read without unpickling ({kind}); write one float32 array of "
@@ -58,7 +67,7 @@ def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> 
     np.savez_compressed(file, emb_303=np.zeros((50_000, 1_000), dtype=np.float32))
 
     tracemalloc.start()
-    (problem,) = parse_vectors(file.getvalue(), file="small.npz").problems
+    _, (problem,) = read(file.getvalue())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
