@@ -82,7 +82,6 @@ class Batcher:
         *,
         window_s: float = WINDOW_S,
         token_budget: int,
-        max_waiting: int = 512,
         is_crowded: Callable[[], bool] = lambda: False,
         is_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -93,14 +92,12 @@ class Batcher:
         `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
         `is_awaited` returns whether a stage of work that comes first is in flight. Between two passes of indexing, the
         cores are left to it for a quarter of a second at most.
-        At most `max_waiting` requests wait; further callers wait for a place first.
         """
         self.encoder = encoder
         self._window_s = window_s
         self._token_budget = token_budget
         self._is_crowded = is_crowded
         self._is_awaited = is_awaited
-        self._places = asyncio.Semaphore(max_waiting)
         self._waiting: dict[int, deque[_Request]] = {priority: deque() for priority in PRIORITIES}
         self._finished = 0
         self._arrival = asyncio.Event()
@@ -124,19 +121,17 @@ class Batcher:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
         clock = asyncio.get_running_loop().time
         asked = clock()
-        async with self._places:
-            future = asyncio.get_running_loop().create_future()
-            request = _Request(texts=list(texts), truncate=truncate, future=future)
-            self._waiting[priority].append(request)
-            self._arrival.set()
-            try:
-                await self._turn(request, timeout_s)
-                async with asyncio.timeout(timeout_s):
-                    return await request.future
-            finally:
-                # Whoever gave up is not worked for.
-                request.future.cancel()
-                waited.add((request.encoded_from or clock()) - asked)
+        request = _Request(texts=list(texts), truncate=truncate, future=asyncio.get_running_loop().create_future())
+        self._waiting[priority].append(request)
+        self._arrival.set()
+        try:
+            await self._turn(request, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await request.future
+        finally:
+            # Whoever gave up is not worked for.
+            request.future.cancel()
+            waited.add((request.encoded_from or clock()) - asked)
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""

@@ -27,12 +27,9 @@ SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
 LOCK_CALLS = "SELECT FROM llm_call WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 
 DELETE_CALLS = """
-WITH gone AS (
-    DELETE FROM llm_call AS c
-    WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM llm_call_use AS u WHERE u.call_id = c.id)
-    RETURNING id
-)
-SELECT count(*) FROM gone
+DELETE FROM llm_call AS c
+WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM llm_call_use AS u WHERE u.call_id = c.id)
+RETURNING c.id
 """
 
 DELETE_EMPTY_RUN = "DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)"
@@ -128,15 +125,8 @@ async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> Deleted
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await originals.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
-    deleted: int = await connection.fetchval(DELETE_CALLS, call_ids)
+    deleted = len(await connection.fetch(DELETE_CALLS, call_ids))
     return DeletedCalls(deleted, len(call_ids) - deleted)
-
-
-async def lock_calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
-    """Lock the calls of jobs until the transaction ends: what the next statement reads of their uses is all of them."""
-    call_ids = await _calls(connection, job_ids)
-    await connection.execute(LOCK_CALLS, call_ids)
-    return call_ids
 
 
 async def _calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
@@ -259,16 +249,13 @@ FROM job AS j WHERE j.id = s.job_id AND j.id = ANY($1::bigint[]) AND j.status IN
 
 # Calls that are locked: a use that another run just added is seen. Their counts and times stay, and no key finds them.
 EMPTY_CALLS = """
-WITH gone AS (
-    UPDATE llm_call AS c
-    SET key = 'purged:' || c.id, request = '{}', reply = '', tokens = NULL
-    WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
-        SELECT FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
-        WHERE u.call_id = c.id AND j.run_id <> $2
-    )
-    RETURNING c.id
+UPDATE llm_call AS c
+SET key = 'purged:' || c.id, request = '{}', reply = '', tokens = NULL
+WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
+    SELECT FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+    WHERE u.call_id = c.id AND j.run_id <> $2
 )
-SELECT count(*) FROM gone
+RETURNING c.id
 """
 
 MARK = "UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind"
@@ -303,6 +290,7 @@ async def empty(connection: Connection, run_id: int) -> DeletedRun:
         kind = await connection.fetchval(MARK, run_id)
         await connection.execute(EMPTY, job_ids, list(RESULTS[kind]))
         await connection.execute(REWIND, job_ids)
-        call_ids = await lock_calls(connection, job_ids)
-        calls: int = await connection.fetchval(EMPTY_CALLS, call_ids, run_id)
+        call_ids = await _calls(connection, job_ids)
+        await connection.execute(LOCK_CALLS, call_ids)
+        calls = len(await connection.fetch(EMPTY_CALLS, call_ids, run_id))
     return DeletedRun(run_id=run_id, jobs=len(job_ids), calls=calls, kept_calls=len(call_ids) - calls)

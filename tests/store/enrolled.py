@@ -20,6 +20,8 @@ async def enroll(
     pid: int = 1,
     environment: Environment | None = None,
     servers: Mapping[str, str | None] = NO_SERVERS,
+    concurrency: int = 1,
+    broker: str = "broker",
 ) -> None:
     """A worker of one process that takes these stages."""
     await workers.enroll(
@@ -30,6 +32,6 @@ async def enroll(
         stages=stages,
         environment=environment or this_environment(),
         servers=servers,
-        concurrency=1,
-        broker="broker",
+        concurrency=concurrency,
+        broker=broker,
     )

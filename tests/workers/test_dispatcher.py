@@ -9,12 +9,12 @@ import pytest
 import redis
 
 from schemas.statuses import JobStatus
-from stack.home import this_environment
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import backlog, job_control, runs, stages, workers
+from store.runs import backlog, job_control, runs, stages
 from tests.brokers import broker_of_its_own
 from tests.store.conftest import StoreRun, new_run
+from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, claimed
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
@@ -62,25 +62,11 @@ async def eventually(is_so: Callable[[], object], *, timeout_s: float = 60) -> N
             await asyncio.sleep(0.01)
 
 
-async def enroll(database: Database, *stages: str, concurrency: int) -> None:
-    async with database.connection() as connection:
-        await workers.enroll(
-            connection,
-            "worker",
-            host="here",
-            pid=1,
-            stages=stages,
-            environment=this_environment(),
-            concurrency=concurrency,
-            broker=BROKER,
-            servers={},
-        )
-
-
 async def test_a_large_run_waits_in_the_database_and_the_broker_holds_a_window(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
-    await enroll(database, "extract", "embed", "assemble", concurrency=10)
+    async with database.connection() as connection:
+        await enroll(connection, "extract", "embed", "assemble", concurrency=10, broker=BROKER)
     stored = await store_run(*map(str, range(200)))
     window = 10 * MESSAGES_PER_THREAD
 

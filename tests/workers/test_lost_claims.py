@@ -11,10 +11,11 @@ from stack.postgres import PostgresServer
 from store import migrate
 from store.database import Database
 from store.runs import attempts, stages
-from store.runs.stages import Claim, Committed
+from store.runs.stages import Committed
 from tests import run_folder
 from tests.conftest import administer
 from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from tests.workers.processes import stage_runner
 from workers.runner import Outcome
 from workers.work import Result, Work
@@ -47,17 +48,11 @@ def crash(server: PostgresServer) -> None:
     server.start()
 
 
-async def claim(database: Database, job_id: int, stage: str = "embed", lease_s: float = 60) -> Claim:
-    taken = await database.with_retry(lambda connection: stages.claim(connection, job_id, stage, "worker", lease_s))
-    assert taken is not None
-    return taken
-
-
 async def test_the_claim_of_a_stage_that_asks_a_language_model_outlives_a_crash(
     database: Database, server: PostgresServer, store_run: StoreRun
 ) -> None:
     job_id = (await store_run(stages=("validate",))).job_ids[0]
-    held = await claim(database, job_id, "validate")
+    held = await database.with_retry(lambda connection: claimed(connection, job_id, "validate"))
 
     crash(server)
 
