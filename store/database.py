@@ -10,7 +10,7 @@ import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
@@ -55,17 +55,6 @@ def measured() -> Iterator[DatabaseTime]:
         yield found
     finally:
         _CURRENT.reset(token)
-
-
-@contextmanager
-def counted_call() -> Iterator[None]:
-    """A call of the database, which counts where it is measured."""
-    current = _CURRENT.get()
-    if current is None:
-        yield
-        return
-    with current.call():
-        yield
 
 
 Connection: TypeAlias = asyncpg.Connection
@@ -287,8 +276,21 @@ class Database:
         Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised. With
         `in_session` the connection is one of `session()`.
         """
-        with counted_call():
-            return await self._with_retry(work, retry_for_s, in_session)
+        current = _CURRENT.get()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + retry_for_s
+        wait_s = 0.05
+        with nullcontext() if current is None else current.call():
+            while True:
+                try:
+                    async with self.session() if in_session else self.connection() as connection:
+                        return await work(connection)
+                except UNAVAILABLE_ERRORS as error:
+                    lost = error
+                if loop.time() + wait_s > deadline:
+                    raise DatabaseUnavailableError(retry_for_s, lost) from lost
+                await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+                wait_s = min(wait_s * 2, 1.0)
 
     async def once(
         self, question: Callable[Concatenate[Connection, P], Awaitable[Result]], *args: P.args, **kwargs: P.kwargs
@@ -302,23 +304,6 @@ class Database:
     ) -> Result:
         """What a function of the store returns, run as by `with_retry`."""
         return await self.with_retry(lambda connection: question(connection, *args, **kwargs))
-
-    async def _with_retry(
-        self, work: Callable[[Connection], Awaitable[Result]], retry_for_s: float, in_session: bool
-    ) -> Result:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + retry_for_s
-        wait_s = 0.05
-        while True:
-            try:
-                async with self.session() if in_session else self.connection() as connection:
-                    return await work(connection)
-            except UNAVAILABLE_ERRORS as error:
-                lost = error
-            if loop.time() + wait_s > deadline:
-                raise DatabaseUnavailableError(retry_for_s, lost) from lost
-            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
-            wait_s = min(wait_s * 2, 1.0)
 
     async def __aenter__(self) -> Self:
         """For a block, after which it is closed."""
