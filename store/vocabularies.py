@@ -132,15 +132,14 @@ GROUP BY alias ORDER BY alias COLLATE "C"
 
 DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDER BY ordinal"
 
-PART = """
-SELECT name, category, count, nsfw_probability, title FROM tag
-WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)
+_SEARCHED = "FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)"
+
+PART = f"""
+SELECT name, category, count, nsfw_probability, title {_SEARCHED}
 ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
 """
 
-FOUND = (
-    "SELECT count(*) FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)"
-)
+FOUND = f"SELECT count(*) {_SEARCHED}"
 
 # A row without a tag and an alias shows that the vocabulary exists.
 LOOK_UP = """

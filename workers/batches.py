@@ -57,15 +57,11 @@ class BatchSender:
         """Gather calls, take each batch that is due a step further, and make stages due that have their answers."""
         await self._database.once(batches.gather, self._server, quiet_s=self._look_s / 2)
         done: set[int] = set()
-        while (batch := await self._claim(done)) is not None:
+        times = {"begins_s": _BEGINS_S, "looks_s": _LOOKS_S}
+        while (batch := await self._database.once(batches.claim, self._server, **times, other_than=done)) is not None:
             done.add(batch.id)
             await self._advance(batch)
         await self._database.once(batches.release)
-
-    async def _claim(self, done: set[int]) -> ClaimedBatch | None:
-        return await self._database.once(
-            batches.claim, self._server, begins_s=_BEGINS_S, looks_s=_LOOKS_S, other_than=done
-        )
 
     async def _advance(self, batch: ClaimedBatch) -> None:
         try:
