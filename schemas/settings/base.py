@@ -61,6 +61,8 @@ class Setting(NamedTuple):
     is_secret: bool
     """Whether its value is never shown."""
     group: "type[SettingsGroup | BaseModel]"
+    place: tuple[str, ...] = ()
+    """Where its value lies in the settings of a run, a preset or a process."""
 
     @property
     def description(self) -> str:

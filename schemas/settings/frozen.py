@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from schemas.chains import CHAINS, queue_of, reads_of
 from schemas.errors import UndeclaredSettingError
-from schemas.settings.base import SettingsGroup, settings_of
+from schemas.settings.base import Setting, SettingsGroup
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
-from schemas.settings.run import RUN_GROUPS, RunSettings
+from schemas.settings.run import RUN_SETTINGS, RunSettings
 
 
 class FrozenSettings(NamedTuple):
@@ -66,13 +66,15 @@ def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     )
 
 
-_RUN_NAMES: Final[dict[str, dict[str, str]]] = {
-    name: {setting.field: setting.name for setting in settings_of(group)} for name, group in RUN_GROUPS.items()
-}
-_PRESET_NAMES: Final[dict[str, dict[str, str]]] = {
-    name: {setting.field: key for key, setting in PRESET_SETTINGS.items() if key.startswith(f"{name}.")}
-    for name in Preset.model_fields
-}
+def _names(settings: Mapping[str, Setting]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for setting in settings.values():
+        found.setdefault(setting.place[0], {})[setting.field] = setting.name
+    return found
+
+
+_RUN_NAMES: Final = _names(RUN_SETTINGS)
+_PRESET_NAMES: Final = _names(PRESET_SETTINGS)
 
 
 class _DeclaredGroup:

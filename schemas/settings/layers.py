@@ -164,19 +164,26 @@ def checked(
     model: type[Model],
     values: Mapping[str, Any],
     *,
-    settings: Mapping[Any, Setting],
+    settings: Mapping[str, Setting],
     origins: Mapping[str, str],
 ) -> tuple[Model | None, list[str]]:
-    """The model with these values, or None and every problem with them.
+    """The model with these values by the names of its settings, or None and every problem with them.
 
-    `settings` are keyed by pydantic's error location, a tuple of names; `origins` has the source of the value for every
-    environment name.
+    Values of other names are ignored. `origins` has the source of the value for every name.
     """
+    placed: dict[str, Any] = {}
+    for name in values.keys() & settings.keys():
+        *groups, field = settings[name].place
+        part = placed
+        for group in groups:
+            part = part.setdefault(group, {})
+        part[field] = values[name]
     try:
-        return model.model_validate(values), []
+        return model.model_validate(placed), []
     except ValidationError as error:
+        at = {setting.place: setting for setting in settings.values()}
         # A value that fits no kind of several is reported once per kind.
-        return None, list(dict.fromkeys(_message(found, settings, origins) for found in error.errors()))
+        return None, list(dict.fromkeys(_message(found, at, origins) for found in error.errors()))
 
 
 def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:

@@ -205,7 +205,7 @@ PRESET_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
 """The groups under their names."""
 
 PRESET_SETTINGS: Final[dict[str, Setting]] = {
-    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}")
+    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}", place=(name, setting.field))
     for name, group in PRESET_GROUPS.items()
     for setting in settings_of(group)
 }
@@ -254,14 +254,10 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
     that conflict. `origin` is the source of the values.
     """
     unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
-    groups: dict[str, dict[str, Any]] = {name: {} for name in PRESET_GROUPS}
-    for name, value in {**(base.values() if base else {}), **values}.items():
-        if name in PRESET_SETTINGS:
-            groups[name.partition(".")[0]][PRESET_SETTINGS[name].field] = value
     preset, problems = checked(
         Preset,
-        groups,
-        settings={tuple(name.split(".")): setting for name, setting in PRESET_SETTINGS.items()},
+        {**(base.values() if base else {}), **values},
+        settings=PRESET_SETTINGS,
         origins={name: origin if name in values else "preset" if base else "default" for name in PRESET_SETTINGS},
     )
     if preset is None or unknown:

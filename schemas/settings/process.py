@@ -254,7 +254,7 @@ class ProcessSettings(BaseModel):
 
 
 PROCESS_SETTINGS: dict[str, Setting] = {
-    field.upper(): Setting(field.upper(), field, info.default, not info.repr, ProcessSettings)
+    field.upper(): Setting(field.upper(), field, info.default, not info.repr, ProcessSettings, (field,))
     for field, info in ProcessSettings.model_fields.items()
 }
 """Every setting of a process under its environment name."""
@@ -283,8 +283,8 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
     given = {name: found for name, found in given_in(layers, PROCESS_SETTINGS).items() if found.text}
     settings, unusable = checked(
         ProcessSettings,
-        {PROCESS_SETTINGS[name].field: found.text for name, found in given.items()},
-        settings={(setting.field,): setting for setting in PROCESS_SETTINGS.values()},
+        {name: found.text for name, found in given.items()},
+        settings=PROCESS_SETTINGS,
         origins={name: given[name].layer.origin if name in given else "default" for name in PROCESS_SETTINGS},
     )
     if settings is None or problems:

@@ -113,11 +113,7 @@ class RunSettings(BaseModel):
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its environment name, in the order of RUN_SETTINGS."""
         groups = self.model_dump(mode="json")
-        return {
-            setting.name: groups[name][setting.field]
-            for name, group in RUN_GROUPS.items()
-            for setting in settings_of(group)
-        }
+        return {name: groups[setting.place[0]][setting.field] for name, setting in RUN_SETTINGS.items()}
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "RunSettings":
@@ -141,7 +137,9 @@ RUN_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
 """The groups under their names."""
 
 RUN_SETTINGS: Final[dict[str, Setting]] = {
-    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
+    setting.name: setting._replace(place=(name, setting.field))
+    for name, group in RUN_GROUPS.items()
+    for setting in settings_of(group)
 }
 """Every setting of a run under its environment name."""
 
@@ -152,12 +150,7 @@ def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tu
     Absent names have their defaults; names that no setting of a run has are ignored. `origins` has the source of the
     value for every setting of a run.
     """
-    groups = {
-        name: {setting.field: values[setting.name] for setting in settings_of(group) if setting.name in values}
-        for name, group in RUN_GROUPS.items()
-    }
-    locations = {(name, setting.field): setting for name, group in RUN_GROUPS.items() for setting in settings_of(group)}
-    return checked(RunSettings, groups, settings=locations, origins=origins)
+    return checked(RunSettings, values, settings=RUN_SETTINGS, origins=origins)
 
 
 def settings_hash(settings: RunSettings) -> str:

@@ -24,13 +24,8 @@ WIRED: Final = {
 }
 """What the methods of Wiring read of the settings that they are given."""
 
-_RUN_NAMES: Final = {
-    (group, setting.field): name
-    for name, setting in RUN_SETTINGS.items()
-    for group, kind in RUN_GROUPS.items()
-    if setting.group is kind
-}
-_PRESET_NAMES: Final = {tuple(name.split(".")): name for name in PRESET_SETTINGS}
+_RUN_NAMES: Final = {setting.place: name for name, setting in RUN_SETTINGS.items()}
+_PRESET_NAMES: Final = {setting.place: name for name, setting in PRESET_SETTINGS.items()}
 _GROUP_TYPES: Final = {kind: ("settings", name) for name, kind in RUN_GROUPS.items()}
 
 Path = tuple[str, ...]

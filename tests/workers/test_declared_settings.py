@@ -7,12 +7,11 @@ import pytest
 
 from schemas.chains import CHAINS, Stage
 from schemas.errors import Refused, UndeclaredSettingError
-from schemas.settings.base import settings_of
 from schemas.settings.frozen import FrozenSettings, declared_settings
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RUN_GROUPS, RunSettings
+from schemas.settings.run import RUN_SETTINGS, RunSettings
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.processes import stage_runner
@@ -57,16 +56,8 @@ def without(monkeypatch: pytest.MonkeyPatch, kind: str, mode: str, stage: str, n
 
 def read(settings: FrozenSettings, name: str) -> Any:
     """A setting by its name, as code reads it."""
-    if name in PRESET_SETTINGS:
-        group, _, field = name.partition(".")
-        return getattr(getattr(settings.preset, group), field)
-    (found,) = (
-        getattr(getattr(settings.run, group), setting.field)
-        for group, kind in RUN_GROUPS.items()
-        for setting in settings_of(kind)
-        if setting.name == name
-    )
-    return found
+    group, field = (RUN_SETTINGS | PRESET_SETTINGS)[name].place
+    return getattr(getattr(settings.preset if name in PRESET_SETTINGS else settings.run, group), field)
 
 
 async def test_a_worker_fails_a_stage_that_reads_what_it_does_not_declare(
