@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from schemas.settings.base import settings_of, value_in_words
 from schemas.settings.layers import SettingSource
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
 
 OF_THE_USER: Final = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
 
@@ -81,16 +82,10 @@ def of_kind(kind: str, changed: Mapping[str, ChangedSetting]) -> dict[str, Chang
     return {name: change for name, change in changed.items() if name in names or is_preset_name(name)}
 
 
+@cache
 def _values(profile: str) -> Mapping[str, Any]:
     if profile not in PROFILES:
         return {}
-    texts = PROFILES[profile].values
-    return {
-        name: _like(setting.default, texts[name]) if name in texts else setting.default
-        for name, setting in RUN_SETTINGS.items()
-    }
-
-
-def _like(default: Any, text: str) -> Any:
-    """The value that a profile of ragq writes as this text, for a setting with this default."""
-    return text == "true" if isinstance(default, bool) else type(default)(text)
+    run, _ = run_settings(PROFILES[profile].values, origins=dict.fromkeys(RUN_SETTINGS, profile))
+    assert run is not None
+    return run.values()

@@ -135,10 +135,12 @@ def unusable_value(setting: Setting, value: object, origin: str) -> str:
     return f"{setting.name} {found} ({origin}); allowed is {allowed(setting)}."
 
 
-def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
+def unknown_name(name: str, origin: str, known: Iterable[str], *, what: str = "setting") -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
-    nearest = get_close_matches(name.upper(), list(known), n=1)
-    return misspelt_name(name, origin, nearest[0]) if nearest else f"{name} ({origin}) is not a setting; remove it."
+    lowered = {one.lower(): one for one in known}
+    nearest = get_close_matches(name.lower(), list(lowered), n=1)
+    advice = f"did you mean {lowered[nearest[0]]}?" if nearest else "remove it."
+    return f"{name} ({origin}) is not a {what}; {advice}"
 
 
 def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:

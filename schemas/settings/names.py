@@ -161,7 +161,12 @@ def check_names(layers: Sequence[Layer]) -> CheckedNames:
     """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about."""
     given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
     of_original = {name: given[name] for name in ORIGINAL_NAMES if name in given}
-    refused = {name: found for name, found in of_original.items() if is_refused(name, found.text)}
+    refused = {
+        name: found
+        for name, found in of_original.items()
+        if ORIGINAL_NAMES[name].treatment is Treatment.REFUSED
+        and found.text.lower() not in ORIGINAL_NAMES[name].accepted
+    }
     problems = [
         f"{name} is {found.text!r} ({found.layer.origin}); allowed is {original.accepted_in_words}: {original.note}."
         for name, found in refused.items()
@@ -190,12 +195,6 @@ def misspelt_names(layers: Sequence[Layer], *, known: Collection[str]) -> list[s
             if (near := near_name(name, known)) is not None
         ]
     return problems
-
-
-def is_refused(name: str, text: str) -> bool:
-    """Whether a name of the original has a value that ragq refuses."""
-    original = ORIGINAL_NAMES[name]
-    return original.treatment is Treatment.REFUSED and text.lower() not in original.accepted
 
 
 def near_name(name: str, known: Collection[str]) -> str | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge, Le, MinLen
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.errors import PresetValueError
 from schemas.settings.base import Setting, SettingsGroup, settings_of
-from schemas.settings.layers import checked, disagreement
+from schemas.settings.layers import checked, disagreement, unknown_name
 
 # A value has a name like `retrieval.dense_limit`: its group and its key.
 
@@ -253,7 +252,11 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
     Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range, values
     that conflict. `origin` is the source of the values.
     """
-    unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
+    unknown = [
+        unknown_name(name, origin, PRESET_SETTINGS, what="value of a preset")
+        for name in values
+        if name not in PRESET_SETTINGS
+    ]
     preset, problems = checked(
         Preset,
         {**(base.values() if base else {}), **values},
@@ -276,12 +279,6 @@ def preset_name(text: str) -> str:
             "'-' and '_'."
         )
     return name
-
-
-def _unknown(name: str, origin: str) -> str:
-    nearest = get_close_matches(name.lower(), list(PRESET_SETTINGS), n=1)
-    advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
-    return f"{name} ({origin}) is not a value of a preset; {advice}"
 
 
 def _refused(problems: list[str]) -> PresetValueError:
