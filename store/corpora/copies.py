@@ -7,8 +7,7 @@ a comparison. The corpus keeps its works, chunks and questions when it takes the
 from typing import Final, NamedTuple
 
 from schemas.errors import Refused
-from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, CutChunk
+from schemas.values.documents import Bibliography
 from store.corpora import corpora, keeping, sources
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork
@@ -39,15 +38,6 @@ ORDER BY id
 """
 
 WORK: Final = "SELECT * FROM works WHERE id = $1"
-
-_CUT: Final = ("level", "content", "heading_breadcrumbs", "start_line", "end_line", "vector_status")
-
-# What has a vector in the corpus waits for one in the copy.
-CHUNKS: Final = f"""
-SELECT id, parent_id, level, content, heading_breadcrumbs, start_line, end_line,
-       CASE vector_status WHEN '{VectorStatus.VEC}' THEN '{VectorStatus.TO_VEC}' ELSE vector_status END AS vector_status
-FROM chunks WHERE work_id = $1 ORDER BY id
-"""
 
 LOCK: Final = "SELECT id FROM corpus WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 
@@ -121,8 +111,6 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
     for row in missing:
         work = await connection.fetchrow(WORK, row["id"])
         if work is not None:
-            chunks = await connection.fetch(CHUNKS, row["id"], timeout=_BULK_SECONDS)
-            places = {chunk["id"]: place for place, chunk in enumerate(chunks)}
             await keeping.keep(
                 connection,
                 copy_id,
@@ -132,10 +120,7 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
                     markdown=work["markdown"],
                     original_hash=work["original_hash"],
                     page_lines=work["page_lines"],
-                    chunks=[
-                        CutChunk(parent=places.get(chunk["parent_id"]), **{name: chunk[name] for name in _CUT})
-                        for chunk in chunks
-                    ],
+                    chunks=await keeping.cut_chunks(connection, row["id"]),
                 ),
             )
     return len(missing)

@@ -51,7 +51,7 @@ WHERE id = $1 AND (original_hash IS DISTINCT FROM $2 OR page_lines <> $3)
 
 # Whether they have their vectors yet does not matter.
 CUT = f"""
-SELECT {", ".join(_CUT)},
+SELECT id, parent_id, {", ".join(_CUT)},
        CASE vector_status WHEN '{VectorStatus.VEC}' THEN '{VectorStatus.TO_VEC}' ELSE vector_status END AS vector_status
 FROM chunks WHERE work_id = $1 ORDER BY id
 """
@@ -132,11 +132,19 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
         return KeptWork(same_source, ImportOutcome.REPLACED)
 
 
+async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
+    """The chunks of a work as it was cut, but for their tokens."""
+    rows = await connection.fetch(CUT, work_id, timeout=BULK_SECONDS)
+    places = {row["id"]: place for place, row in enumerate(rows)}
+    return [
+        CutChunk(parent=places.get(row["parent_id"]), **{name: row[name] for name in (*_CUT, "vector_status")})
+        for row in rows
+    ]
+
+
 async def _has_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> bool:
     """Whether a work was cut into these chunks, and the same of them are embedded."""
-    stored = await connection.fetch(CUT, work_id, timeout=BULK_SECONDS)
-    cut = [tuple(getattr(chunk, name) for name in (*_CUT, "vector_status")) for chunk in chunks]
-    return [tuple(row.values()) for row in stored] == cut
+    return await cut_chunks(connection, work_id) == [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
 
 
 async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:
