@@ -62,7 +62,7 @@ def show_command(name: str | None, as_json: bool) -> None:
         ragq preset show
         ragq preset show small --json
     """
-    stored = with_database(lambda connection: _chosen(connection, name))
+    stored = with_database(lambda connection: presets.get(connection, name))
     if as_json:
         print_json(stored)
         return
@@ -131,7 +131,7 @@ def create_command(
     """
 
     async def work(connection: Connection) -> StoredPreset:
-        copied = await _chosen(connection, origin)
+        copied = await presets.get(connection, origin)
         changed = copied.preset.changed(dict(values), origin=_ORIGIN)
         return await presets.create(connection, name, changed, description=description)
 
@@ -182,7 +182,3 @@ def delete_command(name: str, as_json: bool) -> None:
     """
     stored = with_database(lambda connection: presets.delete(connection, name))
     print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
-
-
-async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
-    return await presets.default(connection) if name is None else await presets.get(connection, name)

@@ -41,7 +41,7 @@ async def list_presets(ctx: Context) -> list[StoredPreset]:
 @router.get("/default")
 async def show_default_preset(ctx: Context) -> StoredPreset:
     """The preset of queries that name none."""
-    return await ctx.database.once(presets.default)
+    return await ctx.database.once(presets.get)
 
 
 @router.get("/{name}")
@@ -55,7 +55,7 @@ async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response:
     """A copy of another preset with some values changed."""
 
     async def make(connection: Connection) -> dict[str, str]:
-        copied = await (presets.default(connection) if body.copy_of is None else presets.get(connection, body.copy_of))
+        copied = await presets.get(connection, body.copy_of)
         changed = copied.preset.changed(by_name(body.config), origin=_ORIGIN)
         created = await presets.create(connection, body.preset_name, changed, description=body.description)
         if body.is_default:

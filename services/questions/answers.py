@@ -168,7 +168,7 @@ async def preview_expansion_prompt(
 
     `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
     """
-    stored = await (presets.default(connection) if preset is None else presets.get(connection, preset))
+    stored = await presets.get(connection, preset)
     template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
     wanted = stored.preset.expansion.n if n is None else n
     return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)

@@ -65,7 +65,7 @@ async def planned_move(
         stored = await presets.get(connection, name)
         base_name, base, options = stored.name, stored.preset, frozenset()
     elif searches and takes_default and not values and not await queries.has_searched(connection, query.job_id):
-        stored = await presets.default(connection)
+        stored = await presets.get(connection)
         base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
     refuse_idle_expansion(frozen.run, preset, values)

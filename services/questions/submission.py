@@ -120,9 +120,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     works = request.works or WorkFilter()
     await _refuse_empty(connection, asked, works)
     unknown = await _unknown_documents(connection, asked, request.queries.judgements)
-    stored = await (
-        presets.default(connection) if request.config_preset is None else presets.get(connection, request.config_preset)
-    )
+    stored = await presets.get(connection, request.config_preset)
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     refuse_idle_expansion(settings.run, preset, request.preset_values)

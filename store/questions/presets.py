@@ -23,8 +23,6 @@ NAMED = f"(lower(preset_name) = lower($1) OR is_default AND lower($1) = '{DEFAUL
 
 BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE {NAMED}"
 
-DEFAULT = f"SELECT {COLUMNS} FROM rag_config WHERE is_default"
-
 # The first preset of all becomes the default.
 CREATE = f"""
 INSERT INTO rag_config (preset_name, is_default, description, config)
@@ -76,19 +74,15 @@ async def names(connection: Connection) -> list[str]:
     return [row["preset_name"] for row in await connection.fetch(NAMES)]
 
 
-async def get(connection: Connection, name: str) -> StoredPreset:
-    """The preset of a name, or the default one by its alias, in any case of letters. Raises Refused."""
-    row = await connection.fetchrow(BY_NAME, name.strip())
-    if row is None:
-        raise await _missing(connection, name)
-    return _stored(row)
+async def get(connection: Connection, name: str | None = None) -> StoredPreset:
+    """The preset of a name, in any case of letters; the default one without a name, or by its alias.
 
-
-async def default(connection: Connection) -> StoredPreset:
-    """The default preset. Raises Refused when none is: nothing takes its place."""
-    row = await connection.fetchrow(DEFAULT)
+    Raises Refused when there is none: nothing takes its place.
+    """
+    wanted = DEFAULT_ALIAS if name is None else name
+    row = await connection.fetchrow(BY_NAME, wanted.strip())
     if row is None:
-        raise preset_missing(None)
+        raise await _missing(connection, wanted)
     return _stored(row)
 
 
@@ -165,7 +159,7 @@ def preset_missing(name: str | None, known: Sequence[str] = ()) -> Refused:
 async def _missing(connection: Connection, name: str) -> Refused:
     if name.strip().lower() == DEFAULT_ALIAS:
         return preset_missing(None)
-    return preset_missing(name.strip(), [row["preset_name"] for row in await connection.fetch(NAMES)])
+    return preset_missing(name.strip(), await names(connection))
 
 
 def _stored(row: Any) -> StoredPreset:

@@ -57,7 +57,7 @@ def taking(step: Step) -> Change:
 
 
 async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
-    limit = (await presets.default(connection)).preset.retrieval.dense_limit
+    limit = (await presets.get(connection)).preset.retrieval.dense_limit
     await presets.change(connection, "Balanced", {"retrieval.dense_limit": limit % 100 + 1}, origin="test")
 
 

@@ -19,7 +19,7 @@ async def names(connection: Connection) -> list[tuple[str, bool]]:
 
 
 async def test_a_new_database_has_a_default_preset_and_that_of_the_original(connection: Connection) -> None:
-    stored, original = await presets.default(connection), await presets.get(connection, "original")
+    stored, original = await presets.get(connection), await presets.get(connection, "original")
 
     assert (stored.name, stored.is_default, stored.preset) == ("Balanced", True, Preset())
     assert (original.is_default, original.preset.values()) == (False, Preset().values() | ORIGINAL)
@@ -46,7 +46,7 @@ async def test_a_refused_change_changes_nothing(connection: Connection) -> None:
         values = {"retrieval.dense_limit": "101", "retrieval.rrf_k": "60"}
         await presets.change(connection, "Balanced", values, origin="option")
 
-    assert (await presets.default(connection)).preset == Preset()
+    assert (await presets.get(connection)).preset == Preset()
 
 
 async def test_default_stands_for_the_default_preset_and_is_no_name(connection: Connection) -> None:
@@ -71,9 +71,7 @@ async def test_no_default_is_an_error_and_never_a_built_in(connection: Connectio
     await connection.execute("UPDATE rag_config SET is_default = false")
 
     with refused("preset-missing", match="No preset is the default"):
-        await presets.default(connection)
-    with refused("preset-missing", match="No preset is the default"):
-        await presets.get(connection, "default")
+        await presets.get(connection)
 
 
 async def test_many_who_set_the_default_at_once_leave_one(database: Database) -> None:
