@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 import pytest
@@ -16,7 +17,7 @@ from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.participants import Utterance
 from schemas.values.queries import Origin
 from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import ChunkSize, cut_work
+from stages.corpora.cut import ChunkSize, Measure, cut_work
 from stages.corpora.works import bibliography
 from stages.documents.outline import format_of, outline, without_metadata
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
@@ -50,10 +51,17 @@ from stages.texts.line_diff import line_diff
 Parser = Callable[[str], object]
 
 
-def by_tokens(text: str) -> object:
-    """What an import makes of a work for the packaged embedder."""
+@cache
+def measure_of_the_embedder() -> Measure:
+    """The tokens of the packaged embedder, whose file takes longer to read than a text to cut."""
     measure = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
     assert measure is not None
+    return measure
+
+
+def by_tokens(text: str) -> object:
+    """What an import makes of a work for the packaged embedder."""
+    measure = measure_of_the_embedder()
     return cut_work(read_markdown(text), title="t", size=ChunkSize.of_tokens(192), measure=measure)
 
 
