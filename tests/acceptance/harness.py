@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -31,6 +32,11 @@ _REPOSITORY = Path(__file__).parents[2]
 def judged_by(model: str) -> tuple[str, ...]:
     """The options of a few-shot submission whose references a model judges."""
     return ("--few-shot-only", "--set", f"MODEL_JUDGE_MODEL={model}")
+
+
+def extracted_by(model: str) -> tuple[str, ...]:
+    """The options of a submission whose evidence a model finds; it scores too."""
+    return ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={model}")
 
 
 @dataclass(frozen=True)
@@ -213,12 +219,9 @@ class Installation:
         """The rows of a query; JSON comes parsed."""
 
         async def fetch() -> list[dict[str, Any]]:
-            connection = await asyncpg.connect(self.database_url)
-            try:
+            async with self._connected() as connection:
                 await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
                 return [dict(row) for row in await connection.fetch(query, *arguments)]
-            finally:
-                await connection.close()
 
         return asyncio.run(fetch())
 
@@ -231,10 +234,23 @@ class Installation:
     def wait_until(self, query: str, *arguments: Any, alive: StartedProcess | None = None) -> None:
         """Wait until a query of one value is true; the process `alive` must not end meanwhile."""
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self.value(query, *arguments):
-            assert alive is None or alive.is_alive, alive.output if alive else ""
-            assert time.monotonic() < deadline, f"Still not so: {query} {arguments}"
-            time.sleep(0.05)
+
+        async def wait() -> None:
+            async with self._connected() as connection:
+                while not await connection.fetchval(query, *arguments):
+                    assert alive is None or alive.is_alive, alive.output if alive else ""
+                    assert time.monotonic() < deadline, f"Still not so: {query} {arguments}"
+                    await asyncio.sleep(0.05)
+
+        asyncio.run(wait())
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[asyncpg.Connection]:
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
 """A run whose answers are drawn anew pays for them."""
 
-from tests.acceptance.harness import Installation
+from tests.acceptance.harness import Installation, extracted_by
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 
@@ -8,10 +8,7 @@ def test_a_fresh_run_pays_for_its_answers_and_every_view_names_their_draw(
     shared: Installation, ollama: ScriptedOllama
 ) -> None:
     extractor = ollama.model(lambda prompt: ScriptedReply('{"PHQ8_Sleep": []}'))
-    work = (
-        *("--participants", "316", "--zero-shot-only", "--until", "extract"),
-        *("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={extractor.name}"),
-    )
+    work = ("--participants", "316", "--zero-shot-only", "--until", "extract", *extracted_by(extractor.name))
     first = shared.submit(*work)
     shared.wait_for(first)
 

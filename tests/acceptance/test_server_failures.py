@@ -7,7 +7,7 @@ import pytest
 
 from stack.ports import free_port
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.harness import Installation, judged_by
+from tests.acceptance.harness import Installation, extracted_by, judged_by
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 WORDS = "what the server said about the lighthouse"
@@ -70,8 +70,8 @@ def test_a_broken_connection_keeps_its_error_type_and_names_the_server(
 def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:
     port = free_port()
     fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(port))
-    asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
-    run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked, OLLAMA_HOST="")
+    asked = ("--participants", "316", "--zero-shot-only", *extracted_by(judge.name))
+    run_id = fresh.submit(*asked, OLLAMA_HOST="")
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "extract")

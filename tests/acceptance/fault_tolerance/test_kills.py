@@ -10,7 +10,7 @@ from schemas.chains import stages_of
 from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
-from tests.acceptance.harness import judged_by
+from tests.acceptance.harness import extracted_by, judged_by
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
 from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -138,8 +138,7 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
 ) -> None:
     """The neighbours run `extract` at every kill: if they shared the process, they would be killed too."""
     judge.answer = lambda prompt: ScriptedReply(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
-    slow = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
-    neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *slow)
+    neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *extracted_by(judge.name))
     poison = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_claim@embed", RAGQ_MAX_INTERRUPTIONS="3") as supervisor:
