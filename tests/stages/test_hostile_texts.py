@@ -17,8 +17,8 @@ from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.participants import Utterance
 from schemas.values.queries import Origin
 from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import ChunkSize, Measure, cut_work
-from stages.corpora.works import bibliography
+from stages.corpora.cut import ChunkSize, cut_work
+from stages.corpora.works import Measure, bibliography
 from stages.documents.outline import format_of, outline, without_metadata
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 from stages.documents.repair import repair_by_reply

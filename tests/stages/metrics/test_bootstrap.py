@@ -7,7 +7,6 @@ from statistics import mean, quantiles
 import numpy as np
 import pytest
 
-from schemas.values.differences import ComparedMeasure
 from schemas.values.metrics import Interval
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
@@ -155,20 +154,6 @@ def test_a_value_of_one_participant_has_no_interval(metric: Metric) -> None:
 
     assert found.value == value_of(metric, alone)
     assert (found.low, found.high, found.std) == (None, None, None)
-
-
-def test_a_delta_is_taken_over_common_participants_with_the_same_draw() -> None:
-    subjects = random_subjects(6, seed=3)
-    left, right = cohort_of(subjects[:5]), cohort_of(subjects[1:])
-    (draws,) = draw(4, resamples=200, seed=42)
-    common = cohort_of(subjects[1:5])
-
-    same = paired_delta(item_mae_weighted, left, right, resamples=200)
-
-    value = value_of(item_mae_weighted, common)
-    nothing = Interval(value=0.0, low=0.0, high=0.0, std=0.0, drop_rate=0.0, resamples=200)
-    assert same == ComparedMeasure(subjects=4, baseline=value, value=value, delta=nothing, corrected=nothing)
-    assert not np.isnan(item_mae_weighted(common, draws)).any()
 
 
 def test_the_delta_of_a_worked_example() -> None:

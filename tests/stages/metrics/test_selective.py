@@ -15,7 +15,6 @@ from stages.metrics.scores import Cohort, cohort_of, value_of
 from stages.metrics.selective import (
     Areas,
     Hulls,
-    Loss,
     Step,
     areas,
     augrc_optimal,
@@ -53,12 +52,6 @@ def test_the_worked_numbers_of_the_specification() -> None:
     # 0.4 (0 + 1/9) / 2 + 0.2 (1/9 + 1/4) / 2, and 0.4 (0 + 1/15) / 2 + 0.2 (1/15 + 1/5) / 2
     assert found.aurc().tolist() == [pytest.approx(0.058333, abs=1e-6)]
     assert found.augrc().tolist() == [pytest.approx(0.04)]
-
-
-def test_absolute_loss_is_three_times_the_normed_one() -> None:
-    for area in (aurc, augrc):
-        normed, absolute = (value_of(partial(area, confidence=evidence_count, loss=loss), WORKED) for loss in Loss)
-        assert absolute == pytest.approx(3 * (normed or 0))
 
 
 @pytest.mark.parametrize(("coverage", "expected"), [(0.1, 0), (0.125, 0), (0.2, 1 / 9), (0.5, 1 / 4), (0.51, None)])

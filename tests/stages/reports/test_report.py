@@ -24,13 +24,12 @@ from schemas.values.reports import CalibratedConfidence, ReferenceCounts, Report
 from schemas.values.runs import OutputTelemetry, ScoredRun
 from schemas.values.scoring import ItemScore
 from stages.metrics.confidence import Variant, evidence_count
-from stages.metrics.scores import binary_metrics, cohort_of, total_metrics
+from stages.metrics.scores import cohort_of
 from stages.metrics.selective import risk_coverage_curve
 from stages.participants.validate import keep_all
 from stages.reports.calibration import selective_prediction
 from stages.reports.costs import telemetry
 from stages.reports.report import build_report, over_all_items, reference_counts
-from stages.reports.results import cohort_of_jobs
 from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, ZERO_SHOT, failed, job, labels, run, scores
@@ -61,58 +60,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(one) for one in value]
     return round(value, 9) if isinstance(value, float) else value
-
-
-def test_errors_are_those_of_scored_items_with_ground_truth() -> None:
-    results = build_report(RUN, measures=FEW).experiments[0].results
-
-    # 316: scores 1 0 2 3 - 1 - -, truth 1 0 3 2 0 1 0 2: errors 0 0 1 1 . 0 . . ; 319: score 2, truth 0: error 2
-    assert results.item_mae_weighted == pytest.approx((0 + 0 + 1 + 1 + 0 + 2) / 6)
-    # NoInterest (0 + 2) / 2, Depressed 0, Sleep 1, Tired 1, Failure 0; the other three have no score
-    assert results.item_mae_by_item == pytest.approx((1 + 0 + 1 + 1 + 0) / 5)
-    # 316: 2 / 5, 319: 2; 330 has no score
-    assert results.item_mae_by_subject == pytest.approx((2 / 5 + 2) / 2)
-    # 6 scores of 2 evaluated participants; Cmax counts 330 too
-    assert results.prediction_coverage == pytest.approx(6 / 16)
-    assert results.intervals["cmax"].value == pytest.approx(6 / 24)
-    assert {item: (found.mae, found.count, found.na_count) for item, found in results.per_item.items()} == {
-        PHQ8Item.NO_INTEREST: (1.0, 2, 0),
-        PHQ8Item.DEPRESSED: (0.0, 1, 1),
-        PHQ8Item.SLEEP: (1.0, 1, 1),
-        PHQ8Item.TIRED: (1.0, 1, 1),
-        PHQ8Item.APPETITE: (None, 0, 2),
-        PHQ8Item.FAILURE: (0.0, 1, 1),
-        PHQ8Item.CONCENTRATING: (None, 0, 2),
-        PHQ8Item.MOVING: (None, 0, 2),
-    }
-
-
-def test_totals_need_enough_items_and_both_bounds_on_one_side() -> None:
-    results = build_report(RUN, measures=FEW).experiments[0].results
-
-    # 316 has 5 of 8 items: total 7, truth 9; its bounds 7 and 16 allow both answers. 319 and 330 have too few.
-    assert (results.total_metrics.subjects, results.total_metrics.predicted, results.total_metrics.mae) == (3, 1, 2.0)
-    assert (results.binary_metrics.predicted, results.binary_metrics.accuracy) == (0, None)
-
-
-def test_risk_falls_with_confidence() -> None:
-    chosen = build_report(RUN, measures=FEW).experiments[0].selective_prediction.chosen
-
-    # Quotes: 316 has 3 1 2 2 . 1 . . with errors 0 0 1 1 . 0 . . ; 319 has 2 with error 2. N = 24, loss = error / 3.
-    # 3 quotes: k 1, sum 0. 2 quotes: k 4, sum (1 + 1 + 2) / 3. 1 quote: k 6, the same sum.
-    assert [(point.confidence, point.coverage) for point in chosen.curve] == [(3, 1 / 24), (2, 4 / 24), (1, 6 / 24)]
-    assert [point.selective_risk for point in chosen.curve] == pytest.approx([0, 4 / 3 / 4, 4 / 3 / 6])
-    # Trapezoids: 1 wide at 0, 3 between 0 and 1/3, 2 between 1/3 and 2/9, all in units of 1 / 24
-    assert chosen.aurc.value == pytest.approx((3 * (0 + 1 / 3) / 2 + 2 * (1 / 3 + 2 / 9) / 2) / 24)
-    # The same with generalised risk 0, 1/18, 1/18
-    assert chosen.augrc.value == pytest.approx((3 * (0 + 1 / 18) / 2 + 2 / 18) / 24)
-    at_a_tenth, beyond = (chosen.risk_at_coverage[coverage] for coverage in ("0.1", "0.3"))
-    # The first step that reaches 0.1 is that of two quotes, at 4 / 24.
-    assert at_a_tenth.risk.value == pytest.approx(1 / 3)
-    assert at_a_tenth.reached == 4 / 24
-    assert at_a_tenth.risk.low is not None and at_a_tenth.risk.high is not None
-    assert at_a_tenth.risk.low <= 1 / 3 <= at_a_tenth.risk.high
-    assert (beyond.risk.value, beyond.risk.low, beyond.risk.high, beyond.reached) == (None, None, None, None)
 
 
 def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words() -> None:
@@ -146,22 +93,6 @@ def test_provenance_names_what_each_mode_was_made_of() -> None:
     assert (few_shot.rankers, zero_shot.rankers) == (("similarity",), ())
     assert (few_shot.reference_indexes, few_shot.embedding_model_digests) == ((INDEX,), ("weights",))
     assert (zero_shot.reference_indexes, zero_shot.embedding_model_digests, zero_shot.mode) == ((), (), ZERO_SHOT)
-
-
-def test_results_count_everybody() -> None:
-    people = [job(at, 300 + at, scores(digits), "0") for at, digits in enumerate(("3131", "1", "-"), start=1)]
-    measures = replace(FEW, binary_threshold=9)
-
-    report = build_report(run(*people, job(4, 304, None, "0"), job(5, 305, None, "0")), measures=measures)
-
-    found = report.experiments[0].results
-    assert (found.total_subjects, found.successful_subjects, found.failed_subjects) == (5, 3, 2)
-    assert (found.excluded_no_evidence, found.evaluated_subjects) == (1, 2)
-    assert (found.item_mae_weighted, found.item_mae_by_item) == ((3 + 1 + 3 + 1 + 1) / 5, (2 + 1 + 3 + 1) / 4)
-    assert (found.item_mae_by_subject, found.prediction_coverage) == ((2 + 1) / 2, 5 / 16)
-    cohort = cohort_of_jobs(people)
-    assert found.total_metrics == total_metrics(cohort, min_coverage=measures.total_min_coverage)
-    assert found.binary_metrics == binary_metrics(cohort, threshold=9)
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:

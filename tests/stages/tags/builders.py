@@ -81,16 +81,13 @@ async def candidates(
     found = await candidates_from_phrases(
         searched, phrases, allow_nsfw_tags=allow_nsfw_tags, context_tags=context_tags, **options
     )
-    assert isinstance(found, list)
-    return found
+    return list(found.candidates)
 
 
 async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[PhraseReport]:
     """The report of each final phrase."""
-    found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, verbose=True, **options)
-    all_reports = found[1]
-    assert isinstance(all_reports, list)
-    return all_reports
+    found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, **options)
+    return list(found.phrase_reports)
 
 
 def names(found: list[Candidate]) -> list[str]:

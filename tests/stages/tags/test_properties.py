@@ -1,13 +1,14 @@
 """Properties of every vocabulary and every request."""
 
 import asyncio
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.values.tags import Lexicon, PhraseReport, Tag
+from schemas.values.tags import Lexicon, PhraseReport, RankedTags, Tag
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import best_first, is_nsfw, project
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary
@@ -55,10 +56,8 @@ requests = st.fixed_dictionaries(
 phrases = st.lists(st.sampled_from(WORDS), max_size=5)
 
 
-def outcome(searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]) -> tuple[object, ...]:
-    """Candidates, reports and ranks."""
-    found = asyncio.run(candidates_from_phrases(searched, asked, verbose=True, return_phrase_ranks=True, **request))
-    return tuple(found)
+def outcome(searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]) -> RankedTags:
+    return asyncio.run(candidates_from_phrases(searched, asked, **request))
 
 
 def stored_tags(searched: SearchedVocabulary) -> Lexicon:
@@ -75,12 +74,9 @@ def test_the_outcome_is_that_of_the_set_of_phrases(
 
     here, there = outcome(searched, asked, request), outcome(searched, shuffled, request)
 
-    def unordered(found: tuple[object, ...]) -> object:
-        candidates, reports, ranks = found
-        assert isinstance(candidates, list)
-        assert isinstance(reports, list)
-        rows = [{**tag.model_dump(), "sources": sorted(tag.sources)} for tag in candidates]
-        return rows, {report.lookup: report.candidates for report in reports}, ranks
+    def unordered(found: RankedTags) -> object:
+        rows = [{**tag.model_dump(), "sources": sorted(tag.sources)} for tag in found.candidates]
+        return rows, {report.lookup: report.candidates for report in found.phrase_reports}, found.phrase_rank_by_tag
 
     assert unordered(here) == unordered(there)
     assert outcome(searched, asked, request) == here
@@ -91,14 +87,11 @@ def test_the_outcome_is_that_of_the_set_of_phrases(
 def test_the_policy_never_leaks_whatever_the_aliases(
     searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
 ) -> None:
-    candidates, reports, ranks = outcome(searched, asked, {**request, "allow_nsfw_tags": False})
+    found = outcome(searched, asked, {**request, "allow_nsfw_tags": False})
 
     unsafe = {tag.name for tag in stored_tags(searched).tags.values() if is_nsfw(tag)}
-    assert isinstance(candidates, list)
-    assert isinstance(reports, list)
-    assert isinstance(ranks, dict)
-    shown = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
-    assert not shown & unsafe
+    of_phrases = {row.tag for report in found.phrase_reports for row in report.candidates}
+    assert not unsafe & ({tag.tag for tag in found.candidates} | of_phrases | set(found.phrase_rank_by_tag))
 
 
 @settings(deadline=None)
@@ -109,9 +102,8 @@ def test_required_tags_are_always_present(
     open_request = {**request, "allow_nsfw_tags": True, "global_k": 100}
     minimum = request["min_tag_count"]
 
-    candidates, _, _ = outcome(searched, asked, open_request)
+    candidates = outcome(searched, asked, open_request).candidates
 
-    assert isinstance(candidates, list)
     lexicon = stored_tags(searched)
     required = {
         tag.name for phrase in final_phrases(asked) for tag in project(phrase.lookup, lexicon, min_tag_count=minimum)
@@ -124,21 +116,22 @@ def test_required_tags_are_always_present(
 def test_scores_are_bounded_and_candidates_canonical_distinct_and_in_order(
     searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
 ) -> None:
-    candidates, reports, ranks = outcome(searched, asked, request)
+    found = outcome(searched, asked, request)
 
-    assert isinstance(candidates, list)
-    assert isinstance(reports, list)
-    for tag in candidates:
-        assert all(-1 <= score <= 1 for score in (tag.score_combined, tag.score_fasttext, tag.score_context or 0))
-    names = [tag.tag for tag in candidates]
+    for tag in found.candidates:
+        assert all(
+            -1 <= score <= 1
+            for score in (tag.score_combined, tag.score_fasttext, tag.score_context or 0)
+            if score is not None
+        )
+    names = [tag.tag for tag in found.candidates]
     assert len(set(names)) == len(names) <= request["global_k"]
     assert set(names) <= stored_tags(searched).tags.keys()
-    assert candidates == sorted(candidates, key=best_first)
-    assert isinstance(ranks, dict)
-    assert ranks == {name: best_rank(reports, name) for name in names}
+    assert list(found.candidates) == sorted(found.candidates, key=best_first)
+    assert found.phrase_rank_by_tag == {name: best_rank(found.phrase_reports, name) for name in names}
 
 
-def best_rank(reports: list[PhraseReport], name: str) -> int:
+def best_rank(reports: Sequence[PhraseReport], name: str) -> int:
     """The first place of a tag in any report, from 1."""
     return min(
         [row.tag for row in report.candidates].index(name) + 1

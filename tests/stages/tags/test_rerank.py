@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.values.tags import Lexicon
-from stages.tags.rerank import cut, imputed_context, is_nsfw, project
+from stages.tags.rerank import cut, is_nsfw, project
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, seen, tags_of, vocabulary
 from tests.stages.tags.whole_chain import candidates_from_phrases
@@ -63,6 +63,49 @@ async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(
     assert searches(searched) == []
 
 
+async def test_an_exact_alias_asks_for_neighbours_when_skipping_is_off() -> None:
+    shirts = vocabulary(
+        {"big_shirt": 7, "shirt": 90, "tee": 30},
+        aliases={"t-shirt": ("shirt",)},
+        vectors={"big_shirt": at(20), "shirt": at(0), "tee": at(60), "t-shirt": at(10)},
+    )
+
+    found = await candidates(shirts, "t-shirt", skip_exact=False, per_phrase_final_k=3)
+
+    assert searches(shirts)[-1] == ("t-shirt",)
+    # t-shirt lies at 10 degrees: cos 10 to big_shirt, cos 50 to tee.
+    assert [(tag.tag, round(tag.score_fasttext or 0, 6)) for tag in found] == [
+        ("shirt", 1.0),
+        ("big_shirt", 0.984808),
+        ("tee", 0.642788),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("context_weight", "expected"),
+    [
+        # Similarity is cos 60 = .5 and context cos 0 = 1 for `near`; the other way round for `middle`.
+        (0.0, {"near": 0.5, "middle": 1.0}),
+        (0.5, {"near": 0.75, "middle": 0.75}),
+        (1.0, {"near": 1.0, "middle": 0.5}),
+    ],
+)
+async def test_the_weight_ranges_from_similarity_alone_to_context_alone(
+    context_weight: float, expected: dict[str, float]
+) -> None:
+    searched = vocabulary(
+        {"near": 1, "middle": 1},
+        vectors={"near": at(60), "middle": at(0)},
+        lookups={"word": at(0)},
+        rows={"near": at(0), "middle": at(60)},
+        terms={"word": at(0)},
+    )
+
+    found = await candidates(searched, "word", per_phrase_final_k=2, context_weight=context_weight)
+
+    assert {tag.tag: round(tag.score_combined, 6) for tag in found} == expected
+
+
 async def test_ambiguity_2_a_phrase_with_more_required_tags_than_places_gets_them_all() -> None:
     searched = vocabulary({"a": 1, "b": 2, "c": 3}, aliases={"abc": ("a", "b", "c")})
 
@@ -104,11 +147,6 @@ async def test_ambiguity_7_sources_are_normalised_phrases_first_seen_first() -> 
     (found,) = await candidates(searched, "TEE", "plain_Shirt", "tee ", "Shirt")
 
     assert found.sources == ("tee", "shirt")
-
-
-def test_ambiguity_8_the_percentile_is_between_two_scores_linearly() -> None:
-    # Rank .1 * 2 = .2 of the way from .2 to .4.
-    assert imputed_context([0.2, 0.4, 0.9]) == pytest.approx(0.24)
 
 
 async def test_ambiguity_8_the_percentile_is_taken_before_the_cut_and_counts_exact_matches() -> None:
@@ -192,11 +230,9 @@ async def test_ambiguity_14_lists_without_a_place_are_refused(options: dict[str,
 async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...]) -> None:
     searched = vocabulary({"tag": 1}, rows={"tag": at(0)}, terms={"tag": at(0)})
 
-    found = await candidates_from_phrases(
-        searched, phrases, allow_nsfw_tags=True, context_tags=["tag"], verbose=True, return_phrase_ranks=True
-    )
+    found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, context_tags=["tag"])
 
-    assert found == [[], [], {}]
+    assert (found.candidates, found.phrase_reports, found.phrase_rank_by_tag) == ((), (), {})
 
 
 @pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])

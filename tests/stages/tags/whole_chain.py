@@ -1,15 +1,14 @@
-"""The whole chain of a tags job as one function, with the return shapes of the original library."""
+"""The whole chain of a tags job as one function."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from schemas.statuses import JobStatus
+from schemas.values.tags import RankedTags
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel
 from stages.tags.validate import validate_tags
-from store.vocabularies import TagsResult
 
 ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
 """Returns the context rows of the tags that have one."""
@@ -44,9 +43,7 @@ async def candidates_from_phrases(
     global_k: int = 300,
     min_tag_count: int = 0,
     skip_exact: bool = True,
-    verbose: bool = False,
-    return_phrase_ranks: bool = False,
-) -> list[Any]:
+) -> RankedTags:
     """The candidates for some phrases, best first: embed, retrieve, rerank and validate in sequence.
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
@@ -79,7 +76,7 @@ async def candidates_from_phrases(
         global_k=global_k,
     )
     tags = [candidate.tag for candidate in ranked.candidates]
-    validated = validate_tags(
+    validate_tags(
         ranked,
         retrieved=retrieved,
         lexicon=await vocabulary.lexicon.look_up(vocabulary.vocabulary_id, tags),
@@ -87,13 +84,4 @@ async def candidates_from_phrases(
         min_tag_count=min_tag_count,
         global_k=global_k,
     )
-    result = TagsResult(
-        job_id=1,
-        subject="1",
-        status=JobStatus.SUCCEEDED,
-        validated=validated,
-        phrase_reports=ranked.phrase_reports,
-    )
-    shaped = result.shaped(verbose=verbose, phrase_ranks=return_phrase_ranks)
-    assert shaped is not None
-    return shaped
+    return ranked
