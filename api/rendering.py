@@ -17,7 +17,7 @@ from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
 from stages.queries.augment import FILTERS
-from stages.reports import numbers_in_words
+from stages.reports import numbers_in_words, words
 from stages.reports.costs import stages_table
 
 #: Address and name of each page that a group leads to.
@@ -120,6 +120,7 @@ _templates.env.globals |= {
     "least": LEAST,
     "lines_in_words": lines_in_words,
     "listings": listings,
+    "said": words,
     "stages_table": stages_table,
 }
 

@@ -344,7 +344,6 @@ def _page(
         filled=filled or _stored_form(view),
         passages=_passages(shown, order, leaving),
         is_moved=order is not None,
-        verdicts={} if view.retrieved is None else {of.chunk_id: of.decision for of in view.retrieved.verdicts},
         intents=list(Intent),
         fewest=FEWEST,
         wrong=wrong or {},

@@ -17,11 +17,9 @@ from schemas.values.differences import Comparison
 from schemas.values.participants import AssessmentMode
 from services.comparisons import compare, named_runs
 from stages.reports.comparison_sheet import comparison_sheet
-from stages.reports.words import asked_for
 from stages.texts.line_diff import Hunk, line_diff
 from store.references import interviews
 from store.runs import forks, overviews
-from store.runs.overviews import RunOverview
 from store.views import AttemptTrace, JobTrace, StageTrace, job_trace
 
 #: The newest runs, of which the form suggests those that can be compared.
@@ -73,15 +71,11 @@ async def compare_page(
         modes=list(AssessmentMode),
         split=split,
         splits=splits,
-        suggested={f"r{run.id}": _words(run) for run in newest if run.kind in ("participant", "query", "tags")},
+        suggested=[run for run in newest if run.kind in ("participant", "query", "tags")],
         wrong=wrong,
         sheets=[comparison_sheet(one) for one in found],
         csv=csv,
     )
-
-
-def _words(run: RunOverview) -> str:
-    return " ".join(filter(None, (run.name, run.kind, asked_for(run.request))))
 
 
 class StagePair(NamedTuple):

@@ -28,7 +28,6 @@ from services.imports import ImportedFiles
 from services.listings import listed_corpora
 from services.works import listed_documents
 from stages.documents.outline import SUFFIXES
-from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index
 from store.corpora.keeping import ImportOutcome
@@ -93,7 +92,6 @@ async def corpus_page(
         corpus=corpus,
         content=content,
         loss=loss,
-        chunk_size_words=chunk_size_words,
         language_words=language_words,
         unseen=embedding_loss(corpus, content),
         has_index=index is not None and index.has_index,

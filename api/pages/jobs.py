@@ -23,7 +23,6 @@ from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.runs import Target
 from services.runs import Action
 from stages.reports.costs import waterfall
-from stages.reports.words import notices
 from store.corpora import chunks
 from store.runs import forks, overviews
 from store.views import JobTrace, StageTrace, job_trace
@@ -52,7 +51,6 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         run=run,
         parent_job=parent_job,
         document=document,
-        notices=list(notices(run.kind, run.profile, run.request)),
         outputs=outputs,
         answer=_answer(outputs),
         phq8=list(PHQ8Item),

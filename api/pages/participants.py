@@ -35,7 +35,6 @@ from services.new_runs import Submitted
 from services.submit import submit
 from stages.participants.split_names import first_index
 from stages.reports.score_table import score_csv
-from stages.reports.words import asked_for, notices
 from store.references import interviews, references
 from store.runs import overviews
 from store.runs.run_view import registered
@@ -59,7 +58,6 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         request,
         "participants.html.j2",
         runs=runs,
-        asked={run.id: asked_for(run.request) for run in runs},
         figures={run.id: {one.mode: one for one in run.experiments} for run in runs},
         modes=[AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT],
         splits=splits,
@@ -211,7 +209,6 @@ async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Respons
         overview=overview,
         table=table,
         items=list(PHQ8Item),
-        notices=list(notices(overview.kind, overview.profile, overview.request)),
     )
 
 

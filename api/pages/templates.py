@@ -143,7 +143,6 @@ async def diff_page(
         old=before,
         new=after,
         hunks=hunks,
-        lines=len(before.text.splitlines()),
     )
 
 
