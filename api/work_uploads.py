@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from fastapi import UploadFile
 
 from api.context import ApiContext
-from schemas.settings.resolve import EffectiveSettings
-from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
+from schemas.values.requests import ImportRequest
+from services.corpora import values_for_import
 from services.imports import ImportedFiles, import_files
-from services.work_files import ReadFiles, WorkFile, read_files
+from services.work_files import WorkFile, read_files
 
 
 def base_name(name: str) -> str:
@@ -42,42 +41,24 @@ async def uploaded(files: Sequence[UploadFile], given: dict[str, Any] | None = N
     return [WorkFile(name, await file.read(), name, given or {}) for name, file in zip(names, files, strict=True)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportRequest:
-    """What a request imports into a corpus, and the settings that it names."""
+async def import_requested(
+    ctx: ApiContext,
+    request: ImportRequest,
+    files: Sequence[WorkFile],
+    *,
+    profile: str | None = None,
+    values: Mapping[str, str] | None = None,
+    passes_over: bool = False,
+) -> ImportedFiles:
+    """Import files. `values` are settings over the embedder of the corpus, over those of this machine.
 
-    corpus: str
-    files: Sequence[WorkFile]
-    values: Mapping[str, str] = field(default_factory=dict)
-    """By the names of settings; over the embedder of the corpus, over those of this machine."""
-    profile: str | None = None
-    options: CorpusOptions = AS_IT_IS
-    by_stages: bool = False
-    passes_over: bool = False
-    """Import the others where files cannot be works, instead of nothing."""
-
-    def read(self) -> ReadFiles:
-        """The files. Raises WorkFilesError where those cannot be works that are not passed over, or no file can."""
-        read = read_files(self.files)
-        return read if self.passes_over and (read.works or read.documents) else read.readable()
-
-
-async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedFiles:
-    """Import the files of a request. Raises as its `read` does."""
-    read = await asyncio.to_thread(request.read)
-    imported = await import_files(
-        ctx.database,
-        request.corpus,
-        read.works,
-        read.documents or None,
-        await _settings(ctx, request),
-        options=request.options,
-        by_stages=request.by_stages,
-    )
-    return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)
-
-
-async def _settings(ctx: ApiContext, request: ImportRequest) -> EffectiveSettings:
+    Raises WorkFilesError where files cannot be works; with `passes_over` only where none of them can.
+    """
+    read = await asyncio.to_thread(read_files, files)
+    if not (passes_over and (read.works or read.documents)):
+        read.readable()
     async with ctx.database.connection() as connection:
         made_with = await values_for_import(connection, request.corpus)
-    return ctx.run_settings(profile=request.profile, values={**made_with, **request.values})
+    settings = ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
+    imported = await import_files(ctx.database, request, read.works, read.documents or None, settings)
+    return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)

@@ -12,11 +12,12 @@ from cli.config import with_open_database
 from cli.estimate import writing_progress
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
-from cli.options import effective_settings, settings_options
+from cli.options import effective_settings, requested, settings_options
 from cli.output import draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
-from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS, CorpusOptions
+from schemas.values.requests import ImportRequest
+from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS
 from services.documents import ImportedDocuments, require_readers
 from services.imports import ImportedWorks, import_files
 from services.work_files import ReadFiles, WorkFile, read_files
@@ -251,20 +252,18 @@ def works_command(
     read = read_works(files, given=given)
     new = read.works
     settings = effective_settings(profile, assignments)
-    options = CorpusOptions(embed_headings, chunk_tokens, language)
+    request = requested(
+        ImportRequest,
+        corpus=corpus,
+        embed_headings=embed_headings,
+        chunk_tokens=chunk_tokens,
+        language=language,
+        by_stages=by_stages,
+    )
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with writing_progress("works", shows=not as_json) as report:
         done = with_open_database(
-            lambda database: import_files(
-                database,
-                corpus,
-                new,
-                others,
-                settings,
-                options=options,
-                by_stages=by_stages,
-                report=report,
-            )
+            lambda database: import_files(database, request, new, others, settings, report=report)
         )
     imported, converted = done.works, done.documents
     refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]

@@ -11,6 +11,7 @@ from schemas.errors import Refused
 from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
+from schemas.values.requests import ImportRequest
 from stages.reports.words import chunk_size_words, loss_words
 from store import originals
 from store.corpora import chunk_search, copies, corpora, sources
@@ -101,75 +102,61 @@ DEFAULT_CORPUS: Final = "default"
 """The corpus of questions that name none."""
 
 
-class CorpusOptions(NamedTuple):
-    """How a corpus is read, chosen when it is made. None takes what the corpus has, or the default of a new one."""
-
-    embeds_headings: bool | None = None
-    chunk_tokens: int | None = None
-    """The most tokens of a chunk; 0 sizes chunks by words."""
-    language: str | None = None
-    """A name or a code of two letters; `auto` finds it in the first works that are stored."""
-
-
-AS_IT_IS: Final = CorpusOptions()
-
-
 async def corpus_for_import(
-    connection: Connection, name: str, settings: EffectiveSettings, options: CorpusOptions = AS_IT_IS
+    connection: Connection, request: ImportRequest, settings: EffectiveSettings
 ) -> StoredCorpus:
-    """The corpus of a name, made with these settings and options if it does not exist.
+    """The corpus of a request, made as it says and with these settings if it does not exist.
 
     A new corpus without a language, or with `auto`, gets that of the first works that are stored. Raises Refused when
     the corpus exists and embeds by other settings than these or has chunks of another size or another language, for a
     copy, for an unknown language or an unusable name, and as `new_chunk_tokens` does.
     """
-    run = settings.run
-    wanted = language_named(options.language)
+    run, name = settings.run, request.corpus
+    wanted = language_named(request.language)
     found = await corpora.find(connection, name)
     if found is not None:
         if (original := await copies.original_of(connection, found.id)) is not None:
             raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
-        _refuse_differences(found, settings, options)
+        _refuse_differences(found, settings, request)
     else:
         if not _NAME.fullmatch(name):
             raise Refused(
                 "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
                 "'_', and begins with a letter or a digit."
             )
-        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, options.chunk_tokens)
+        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, request.chunk_tokens)
         found = await corpora.make(
             connection,
             name,
             backend=run.embedding.backend,
             model=run.model.embedding_model,
             dimension=run.embedding.dimension,
-            embeds_headings=options.embeds_headings is not False,
+            embeds_headings=request.embed_headings is not False,
             chunk_tokens=tokens.most,
             reads_tokens=tokens.reads,
             language=wanted,
         )
         # Another import may have made it meanwhile.
-        _refuse_differences(found, settings, options)
+        _refuse_differences(found, settings, request)
     if wanted is not None and found.language is None:
         found = await corpora.take_language(connection, found.id, wanted)
         _refuse_other_language(found, wanted)
     return found
 
 
-def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, options: CorpusOptions) -> None:
-    embeds_headings, chunk_tokens, language = options
+def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, request: ImportRequest) -> None:
     name = found.name
     refuse_other_embedder(found, settings)
-    if embeds_headings is not None and embeds_headings is not found.embeds_headings:
+    if request.embed_headings not in (None, found.embeds_headings):
         has = "with" if found.embeds_headings else "without"
         raise Refused(
             f"Corpus '{name}' embeds its chunks {has} their headings; import into a new corpus for the other."
         )
-    if chunk_tokens is not None and chunk_tokens != found.chunk_tokens:
+    if request.chunk_tokens not in (None, found.chunk_tokens):
         size = chunk_size_words(found.chunk_tokens)
         raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
     if found.language is not None:
-        _refuse_other_language(found, language_named(language))
+        _refuse_other_language(found, language_named(request.language))
 
 
 def _refuse_other_language(found: StoredCorpus, wanted: str | None) -> None:

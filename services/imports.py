@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
-from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, cutting_of, plan_corpus
+from schemas.values.requests import ImportRequest
+from services.corpora import corpus_for_import, cutting_of, plan_corpus
 from services.documents import ImportedDocuments, asks_model, import_documents
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.reembedding import Reembedded, follow
@@ -71,11 +72,10 @@ class ImportedWorks(NamedTuple):
 
 async def import_works(
     database: Database,
-    name: str,
+    request: ImportRequest,
     new: Sequence[ReadWork],
     settings: EffectiveSettings,
     *,
-    options: CorpusOptions = AS_IT_IS,
     report: Report = ignored,
 ) -> ImportedWorks:
     """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
@@ -85,7 +85,7 @@ async def import_works(
     A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
     """
     async with database.connection() as connection:
-        corpus = await corpus_for_import(connection, name, settings, options)
+        corpus = await corpus_for_import(connection, request, settings)
         if new and corpus.language is None:
             found = await asyncio.to_thread(language_of, [work.markdown for work in new])
             corpus = await corpora.take_language(connection, corpus.id, found)
@@ -134,45 +134,35 @@ class ImportedFiles(NamedTuple):
 
 async def import_files(
     database: Database,
-    corpus: str,
+    request: ImportRequest,
     works: Sequence[ReadWork],
     documents: Iterable[WorkFile] | None,
     settings: EffectiveSettings,
     *,
-    options: CorpusOptions = AS_IT_IS,
-    by_stages: bool = False,
     report: Report = ignored,
 ) -> ImportedFiles:
     """Import works of markdown, and submit the run that makes works of documents, which are read one after the other.
 
-    Markdown goes through the stages too: with `by_stages`, when a model is to decide about headings, and a file that
-    did so before. `report` takes how many works are stored so far. Raises what the import of works
-    raises.
+    Markdown goes through the stages too: where the request says so, when a model is to decide about headings, and a
+    file that did so before. `report` takes how many works are stored so far. Raises what `import_works` raises.
     """
-    staged, plain = await _divided(database, corpus, works, settings, by_stages=by_stages)
+    staged, plain = await _divided(database, request, works, settings)
     if staged:
         documents = chain((work.file for work in staged), documents or ())
-    imported = await import_works(
-        database,
-        corpus,
-        plain,
-        settings,
-        options=options,
-        report=report,
-    )
+    imported = await import_works(database, request, plain, settings, report=report)
     if documents is None:
         return ImportedFiles(imported, None)
     return ImportedFiles(imported, await import_documents(database, imported.corpus, documents, settings))
 
 
 async def _divided(
-    database: Database, name: str, works: Sequence[ReadWork], settings: EffectiveSettings, *, by_stages: bool
+    database: Database, request: ImportRequest, works: Sequence[ReadWork], settings: EffectiveSettings
 ) -> tuple[Sequence[ReadWork], Sequence[ReadWork]]:
     """The works that go through the stages of a document, and those that do not."""
-    if by_stages or asks_model(settings):
+    if request.by_stages or asks_model(settings):
         return works, ()
     async with database.connection() as connection:
-        found = await corpora.find(connection, name)
+        found = await corpora.find(connection, request.corpus)
         known = {} if found is None else await originals.imported(connection, found.id)
     return (
         [work for work in works if work.source_path in known],

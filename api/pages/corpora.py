@@ -7,19 +7,19 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.forms import WrongField, filled
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.rest.bodies.documents import MAX_FILES
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import ImportRequest, import_requested, uploaded
+from api.work_uploads import import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS, language_words
 from schemas.values.base import Text
+from schemas.values.requests import ImportRequest
 from services.corpora import (
-    AS_IT_IS,
     DEFAULT_TOKENS,
-    CorpusOptions,
     corpus_loss,
     delete_corpus,
     embedding_loss,
@@ -131,7 +131,6 @@ class ImportWorksForm(BaseModel):
     authors: Text = ""
     year: Text = ""
     tags: Text = ""
-    """Estimate instead of importing."""
 
     @property
     def chosen(self) -> list[UploadFile]:
@@ -143,18 +142,12 @@ class ImportWorksForm(BaseModel):
         fields = {name: getattr(self, name).strip() for name in ("title", "authors", "year", "tags")}
         return {name: text for name, text in fields.items() if text}
 
-    @property
-    def options(self) -> CorpusOptions:
-        """How a new corpus is read."""
+    def request(self) -> ImportRequest:
+        """What to import into. Raises WrongField."""
         if not self.is_new:
-            return AS_IT_IS
-        return CorpusOptions(self.embed_headings, self.tokens, self.language)
-
-    @property
-    def tokens(self) -> int | None:
-        """The most tokens of a chunk of a new corpus."""
-        written = self.chunk_tokens.strip()
-        return int(written) if self.is_new and written.isascii() and written.isdecimal() and len(written) < 7 else None
+            return ImportRequest(corpus=self.corpus.strip())
+        asked = filled(ImportRequest, corpus=self.corpus, chunk_tokens=self.chunk_tokens, language=self.language)
+        return asked.model_copy(update={"embed_headings": self.embed_headings})
 
     def wrong(self) -> dict[str, str]:
         """What is wrong with the fields, by field."""
@@ -163,7 +156,6 @@ class ImportWorksForm(BaseModel):
             "corpus": (not self.corpus.strip(), "Name the corpus."),
             "files": (not self.chosen, "Choose at least one file."),
             "title": (len(self.chosen) > 1 and self.title.strip(), "A title is for one file; use front matter."),
-            "chunk_tokens": (self.chunk_tokens.strip() and self.tokens is None, "Write a whole number, or nothing."),
             "year": (year and not year.removeprefix("-").isdecimal(), "Write the year as a whole number."),
         }
         if len(self.chosen) > MAX_FILES:
@@ -183,11 +175,11 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     wrong = form.wrong()
     if wrong:
         return await _form(request, ctx, form, wrong=wrong)
-    corpus = form.corpus.strip()
     try:
         files = await uploaded(form.chosen, form.given())
-        asked = ImportRequest(corpus=corpus, files=files, options=form.options, passes_over=True)
-        imported = await import_requested(ctx, asked)
+        imported = await import_requested(ctx, form.request(), files, passes_over=True)
+    except WrongField as error:
+        return await _form(request, ctx, form, wrong={error.field: str(error)})
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:

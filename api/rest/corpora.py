@@ -16,10 +16,10 @@ from api.rest.bodies.documents import (
     WorkLine,
     WorksReply,
 )
-from api.work_uploads import ImportRequest, import_requested, uploaded
+from api.work_uploads import import_requested, uploaded
 from schemas.values.base import Text
 from schemas.values.listings import WorksWanted
-from services.corpora import CorpusOptions, corpus_loss, delete_corpus
+from services.corpora import corpus_loss, delete_corpus
 from services.imports import ImportedFiles
 from services.works import listed_documents
 from store.corpora import corpora, works
@@ -84,7 +84,9 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
     All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
     another work has is refused by itself. `Location` is the corpus; `run_id` is the run to follow.
     """
-    return _replied(await import_requested(ctx, body.request), response)
+    files = [work.file for work in body.works]
+    imported = await import_requested(ctx, body, files, profile=body.profile, values=body.values)
+    return _replied(imported, response)
 
 
 @router.post("/files", status_code=201, responses={200: {"model": ImportReply}})
@@ -93,13 +95,7 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
     Files of other formats than markdown become works by the stages of a document; `documents` has their run.
     """
-    request = ImportRequest(
-        corpus=form.corpus,
-        files=await uploaded(form.files),
-        options=CorpusOptions(language=form.language),
-        by_stages=form.by_stages,
-    )
-    return _replied(await import_requested(ctx, request), response)
+    return _replied(await import_requested(ctx, form, await uploaded(form.files)), response)
 
 
 def _replied(imported: ImportedFiles, response: Response) -> ImportReply:

@@ -13,7 +13,7 @@ from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
-from services.corpora import CorpusOptions
+from schemas.values.requests import ImportRequest
 from services.document_jobs import needed
 from services.imports import ImportedFiles, import_files
 from services.work_files import WorkFile, read_files
@@ -78,8 +78,8 @@ class Library:
     ) -> ImportedFiles:
         """Import a file of markdown."""
         works = read_files([WorkFile(name, text.encode(), name)]).works
-        settings, options = self.settings(**values), CorpusOptions(chunk_tokens=0)
-        return await import_files(self.database, "library", works, None, settings, options=options, by_stages=by_stages)
+        request = ImportRequest(corpus="library", chunk_tokens=0, by_stages=by_stages)
+        return await import_files(self.database, request, works, None, self.settings(**values))
 
     async def job(self, text: str = BOOK, **values: str) -> int:
         """Import a file by stages; its job."""

@@ -1,16 +1,16 @@
 """Documents that works are made from, as JSON."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
-from api.work_uploads import ImportRequest, relative_name
+from api.work_uploads import relative_name
 from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import RepairAction, SelectionAction
+from schemas.values.requests import ImportRequest
 from schemas.values.works import CorpusSize, ListedWork, WorkChunk, WorkHeading, WorkView
-from services.corpora import CorpusOptions
 from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
 from services.work_files import WorkFile
@@ -85,7 +85,6 @@ class SelectionChangesBody(Body):
 #: Files of one import; more take further imports.
 MAX_FILES: Final = 200
 
-CorpusName = Annotated[Text, StringConstraints(min_length=1, max_length=1000)]
 FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 
 
@@ -138,9 +137,14 @@ class ChunksReply(Reply):
     """The `offset` of the next part; null in the last one."""
 
 
-class DescribedBody(Body):
-    """Fields of a work that override its front matter."""
+class WorkBody(Body):
+    """A work of markdown."""
 
+    file_name: FileName = Field(examples=["tea.md"])
+    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
+    replaces it."""
+    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+    """With or without front matter."""
     title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     """Overrides the front matter, as do the next ones."""
     authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
@@ -149,73 +153,33 @@ class DescribedBody(Body):
     """With commas between."""
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The fields that have a value."""
-        return self.model_dump(include=set(DescribedBody.model_fields), exclude_none=True)
+    def file(self) -> WorkFile:
+        """The work as a file."""
+        given = self.model_dump(exclude={"file_name", "markdown"}, exclude_none=True)
+        return WorkFile(self.file_name, self.markdown.encode(), relative_name(self.file_name), given)
 
 
-class WorkBody(DescribedBody):
-    """A work of markdown."""
-
-    file_name: FileName = Field(examples=["tea.md"])
-    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
-    replaces it."""
-    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
-    """With or without front matter."""
-
-
-class ImportBody(WithSettings):
+class ImportBody(ImportRequest, WithSettings):
     """Works to import into a corpus, which is made if there is none of this name."""
 
     model_config = with_example(
         corpus="default", works=[{"file_name": "tea.md", "markdown": "# Tea\n\nTea is a drink.\n"}]
     )
 
-    corpus: CorpusName
     works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
-    embed_headings: bool | None = None
-    """Embed each chunk under its headings; a new corpus does unless this is false."""
-    chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
-    corpus keeps its size."""
-    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = Field(default=None, examples=["german"])
-    """The language of a new corpus, fixed then; `auto`, the default, finds it in the works, and `simple` has no
-    dictionary. Another one than that of an existing corpus is refused."""
-    by_stages: bool = False
-    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The profile; by default as for `ragq import works` on the machine of the API."""
     settings: SettingsByName = Field(default={})
     """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
 
-    @property
-    def request(self) -> ImportRequest:
-        """The import that it asks for, its works as files."""
-        return ImportRequest(
-            corpus=self.corpus,
-            files=[
-                WorkFile(work.file_name, work.markdown.encode(), relative_name(work.file_name), work.given)
-                for work in self.works
-            ],
-            values=self.values,
-            profile=self.profile,
-            options=CorpusOptions(self.embed_headings, self.chunk_tokens, self.language),
-            by_stages=self.by_stages,
-        )
 
+class ImportForm(ImportRequest):
+    """Files to import into a corpus, which is made if there is none of this name."""
 
-class ImportForm(BaseModel):
-    """Files of markdown to import into a corpus, which is made if there is none of this name."""
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    corpus: CorpusName
-    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = None
-    """The language of a new corpus, fixed then; by default it is found."""
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
-    """Each ends in .md or .markdown; its name identifies the work: another text of this name replaces it."""
-    by_stages: bool = False
-    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
+    """The name of each identifies its work: another text of this name replaces it."""
 
 
 class ImportedFileReply(Reply):

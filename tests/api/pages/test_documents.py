@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api.pages.documents import WORK_PAGE_LINES
 from schemas.values.documents import DecidedBy, RepairedTitles
-from services.corpora import CorpusOptions
+from schemas.values.requests import ImportRequest
 from services.document_edits import repair_text
 from services.imports import import_files
 from services.work_files import WorkFile
@@ -79,9 +79,8 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
 ) -> None:
     files = {"a.html": b"<!DOCTYPE html><html><script>alert(1)</script>", "tea time.pdf": b"%PDF-1.7 nothing"}
     documents = [WorkFile(name, content, name) for name, content in files.items()]
-    imported = await import_files(
-        library.database, "library", [], documents, library.settings(), options=CorpusOptions(chunk_tokens=0)
-    )
+    into = ImportRequest(corpus="library", chunk_tokens=0)
+    imported = await import_files(library.database, into, [], documents, library.settings())
     assert imported.documents is not None and imported.documents.submitted is not None
     run_id = imported.documents.submitted.run_id
     ids = await library.value("SELECT array_agg(id ORDER BY ordinal) FROM job WHERE run_id = $1", run_id)
