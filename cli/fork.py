@@ -12,9 +12,10 @@ from cli.options import Choice, assignment, refuse_prices, request_options, requ
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
+from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
 from services.forks import Forked, ForkRequest, fork
-from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, redo
+from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import overviews
@@ -222,14 +223,9 @@ def set_command(run_id: int, name: str | None, note: str | None, priority: str |
         ragq set r12 --name baseline --note "the threshold of the paper"
         ragq set baseline --priority bulk
     """
-    changes: RunChanges = {}
-    if name is not None:
-        changes["name"] = name or None
-    if note is not None:
-        changes["note"] = note or None
-    if priority is not None:
-        changes["priority"] = Priority(priority)
-    if not changes:
+    given = {"name": name, "note": note, "priority": priority}
+    changes = RunChanges(**{field: value or None for field, value in given.items() if value is not None})
+    if not changes.model_fields_set:
         raise click.UsageError("Give --name, --note or --priority.")
 
     async def changed(connection: Connection) -> RunOverview:
@@ -241,6 +237,6 @@ def set_command(run_id: int, name: str | None, note: str | None, priority: str |
     turns = f", {found.turns}" if priority and found.turns else ""
     print_result(
         shown | {"share": found.share},
-        f"{found.title}: {', '.join(changes)} stored{turns}.",
+        f"{found.title}: {', '.join(field for field in given if field in changes.model_fields_set)} stored{turns}.",
         as_json=as_json,
     )

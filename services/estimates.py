@@ -97,7 +97,7 @@ async def estimate(
         except (EmbeddingArtifactMismatchError, Refused) as error:
             if settings is None:
                 raise
-            return _nothing(settings, str(error))
+            return Estimate(profile=settings.profile, missing=(str(error),))
         live = await workers.live(connection)
         missing = await _missing_servers(connection, run)
         existing = await runs.find(connection, run)
@@ -159,29 +159,6 @@ async def _missing_servers(connection: Connection, run: NewRun) -> list[str]:
     except Refused as error:
         return [str(error)]
     return []
-
-
-def _nothing(settings: EffectiveSettings, missing: str) -> Estimate:
-    """Of a request that cannot be planned."""
-    return Estimate(
-        kind="",
-        profile=settings.profile,
-        jobs=0,
-        modes={},
-        existing_run=None,
-        stages={},
-        calls_at_most=0,
-        calls_expected=None,
-        prompt_tokens=None,
-        reply_tokens=None,
-        seconds=None,
-        basis=(),
-        currency=None,
-        money=None,
-        models={},
-        missing=(missing,),
-        notices=(),
-    )
 
 
 def _is_alike(past: PastRun, run: NewRun) -> bool:

@@ -1,13 +1,14 @@
 """Runs named, annotated, put before others and deleted, alike by commands, REST and pages."""
 
 from enum import StrEnum
-from typing import Final, TypedDict
+from typing import Final
 
 from pydantic import Field
 
 from schemas.errors import JobMissingError, Refused, RunMissingError
-from schemas.statuses import JobStatus, Priority
+from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.requests import RunChanges
 from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
 from services.document_jobs import KIND, refuse_replaced
 from stages.failures import FailureCategory
@@ -18,14 +19,6 @@ from store.runs import backlog, deletions, edits, failures, job_control, jobs, r
 from store.runs.deletions import DeletedRun
 
 
-class RunChanges(TypedDict, total=False):
-    """What changes of a run; None removes a name or a note. What is absent stays as it is."""
-
-    name: str | None
-    note: str | None
-    priority: Priority
-
-
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
     """Change name, note and priority of a run, all that is named or nothing.
 
@@ -34,13 +27,13 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
     async with connection.transaction():
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        if "name" in changes:
-            name = changes["name"]
-            await run_names.rename(connection, run_id, None if name is None else checked_name(name))
-        if "note" in changes:
-            await run_names.annotate(connection, run_id, _note(changes["note"]))
-        if "priority" in changes:
-            await backlog.set_priority(connection, run_id, changes["priority"])
+        if "name" in changes.model_fields_set:
+            name = None if changes.name is None else checked_name(changes.name)
+            await run_names.rename(connection, run_id, name)
+        if "note" in changes.model_fields_set:
+            await run_names.annotate(connection, run_id, _note(changes.note))
+        if "priority" in changes.model_fields_set:
+            await backlog.set_priority(connection, run_id, changes.priority)
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:

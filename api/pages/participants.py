@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
-from pydantic_core import to_json
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -25,7 +24,6 @@ from schemas.errors import Refused
 from schemas.settings.profiles import PROFILES
 from schemas.values.base import Text
 from schemas.values.estimates import Estimate
-from schemas.values.metrics import ScoreTable
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.requests import ParticipantRequest, RunTerms
 from schemas.values.runs import RunLimits
@@ -215,21 +213,6 @@ async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Respons
 @files.get("/runs/{run_id}/scores.csv")
 async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
     """A row per participant and mode."""
-    table = await _scores(ctx, run_id)
-    return PlainTextResponse(score_csv(table), media_type="text/csv", headers=_as_file(run_id, "csv"))
-
-
-@files.get("/runs/{run_id}/scores.json")
-async def scores_as_json(ctx: Context, run_id: PathId) -> Response:
-    """One JSON object, with the summaries of the modes."""
-    table = await _scores(ctx, run_id)
-    return Response(to_json(table), media_type="application/json", headers=_as_file(run_id, "json"))
-
-
-async def _scores(ctx: ApiContext, run_id: int) -> ScoreTable:
-    async with ctx.database.connection() as connection:
-        return await scores_of_run(connection, run_id)
-
-
-def _as_file(run_id: int, ending: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="r{run_id}-scores.{ending}"'}
+    table = await ctx.database.once(scores_of_run, run_id)
+    headers = {"Content-Disposition": f'attachment; filename="r{run_id}-scores.csv"'}
+    return PlainTextResponse(score_csv(table), media_type="text/csv", headers=headers)

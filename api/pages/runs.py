@@ -19,9 +19,10 @@ from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
 from schemas.values.listings import RunKind
 from schemas.values.participants import PHQ8Item
+from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
 from services.costs import cost_of_run
-from services.runs import Action, RunChanges, change_run, delete_run
+from services.runs import Action, change_run, delete_run
 from stages.reports.costs import cost_words
 from stages.reports.report import over_all_items, reference_counts
 from store.corpora import chunks
@@ -53,9 +54,8 @@ async def describe(
     priority: Annotated[Priority | None, Form()] = None,
 ) -> Response:
     """Store name, note and priority of a run; an empty name or note removes what was there."""
-    changes: RunChanges = {"name": name.strip() or None, "note": note.strip() or None}
-    if priority is not None:
-        changes["priority"] = priority
+    given = {} if priority is None else {"priority": priority}
+    changes = RunChanges(name=name.strip() or None, note=note.strip() or None, **given)
     async with ctx.database.connection() as connection:
         await change_run(connection, run_id, changes)
     return RedirectResponse(f"/runs/{run_id}?described=true", 303)

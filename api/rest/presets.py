@@ -7,7 +7,6 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Response
 
 from api.context import Context
-from api.preferences import REPLAYED, Keyed
 from api.rest.bodies.settings import (
     NewPresetBody,
     PathName,
@@ -21,7 +20,6 @@ from api.rest.bodies.settings import (
 )
 from schemas.settings.preset import by_name
 from stages.queries.templates import TemplateTag
-from store.access import once
 from store.database import Connection
 from store.questions import presets, templates
 from store.questions.presets import StoredPreset
@@ -51,22 +49,16 @@ async def show_preset(name: PathName, ctx: Context) -> StoredPreset:
 
 
 @router.post("", status_code=201)
-async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response: Response) -> StoredPreset:
+async def create_preset(body: NewPresetBody, ctx: Context, response: Response) -> StoredPreset:
     """A copy of another preset with some values changed."""
-
-    async def make(connection: Connection) -> dict[str, str]:
+    async with ctx.database.connection() as connection, connection.transaction():
         copied = await presets.get(connection, body.copy_of)
         changed = copied.preset.changed(by_name(body.config), origin=_ORIGIN)
         created = await presets.create(connection, body.preset_name, changed, description=body.description)
         if body.is_default:
             await presets.set_default(connection, created.name)
-        return {"preset": created.name}
-
-    async with ctx.database.connection() as connection:
-        made, is_new = await once(connection, key, make)
-        created = await presets.get(connection, made["preset"])
+            created = await presets.get(connection, created.name)
     response.headers["Location"] = f"{router.prefix}/{quote(created.name)}"
-    response.headers.update({} if is_new else REPLAYED)
     return created
 
 
@@ -113,22 +105,15 @@ async def list_versions(tag: TemplateTag, ctx: Context) -> list[StoredTemplate]:
 
 
 @templates_router.post("/{tag}", status_code=201)
-async def add_version(
-    tag: TemplateTag, body: TemplateBody, ctx: Context, key: Keyed, response: Response
-) -> TemplateVersion:
+async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, response: Response) -> TemplateVersion:
     """Store a text as the next version, which is not used until it is activated.
 
     Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
-
-    async def make(connection: Connection) -> dict[str, int]:
-        return {"version": (await templates.add(connection, tag, body.template_content, title=body.title)).version}
-
     async with ctx.database.connection() as connection:
-        made, is_new = await once(connection, key, make)
-        reply = await _version(connection, await templates.get(connection, tag, made["version"]))
+        added = await templates.add(connection, tag, body.template_content, title=body.title)
+        reply = await _version(connection, added)
     response.headers["Location"] = f"{templates_router.prefix}/{tag}/{reply.version}"
-    response.headers.update({} if is_new else REPLAYED)
     return reply
 
 

@@ -11,11 +11,12 @@ from api.context import Context
 from api.parameters import PathId
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.errors import JobMissingError, Refused, RunMissingError
-from schemas.statuses import JobStatus, Priority
+from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.listings import RunsWanted
+from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
-from services.runs import Action, ControlResult, RunChanges, change_run, control, delete_run, redo
+from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from store.questions import queries
 from store.runs import forks, jobs, overviews, stored_runs
 from store.runs.batches import Waiting
@@ -94,17 +95,10 @@ class AttemptsReply(Reply):
     attempts: list[AttemptTrace]
 
 
-class RunPatch(Body):
+class RunPatch(RunChanges, Body):
     """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
 
     model_config = with_example(name="baseline", note="the threshold of the paper")
-
-    name: Annotated[Text, StringConstraints(max_length=200)] | None = None
-    """One line of 1 to 100 characters that is no number of a run or job."""
-    note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(default=None, repr=False)
-    """1 to 2000 characters."""
-    priority: Priority = Field(default=Priority.NORMAL, strict=False, examples=["bulk"])
-    """How often jobs of it that have not started have a turn where several runs wait."""
 
 
 class ActionBody(Body, RunLimits):
@@ -157,9 +151,8 @@ async def show_run(
 @router.patch("/{run_id}")
 async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunOverview:
     """Change the name, the note or the priority of a run, or several of them."""
-    changes = RunChanges(**body.model_dump(exclude_unset=True))  # type: ignore[typeddict-item]
     async with ctx.database.connection() as connection:
-        await change_run(connection, run_id, changes)
+        await change_run(connection, run_id, body)
         return await overviews.get(connection, run_id)
 
 

@@ -54,38 +54,38 @@ class StageEstimate(Value):
 
 
 class Estimate(Value):
-    """A submission that was planned and not stored."""
+    """A submission that was planned and not stored; of one that cannot be planned, only what is missing."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    kind: str
+    kind: str = ""
     profile: str
-    jobs: int
-    modes: dict[str, int]
+    jobs: int = 0
+    modes: dict[str, int] = Field(default={})
     """Jobs by mode."""
-    existing_run: str | None
+    existing_run: str | None = None
     """The run of the same work, which the submission would find; None where a new one would be stored."""
-    stages: dict[str, StageEstimate]
-    calls_at_most: int | None
+    stages: dict[str, StageEstimate] = Field(default={})
+    calls_at_most: int | None = 0
     """None where it is None for a stage."""
-    calls_expected: float | None
-    prompt_tokens: int | None
-    reply_tokens: int | None
-    seconds: float | None
+    calls_expected: float | None = None
+    prompt_tokens: int | None = None
+    reply_tokens: int | None = None
+    seconds: float | None = None
     """Until the run finishes, with as many stages at the same time as in past runs; None where a stage has none."""
-    basis: tuple[str, ...]
+    basis: tuple[str, ...] = ()
     """The past runs with the same models that calls, tokens and seconds are estimated from."""
-    currency: str | None
+    currency: str | None = None
     """None without prices."""
-    money: float | None
+    money: float | None = None
     """Of the expected calls; None without prices, or without a price or tokens for one of the models."""
     batch_money: float | None = None
     """The same as batches; None where the server takes none too."""
-    models: dict[str, str]
+    models: dict[str, str] = Field(default={})
     """The language models that are asked: `available`, or what is wrong."""
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
     """What has to be there before it can be submitted, each with its remedy."""
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import ConfigDict, Field, SkipValidation, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
+from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.base import MAX_ID, Request, Text
 from schemas.values.documents import WorkFilter
@@ -31,6 +32,17 @@ class RunTerms(RunLimits):
     batch_hours: Annotated[float | None, Field(gt=0, le=24 * 14), Option("--batch", "[HOURS]", without_value=24)] = None
     """Calls of language models are sent as batches of their provider, mostly at half the price; those without an answer
     after so many hours, 24 unless given, are sent singly."""
+
+
+class RunChanges(Request):
+    """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
+
+    name: Annotated[Text, StringConstraints(max_length=200)] | None = None
+    """One line of 1 to 100 characters that is no number of a run or job."""
+    note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(default=None, repr=False)
+    """1 to 2000 characters."""
+    priority: Annotated[Priority, Field(strict=False)] = Field(default=Priority.NORMAL, examples=["bulk"])
+    """How often jobs of it that have not started have a turn where several runs wait."""
 
 
 _TEXT: Final[JsonDict] = {"type": "string"}

@@ -2,6 +2,7 @@
 
 import httpx
 
+from schemas.values.requests import RunChanges
 from services.runs import change_run
 from store.database import Connection
 from tests.api.pages.example_runs import participant_run, question_run
@@ -17,7 +18,7 @@ async def test_a_search_finds_runs_by_name_note_number_kind_and_state(
     client: httpx.AsyncClient, connection: Connection
 ) -> None:
     shown = await participant_run(connection)
-    await change_run(connection, shown.run_id, {"name": "Baseline <b>", "note": "of the paper"})
+    await change_run(connection, shown.run_id, RunChanges(name="Baseline <b>", note="of the paper"))
     asked = await question_run(connection)
     for typed in ("baseline", "of the paper", f"r{shown.run_id}", "participant failed"):
         page = await see(client, "/runs", search=typed)

@@ -23,18 +23,6 @@ async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient
     assert problem(await client.post(PRESETS, json=body | {"copy_of": "none"})) == (404, "preset-missing")
 
 
-async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> None:
-    key = {"Idempotency-Key": "3f2a"}
-
-    first = await client.post(PRESETS, json={"preset_name": "Small"}, headers=key)
-    again = await client.post(PRESETS, json={"preset_name": "Small"}, headers=key)
-    other = await client.post(PRESETS, json={"preset_name": "Smaller"}, headers=key)
-
-    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
-    assert (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"]) == (None, "true")
-    assert problem(other) == (422, "idempotency-key-reused")
-
-
 async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncClient) -> None:
     body = {"description": "wider", "config": {"retrieval": {"dense_limit": 99, "mmr_lambda": 1}}}
 
