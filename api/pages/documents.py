@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
-from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -26,16 +25,15 @@ from schemas.values.works import WorkHeading
 from services import document_edits
 from services.document_edits import Edited
 from services.document_jobs import DocumentTarget, document_job, output_of
-from services.works import DocumentView, document_view
+from services.works import document_view
 from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
 from stages.documents.outline import DocumentFormat, format_of
 from stages.documents.repair import Change
 from store import originals
 from store.corpora import chunks, sources, works
-from store.corpora.chunks import DocumentLine
 from store.database import Connection
-from store.runs.run_view import JobView, job_view
+from store.runs.run_view import job_view
 
 PAGE_HEADINGS: Final = 200
 PAGE_LINES: Final = 300
@@ -49,12 +47,6 @@ Show = Literal["outline", "text", "sections"]
 Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
 
 
-class PastedForm(BaseModel):
-    """The reply of an external model."""
-
-    reply: Typed = ""
-
-
 class TextLine(NamedTuple):
     """A line of the markdown."""
 
@@ -62,20 +54,6 @@ class TextLine(NamedTuple):
     text: str
     page: int | None
     """The page that begins here; None within a page, and in a document without pages."""
-
-
-class DocumentContent(NamedTuple):
-    """The content of the page."""
-
-    view: DocumentView
-    line: DocumentLine
-    job: JobView
-    lines: list[TextLine]
-    """A part of the markdown, where it is shown."""
-    all_lines: int
-    """Lines of all of it."""
-    prompt: str | None
-    """The prompt for an external model; None where none is shown, or its stage is not reached."""
 
 
 @router.get("/documents/{job_id:int}")
@@ -108,21 +86,6 @@ async def change_headings(request: Request, ctx: Context, _form: CheckedForm, jo
     )
 
 
-@router.post("/documents/{job_id:int}/headings/pasted")
-async def paste_headings(
-    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[PastedForm, Form()]
-) -> Response:
-    """Store what a pasted reply makes of the headings."""
-    return await _edited(
-        request,
-        ctx,
-        job_id,
-        "outline",
-        lambda connection: document_edits.paste_repair(connection, job_id, form.reply),
-        pasted=form.reply,
-    )
-
-
 @router.post("/documents/{job_id:int}/sections")
 async def change_sections(request: Request, ctx: Context, _form: CheckedForm, job_id: PathId) -> Response:
     """Store which of the listed sections are embedded."""
@@ -143,19 +106,19 @@ async def change_sections(request: Request, ctx: Context, _form: CheckedForm, jo
     )
 
 
-@router.post("/documents/{job_id:int}/sections/pasted")
-async def paste_sections(
-    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[PastedForm, Form()]
+@router.post("/documents/{job_id:int}/{part}/pasted")
+async def paste(
+    request: Request,
+    ctx: Context,
+    _checked: CheckedForm,
+    job_id: PathId,
+    part: Literal["headings", "sections"],
+    reply: Annotated[Typed, Form()] = "",
 ) -> Response:
-    """Store which sections a pasted reply selects."""
-    return await _edited(
-        request,
-        ctx,
-        job_id,
-        "sections",
-        lambda connection: document_edits.paste_selection(connection, job_id, form.reply),
-        pasted=form.reply,
-    )
+    """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
+    show: Show = "outline" if part == "headings" else "sections"
+    edit = document_edits.paste_repair if part == "headings" else document_edits.paste_selection
+    return await _edited(request, ctx, job_id, show, lambda connection: edit(connection, job_id, reply), pasted=reply)
 
 
 async def _edited(
@@ -183,20 +146,27 @@ async def _page(
     wrong: str | None = None,
     pasted: str = "",
 ) -> Response:
+    lines, all_lines, prompt = list[TextLine](), 0, None
     async with ctx.database.connection() as connection:
-        content = await _read(connection, job_id, show, part)
-    headings = (
-        content.view.headings
-        if show == "outline"
-        else [heading for heading in content.view.headings if heading.embeds is not None]
-    )
-    size, count = (PAGE_LINES, content.all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
+        view = await document_view(connection, DocumentTarget(job_id=job_id))
+        (line,) = (await chunks.lines(connection, [job_id])).values()
+        job = await job_view(connection, job_id)
+        if show == "text":
+            lines, all_lines = await _text(connection, job_id, part)
+        else:
+            prompt = await _prompt(connection, job_id, show)
+    headings = [heading for heading in view.headings if show == "outline" or heading.embeds is not None]
+    size, count = (PAGE_LINES, all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
     return page(
         request,
         "document.html.j2",
         status=422 if wrong else 200,
         headers={"Content-Security-Policy": FRAMING_POLICY},
-        **content._asdict(),
+        view=view,
+        line=line,
+        job=job,
+        lines=lines,
+        prompt=prompt,
         show=show,
         headings=headings[(part - 1) * size : part * size],
         actions=[action for action in RepairAction if action is not RepairAction.NO_CHANGE],
@@ -206,16 +176,6 @@ async def _page(
         wrong={"form": wrong} if wrong else {},
         pasted=pasted,
     )
-
-
-async def _read(connection: Connection, job_id: int, show: Show, part: int) -> DocumentContent:
-    view = await document_view(connection, DocumentTarget(job_id=job_id))
-    (line,) = (await chunks.lines(connection, [job_id])).values()
-    job = await job_view(connection, job_id)
-    assert job is not None
-    lines, count = await _text(connection, job_id, part) if show == "text" else ([], 0)
-    prompt = None if show == "text" else await _prompt(connection, job_id, show)
-    return DocumentContent(view, line, job, lines, count, prompt)
 
 
 async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[TextLine], int]:

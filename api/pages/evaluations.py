@@ -1,6 +1,5 @@
 """Evaluations of answers: the form, and the page of the results."""
 
-from secrets import token_urlsafe
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
@@ -8,11 +7,10 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, assigned, form_key
+from api.pages.forms import Typed, assigned
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal
 from api.security.csrf import CheckedForm
 from schemas.errors import Refused, RunMissingError
 from schemas.values.differences import RetrievalMeasures
@@ -34,20 +32,18 @@ class EvaluationForm(BaseModel):
     settings: Typed = ""
     check: bool = False
     """Estimate instead of submit."""
-    once: str = ""
 
 
 @router.get("/runs/{run_id}/evaluations/new")
 async def new_page(request: Request, ctx: Context, run_id: PathId) -> Response:
     """The form, and the evaluations that there are."""
-    return await _form(request, ctx, run_id, EvaluationForm(once=token_urlsafe(16)))
+    return await _form(request, ctx, run_id, EvaluationForm())
 
 
 @router.post("/runs/{run_id}/evaluations/new")
 async def new(
     request: Request,
     ctx: Context,
-    principal: CurrentPrincipal,
     _form_is_ours: CheckedForm,
     run_id: PathId,
     form: Annotated[EvaluationForm, Form()],
@@ -62,8 +58,7 @@ async def new(
 
             found = await estimate(ctx.database, plan, prices=ctx.prices)
             return await _form(request, ctx, run_id, form, estimated=found)
-        key = form_key(principal, form.once, f"evaluate {run_id}", form)
-        submitted = await evaluate(ctx.database, run_id, values, key=key)
+        submitted = await evaluate(ctx.database, run_id, values)
     except RunMissingError:
         raise
     except Refused as error:

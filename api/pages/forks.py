@@ -1,6 +1,5 @@
 """Forks of runs and jobs, and stages of a job computed again: forms, and the page that follows."""
 
-from secrets import token_urlsafe
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
@@ -8,11 +7,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, assigned, form_key
+from api.pages.forms import Typed, assigned
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal
 from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order, settings_read
 from schemas.errors import Refused, RunMissingError
@@ -34,8 +32,6 @@ class ForkForm(BaseModel):
     settings: Typed = ""
     job_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
     """One job of the run instead of all."""
-    once: str = ""
-
     check: bool = False
     """Estimate instead of fork."""
 
@@ -49,14 +45,13 @@ async def fork_page(
     stage: Text = "",
 ) -> Response:
     """The form, for a run or one of its jobs."""
-    return await _form(request, ctx, run_id, ForkForm(job_id=job, stage=stage, once=token_urlsafe(16)))
+    return await _form(request, ctx, run_id, ForkForm(job_id=job, stage=stage))
 
 
 @router.post("/runs/{run_id}/forks/new")
 async def fork_run(
     request: Request,
     ctx: Context,
-    principal: CurrentPrincipal,
     _form_is_ours: CheckedForm,
     run_id: PathId,
     form: Annotated[ForkForm, Form()],
@@ -68,7 +63,7 @@ async def fork_run(
         if form.check:
             estimated = await estimate(ctx.database, wanted.plan, prices=ctx.prices)
             return await _form(request, ctx, run_id, form, estimated=estimated)
-        forked = await fork(ctx.database, wanted, key=form_key(principal, form.once, f"fork {run_id}", form))
+        forked = await fork(ctx.database, wanted)
     except RunMissingError:
         raise
     except Refused as error:

@@ -1,7 +1,6 @@
 """`/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
 import asyncio
-from secrets import token_urlsafe
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, File, Form, Path, Query, Request, UploadFile
@@ -9,18 +8,16 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, form_key
+from api.pages.forms import Typed
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from api.work_uploads import base_name
 from schemas.errors import Refused, RunMissingError
 from schemas.values.base import Text
 from schemas.values.requests import TagsRequest
 from services.estimates import estimate_vocabulary
-from services.new_runs import Submitted
 from services.submit import submit
 from services.tags import (
     build_vocabulary,
@@ -47,8 +44,6 @@ class PhrasesForm(BaseModel):
     vocabulary: Text = ""
     context_tags: Text = ""
     allow_nsfw: bool = False
-    once: str = ""
-    """Generated with the form, so that sending the same form twice submits once."""
 
     def request(self) -> TagsRequest:
         """The request to submit. Raises ProblemsFound with the lines that cannot be read."""
@@ -62,18 +57,16 @@ class PhrasesForm(BaseModel):
 @router.get("/tags")
 async def tags_page(request: Request, ctx: Context, vocabulary: Text = "") -> Response:
     """The form, with a vocabulary chosen, and the newest runs of phrases."""
-    return await _form(request, ctx, PhrasesForm(vocabulary=vocabulary, once=token_urlsafe(16)))
+    return await _form(request, ctx, PhrasesForm(vocabulary=vocabulary))
 
 
 @router.post("/tags", dependencies=[Depends(csrf)])
-async def find_tags(
-    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[PhrasesForm, Form()]
-) -> Response:
+async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm, Form()]) -> Response:
     """Submit the phrases and open their candidates; or show what is wrong."""
     if not form.phrases.strip():
         return await _form(request, ctx, form, wrong={"phrases": "Write at least one phrase."})
     try:
-        submitted = await _submit(ctx, form, principal)
+        submitted = await submit(ctx.database, form.request(), ctx.run_settings())
     except ProblemsFound as error:
         return await _form(request, ctx, form, wrong={"phrases": str(error)})
     except Refused as error:
@@ -96,11 +89,6 @@ async def candidates_page(
     if run is None or not found:
         raise RunMissingError(run_id)
     return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
-
-
-async def _submit(ctx: ApiContext, form: PhrasesForm, principal: Principal) -> Submitted:
-    key = form_key(principal, form.once, "phrases", form)
-    return await submit(ctx.database, form.request(), ctx.run_settings(), key=key)
 
 
 async def _form(
