@@ -40,3 +40,13 @@ async def test_a_job_is_retried_from_its_page(
     assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1"
     job = await jobs.get(connection, shown.failed)
     assert job.status is JobStatus.WAITING
+
+
+async def test_an_output_of_another_form_is_shown_field_by_field(
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
+) -> None:
+    await connection.execute("""UPDATE stage_attempt SET output = '{"strange": "as it is"}' WHERE output IS NOT NULL""")
+
+    page = await see(client, f"/jobs/{shown.succeeded}")
+
+    assert (page.status_code, "1 field: strange" in words(page)) == (200, True)

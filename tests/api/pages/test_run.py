@@ -64,15 +64,6 @@ async def test_only_what_changes_something_is_offered(
     assert "Finished:" in words(page)
 
 
-async def test_a_form_without_the_csrf_token_of_this_browser_changes_nothing(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    before = await _states(ctx, shown)
-    reply = await client.post(f"/runs/{shown.run_id}/cancel", headers={"Accept": "text/html"}, data={"note": ""})
-    assert reply.status_code == 403
-    assert await _states(ctx, shown) == before
-
-
 async def _states(ctx: ApiContext, shown: ShownRun) -> dict[JobStatus, int]:
     async with ctx.database.connection() as connection:
         overview = await overviews.get(connection, shown.run_id)
