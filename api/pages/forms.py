@@ -72,19 +72,10 @@ def assigned(text: str, *, field: str = "settings") -> dict[str, str]:
 class Next(NamedTuple):
     """A button."""
 
-    path: str
-    """Relative to the address of the question."""
     label: str
-    values: dict[str, str]
-    """Hidden fields of its form."""
+    step: Step | Action
 
 
-_LABELS: Final = {
-    Step.EXPAND: "Expand",
-    Step.EMBED: "Embed",
-    Step.RETRIEVE: "Retrieve",
-    Step.CONSOLIDATE: "Consolidate",
-}
 _STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
 
 
@@ -94,16 +85,16 @@ def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
         case status if status.is_open:
             return None
         case JobStatus.FAILED | JobStatus.POISONED:
-            return Next("decision", "Retry", {"action": Action.RETRY})
+            return Next("Retry", Action.RETRY)
         case JobStatus.PAUSED:
-            return Next("decision", "Resume", {"action": Action.RESUME})
+            return Next("Resume", Action.RESUME)
     if line.status in (QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.VEC_ERR):
         step = Step.EMBED if progress.is_done("expand") else Step.EXPAND
     elif line.status in _STEPS:
         step = _STEPS[line.status]
     else:
         return None
-    return Next("steps", _LABELS[step], {"step": step})
+    return Next(step.capitalize(), step)
 
 
 def can_run_all(line: QueryLine) -> bool:

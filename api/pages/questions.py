@@ -339,42 +339,30 @@ def _redirect(request: Request, path: str) -> Response:
 actions = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 
 
-#: The page to return to after an action.
-BackTo = Annotated[Literal["list", "question", "inspect"], Form()]
-
-
 @actions.post("/rag/{query_id:int}/steps")
-async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = "list") -> Response:
-    """Run one step."""
-    async with ctx.database.connection() as connection:
-        await take_step(connection, await get_query(connection, query_id), step)
-    return _redirect_back(back, query_id)
+async def take(
+    query_id: PathId,
+    ctx: Context,
+    step: Annotated[Step | Literal["rest", "search"] | Action, Form()],
+    back: Annotated[Literal["list", "question", "inspect"], Form()] = "list",
+) -> Response:
+    """Run one step, or every remaining one up to the answer; search again; or retry, pause, resume or cancel.
 
-
-@actions.post("/rag/{query_id:int}/run")
-async def run(query_id: PathId, ctx: Context, back: BackTo = "list") -> Response:
-    """Run every remaining step up to the answer. Work continues when the tab is closed."""
-    async with ctx.database.connection() as connection:
-        await run_stages(connection, await get_query(connection, query_id))
-    return _redirect_back(back, query_id)
-
-
-@actions.post("/rag/{query_id:int}/search")
-async def search_again(query_id: PathId, ctx: Context, back: BackTo = "list") -> Response:
-    """Run retrieval and consolidation again."""
-    async with ctx.database.connection() as connection:
-        asked = await get_query(connection, query_id)
-        await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    return _redirect_back(back, query_id)
-
-
-@actions.post("/rag/{query_id:int}/decision")
-async def decide(query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = "list") -> Response:
-    """Retry, pause, resume or cancel."""
+    Work continues when the tab is closed.
+    """
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
-    await control(ctx.database, Target(None, query.job_id), action)
-    return _redirect_back(back, query_id)
+        match step:
+            case Step():
+                await take_step(connection, query, step)
+            case "rest":
+                await run_stages(connection, query)
+            case "search":
+                await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
+    if isinstance(step, Action):
+        await control(ctx.database, Target(None, query.job_id), step)
+    paths = {"list": f"/rag#question-{query_id}", "question": f"/rag/{query_id}", "inspect": f"/rag/{query_id}/inspect"}
+    return RedirectResponse(paths[back], 303)
 
 
 @actions.post("/rag/{query_id:int}/delete")
@@ -383,8 +371,3 @@ async def delete(query_id: PathId, ctx: Context) -> Response:
     async with ctx.database.connection() as connection:
         await query_runs.delete_query(connection, await get_query(connection, query_id))
     return RedirectResponse("/rag", 303)
-
-
-def _redirect_back(back: str, query_id: int) -> Response:
-    paths = {"list": f"/rag#question-{query_id}", "question": f"/rag/{query_id}", "inspect": f"/rag/{query_id}/inspect"}
-    return RedirectResponse(paths[back], 303)

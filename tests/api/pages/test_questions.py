@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from store.database import Connection
-from tests.api.pages.html import form, forms, see, send, words
+from tests.api.pages.html import HTML, form, forms, see, words
 from tests.services.questions.questions import WHOLE, a_question, chain
 
 
@@ -15,9 +15,8 @@ async def test_an_idle_question_offers_its_next_step_and_runs_it(
     query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1])
     shown = await see(client, "/rag")
 
-    reply = await client.post(
-        f"/rag/{query.id}/steps", headers={"Accept": "text/html"}, data=form(shown, f"/rag/{query.id}/steps", button)
-    )
+    address = f"/rag/{query.id}/steps"
+    reply = await client.post(address, headers=HTML, data=form(shown, address, button))
 
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
     assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
@@ -29,11 +28,12 @@ async def test_run_all_runs_the_remaining_steps_on_the_server(
     query = await a_question(connection, *WHOLE[:2], until="embed")
     shown = await see(client, "/rag")
 
-    reply = await send(client, shown, f"/rag/{query.id}/run")
+    address = f"/rag/{query.id}/steps"
+    reply = await client.post(address, headers=HTML, data=form(shown, address, "Run all"))
 
     assert reply.status_code == 303
     assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
     assert "1 question is running." in words(shown)
-    assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
+    assert not [of for of in forms(shown) if of.action.endswith("/steps")]
