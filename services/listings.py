@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
+from schemas.settings.base import allowed, value_in_words
+from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.values.tags import Candidate, PhraseReport, Tag
 from schemas.values.works import ListedWork
 from services.corpora import CorpusLoss, corpus_loss
@@ -157,6 +159,15 @@ def _score(value: float | None, digits: int = 3) -> Cell:
 
 def _uses(count: int | None) -> Cell:
     return "" if count is None else count
+
+
+def values_table(preset: Preset) -> Table:
+    """Every value of a preset, with what it accepts and does."""
+    rows = (
+        (name, value_in_words(value), allowed(PRESET_SETTINGS[name]), PRESET_SETTINGS[name].description)
+        for name, value in preset.values().items()
+    )
+    return Table("Values", ("value", "now", "allowed", "effect"), tuple(rows), texts=("now", "allowed", "effect"))
 
 
 def indexes_table(listed: Iterable[StoredIndex]) -> Table:

@@ -16,9 +16,8 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, Refused
-from schemas.settings.base import allowed
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text, first_problem
@@ -150,15 +149,6 @@ class ValuesForm(BaseModel):
     until: Literal["", "consolidate"] = ""
 
 
-class ShownValue(NamedTuple):
-    """A value that the question was last run with."""
-
-    name: str
-    value: bool | int | float | str
-    allowed: str
-    description: str
-
-
 class QuestionContent(NamedTuple):
     """The content of the page."""
 
@@ -171,7 +161,8 @@ class QuestionContent(NamedTuple):
     """The settings of the run; None where the prompt is."""
     presets: list[str]
     """The names of the stored presets, the default first."""
-    own_values: list[ShownValue]
+    preset: Preset
+    """The values that the question was last run with."""
     notes: list[str]
     """What was lost or replaced on the way to the prompt."""
     so_far: AnswerSoFar | None
@@ -290,10 +281,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         prompt=prompt,
         settings=settings,
         presets=stored,
-        own_values=[
-            ShownValue(name, value, allowed(PRESET_SETTINGS[name]), PRESET_SETTINGS[name].description)
-            for name, value in frozen.preset.values().items()
-        ],
+        preset=frozen.preset,
         notes=notes,
         so_far=so_far,
     )

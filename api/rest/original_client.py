@@ -89,23 +89,8 @@ class InitDatabase(Reply):
     """The tables that were looked through."""
 
 
-class DatabaseBody(Body):
-    """The database of the server. What is not named stays as it is."""
-
-    model_config = with_example(host="127.0.0.1", port=5432, db_name="ragq", app_user="ragq", admin_user="ragq")
-
-    host: Value | None = None
-    port: int | None = Field(default=None, ge=1, le=65535)
-    db_name: Value | None = None
-    app_user: Value | None = None
-    admin_user: Value | None = None
-
-
-class PathsBody(Body):
-    """Accepted empty."""
-
-    input_dir: Value | None = Field(default=None, examples=[""])
-    output_dir: Value | None = Field(default=None, examples=[""])
+Confirmed = Annotated[dict[Annotated[Text, Field(max_length=100)], Value | int | None], Field(max_length=20)]
+"""What the client read before; null is as it is."""
 
 
 class ChunkStats(Reply):
@@ -200,7 +185,7 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
 
 
 @router.put("/settings/database", tags=["settings"])
-async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
+async def change_database(body: Confirmed, ctx: Context) -> DatabaseReply:
     """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
     database = database_of(ctx)
     _refuse_other(body, database, "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started.")
@@ -208,15 +193,16 @@ async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
 
 
 @router.put("/settings/paths", tags=["settings"])
-async def change_paths(body: PathsBody) -> PathsReply:
+async def change_paths(body: Confirmed) -> PathsReply:
     """No folders. Any is refused, because the server reads none."""
     paths = PathsReply()
     _refuse_other(body, paths, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
     return paths
 
 
-def _refuse_other(body: Body, now: Reply, remedy: str) -> None:
-    if now.model_dump() | body.model_dump(exclude_none=True) != now.model_dump():
+def _refuse_other(body: Confirmed, now: Reply, remedy: str) -> None:
+    same = now.model_dump()
+    if same | {name: value for name, value in body.items() if value is not None} != same:
         raise Refused(f"This cannot be changed here. {remedy}")
 
 
