@@ -31,7 +31,6 @@ from schemas.values.queries import AugmentedPrompt, Intent
 from schemas.values.requests import QueryEdit
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
-from services.questions.lookup import get_query
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.numbers_in_words import counted
@@ -223,7 +222,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
     """
 
     async def read(connection: Connection) -> AugmentedPrompt:
-        stored = await stored_prompt(connection, await get_query(connection, query_id))
+        stored = await stored_prompt(connection, await queries.get(connection, query_id))
         if stored is None:
             raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
         return stored
@@ -352,7 +351,7 @@ def answer_command(query_id: int, file: Path, as_json: bool) -> None:
     text = read_reply(file)
 
     async def paste(connection: Connection) -> int:
-        return (await answer(connection, await get_query(connection, query_id), text, key=None)).result_id
+        return (await answer(connection, await queries.get(connection, query_id), text, key=None)).result_id
 
     result_id = with_database(paste)
     print_result({"query": query_id, "answer": result_id}, str(result_id), as_json=as_json)
@@ -379,7 +378,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
 
     async def delete(connection: Connection) -> None:
-        await query_runs.delete_query(connection, await get_query(connection, query_id))
+        await query_runs.delete_query(connection, await queries.get(connection, query_id))
 
     with_database(delete)
     words = f"Deleted question {query_id} and {counted(line.results_count, 'answer')}."
@@ -387,7 +386,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
 
 
 async def _line(connection: Connection, query_id: int) -> QueryLine:
-    await get_query(connection, query_id)
+    await queries.get(connection, query_id)
     (line,) = await queries.lines(connection, query_id=query_id)
     return line
 
@@ -396,7 +395,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
     """Change a query, and print the status of its job."""
 
     async def change_and_read(connection: Connection) -> QueryLine:
-        await change(connection, await get_query(connection, query_id))
+        await change(connection, await queries.get(connection, query_id))
         (line,) = await queries.lines(connection, query_id=query_id)
         return line
 

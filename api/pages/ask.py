@@ -22,7 +22,6 @@ from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt
 from services.questions.edits import edit
-from services.questions.lookup import get_query
 from services.questions.submission import with_chosen_models
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
@@ -267,7 +266,7 @@ async def edit_expansion(
     try:
         changes = QueryEdit(**changed)
         async with ctx.database.connection() as connection:
-            await edit(connection, await get_query(connection, query_id), changes, run=False)
+            await edit(connection, await queries.get(connection, query_id), changes, run=False)
     except ValidationError as error:
         problem = first_problem(error)
         return _page(request, shown, filled=form, wrong={problem.field or "expansion": problem.words})
@@ -293,7 +292,7 @@ async def edit_context(
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
         async with ctx.database.connection() as connection:
-            await edit(connection, await get_query(connection, query_id), QueryEdit(context=tuple(kept)), run=False)
+            await edit(connection, await queries.get(connection, query_id), QueryEdit(context=tuple(kept)), run=False)
     except QueryMissingError:
         raise
     except Refused as error:

@@ -26,7 +26,6 @@ from schemas.values.requests import QueryEdit
 from schemas.values.runs import Target
 from services.questions.answers import answer, preview
 from services.questions.edits import edit
-from services.questions.lookup import get_query
 from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
 from services.runs import Action, control
 from stages.queries.augment import basis_in_words
@@ -194,7 +193,7 @@ async def ask_model(
 ) -> Response:
     """Ask the model, or the light one, with `top_n` sources in its prompt. Each request makes a new answer."""
     async with ctx.database.connection() as connection:
-        asked = await get_query(connection, query_id)
+        asked = await queries.get(connection, query_id)
         newest = await queries.newest_result(connection, query_id)
         await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
@@ -211,7 +210,7 @@ async def paste(
     """Store a pasted answer, and show it. One that cannot be stored stays in its field."""
     try:
         async with ctx.database.connection() as connection:
-            query = await get_query(connection, query_id)
+            query = await queries.get(connection, query_id)
             key = form_key(principal, form.once, f"answer {query_id}", form)
             stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
     except QueryMissingError:
@@ -229,7 +228,7 @@ async def run_with_values(
     """Run the stages that other values change, up to the answer or to the passages."""
     try:
         async with ctx.database.connection() as connection:
-            asked = await get_query(connection, query_id)
+            asked = await queries.get(connection, query_id)
             values = assigned(form.values, field="values")
             await run_stages(connection, asked, last=form.until or None, preset=form.preset or None, values=values)
     except QueryMissingError:
@@ -251,7 +250,7 @@ async def rewrite(
         shown = await _read(ctx, query_id, None)
         return _page(request, shown, question=question, wrong={"question": first_problem(error).words})
     async with ctx.database.connection() as connection:
-        await edit(connection, await get_query(connection, query_id), changes, run=False)
+        await edit(connection, await queries.get(connection, query_id), changes, run=False)
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
@@ -268,7 +267,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
         stored = await presets.names(connection)
         if view.retrieved is not None:
-            prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)
+            prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
             notes = basis_in_words(await answer_basis(connection, view.line.job_id, prompt))
             settings = frozen.run
         so_far = await answer_pieces.read(connection, query_id)
@@ -339,7 +338,7 @@ async def take(
     Work continues when the tab is closed.
     """
     async with ctx.database.connection() as connection:
-        query = await get_query(connection, query_id)
+        query = await queries.get(connection, query_id)
         match step:
             case Step():
                 await take_step(connection, query, step)
@@ -357,5 +356,5 @@ async def take(
 async def delete(query_id: PathId, ctx: Context) -> Response:
     """Delete the question, and everything that was computed for it."""
     async with ctx.database.connection() as connection:
-        await query_runs.delete_query(connection, await get_query(connection, query_id))
+        await query_runs.delete_query(connection, await queries.get(connection, query_id))
     return RedirectResponse("/rag", 303)

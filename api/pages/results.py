@@ -23,7 +23,6 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.values.queries import QueryRun, Source
 from schemas.values.runs import ScoredRun
-from services.questions.lookup import get_query
 from services.reports import report_of, report_page, sheet_of
 from stages.queries.augment import SourceText, source_texts
 from stages.queries.citations import CITATION, LABEL
@@ -187,7 +186,7 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
 async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """Delete the answer; the question is kept."""
     async with ctx.database.connection() as connection:
-        await query_runs.delete_result(connection, await get_query(connection, query_id), result_id)
+        await query_runs.delete_result(connection, await queries.get(connection, query_id), result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)
 
 

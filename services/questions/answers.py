@@ -17,7 +17,7 @@ from schemas.values.queries import (
 )
 from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
-from services.questions.lookup import get_query, lock_query, not_ready
+from services.questions.steps import not_ready
 from services.questions.submission import plan_queries
 from stages.queries.expand import expansion_prompt, pasted_expansion
 from stages.queries.query_files import query_text
@@ -197,7 +197,7 @@ async def ask(
 
     async with connection.transaction():
         made, is_new = await once(connection, key, make)
-        query = await get_query(connection, made["query"])
+        query = await queries.get(connection, made["query"])
     return AskResult(query.id, query.job_id, query.run_id, is_new)
 
 
@@ -208,7 +208,7 @@ async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | N
     """
     try:
         async with connection.transaction():
-            query = await lock_query(connection, query_id)
+            query = await queries.hold(connection, query_id)
             (expand, *_) = await stage_states(connection, query.job_id)
             if expand.status != StageStatus.FAILED:
                 return False

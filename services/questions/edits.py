@@ -5,8 +5,7 @@ from typing import Any
 from schemas.errors import QueryValueError
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
 from schemas.values.requests import QueryEdit
-from services.questions.lookup import lock_query, not_ready
-from services.questions.steps import Step
+from services.questions.steps import Step, not_ready
 from stages.queries.expand import intent_of, no_expansion, pasted_expansion
 from stages.queries.retrieve import query_texts
 from store.database import Connection
@@ -30,7 +29,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
     Refused for passages before there is a context.
     """
     async with connection.transaction():
-        query = await lock_query(connection, query.id)
+        query = await queries.hold(connection, query.id)
         chain = await stage_states(connection, query.job_id)
         old = await attempts.stored(connection, query.job_id, "expand", Expansion) or no_expansion()
         expansion = _new_expansion(old, changes)

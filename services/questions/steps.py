@@ -14,7 +14,6 @@ from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
 from schemas.statuses import JobStatus, Priority, StageStatus
 from schemas.values.queries import Expansion, Origin
-from services.questions.lookup import get_query, lock_query, not_ready
 from services.questions.submission import refuse_idle_expansion
 from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
@@ -26,6 +25,20 @@ from store.runs.runs import NewJob, NewRun
 
 # What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
 # other values gets its own run with them; what was stored before the first stage that runs again is carried over.
+
+
+def not_ready(query_id: int, step: str, needed: str) -> Refused:
+    """A step of a question needs the output of an earlier one. `needed` is the step to run first."""
+    what = (
+        f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
+        f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
+        if needed == "expand"
+        else f"step '{needed}' comes first. Run that step"
+    )
+    return Refused(
+        f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`.",
+        slug="step-not-ready",
+    )
 
 
 class Move(NamedTuple):
@@ -130,7 +143,7 @@ async def move(
         job_id=query.job_id,
     )
     await queries.move(connection, query.id, job_id)
-    return await get_query(connection, query.id)
+    return await queries.get(connection, query.id)
 
 
 async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSettings) -> bool:
@@ -247,7 +260,7 @@ async def run_stages(
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
     chain = stages_of("query", "answer", until=last)
     async with connection.transaction():
-        query = await lock_query(connection, query.id)
+        query = await queries.hold(connection, query.id)
         stored = await edits.stage_states(connection, query.job_id)
         done = {of.stage for of in stored if of.status == StageStatus.DONE}
         missing = next((stage for stage in chain if stage not in done), None)

@@ -33,5 +33,4 @@ async def counts(connection: Connection, corpus_id: int) -> Asked:
 async def hold(connection: Connection, corpus_id: int) -> list[StoredQuery]:
     """The questions of a corpus, which gets no other before the transaction ends."""
     await connection.execute(HOLD, corpus_id)
-    found = [await queries.by_id(connection, row["id"]) for row in await connection.fetch(IDS, corpus_id)]
-    return [query for query in found if query is not None]
+    return [await queries.get(connection, row["id"]) for row in await connection.fetch(IDS, corpus_id)]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field, computed_field
 
-from schemas.errors import Refused
+from schemas.errors import QueryMissingError, Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Value
@@ -174,10 +174,12 @@ async def failed_for(
     return [row["id"] for row in rows]
 
 
-async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
-    """A question by its number; None when there is none."""
+async def get(connection: Connection, query_id: int) -> StoredQuery:
+    """A question by its number. Raises QueryMissingError."""
     row = await connection.fetchrow(QUERY, query_id, None)
-    return None if row is None else StoredQuery(**row)
+    if row is None:
+        raise QueryMissingError(query_id)
+    return StoredQuery(**row)
 
 
 async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
@@ -308,10 +310,10 @@ async def has_searched(connection: Connection, job_id: int) -> bool:
     return bool(await connection.fetchval(SEARCHED, job_id))
 
 
-async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
-    """The question as it is now, held until the transaction ends; None when it is gone."""
+async def hold(connection: Connection, query_id: int) -> StoredQuery:
+    """The question as it is now, held until the transaction ends. Raises QueryMissingError."""
     await connection.execute(HOLD, query_id)
-    return await by_id(connection, query_id)
+    return await get(connection, query_id)
 
 
 async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:

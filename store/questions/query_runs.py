@@ -265,10 +265,7 @@ async def delete_query(connection: Connection, query: StoredQuery) -> None:
     Raises QueryMissingError, and StageRunningError while a stage of it runs.
     """
     async with connection.transaction():
-        held = await queries.hold(connection, query.id)
-        if held is None:
-            raise QueryMissingError(query.id)
-        await _delete_jobs(connection, held, None)
+        await _delete_jobs(connection, await queries.hold(connection, query.id), None)
 
 
 async def delete_result(connection: Connection, query: StoredQuery, result_id: int) -> None:

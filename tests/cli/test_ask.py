@@ -23,8 +23,7 @@ LOCAL = ("--profile", "demo")
 async def run_stages(connection: Connection, run_id: int, *, fails_at: str | None = None) -> None:
     """Complete the stages of a question's job as a worker would, or fail at one."""
     (query_id,) = await queries.of_run(connection, run_id)
-    query = await queries.by_id(connection, query_id)
-    assert query is not None
+    query = await queries.get(connection, query_id)
     for stage in WHOLE:
         claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
         if claim is None:

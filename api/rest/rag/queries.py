@@ -30,7 +30,6 @@ from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
 from schemas.values.requests import QueryEdit
 from services.questions.edits import edit, stored_context
-from services.questions.lookup import get_query, lock_query
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import QueryLine, StoredResult
@@ -146,7 +145,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
     cannot change passages together with the question or its expansion, because they were retrieved by those.
     """
     async with ctx.database.connection() as connection, connection.transaction():
-        query = await lock_query(connection, query_id)
+        query = await queries.hold(connection, query_id)
         changes = body.model_dump(exclude_unset=True, exclude={"clean_retrieval_context"})
         if choices := body.clean_retrieval_context:
             changes["context"] = places_of(choices, passages(await stored_context(connection, query)))
@@ -161,7 +160,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     Refused while a stage of it is running. A run without other questions is deleted with it.
     """
     async with ctx.database.connection() as connection:
-        await query_runs.delete_query(connection, await get_query(connection, query_id))
+        await query_runs.delete_query(connection, await queries.get(connection, query_id))
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
@@ -175,7 +174,7 @@ results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["ques
 async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     """Every answer, newest first, with the sources of its labels."""
     async with ctx.database.connection() as connection:
-        await get_query(connection, query_id)
+        await queries.get(connection, query_id)
         stored = await queries.results(connection, query_id)
     return ResultList(query_id=query_id, results=stored, total=len(stored))
 
@@ -184,7 +183,7 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
 async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> StoredResult:
     """One answer, with the sources of its labels."""
     async with ctx.database.connection() as connection:
-        await get_query(connection, query_id)
+        await queries.get(connection, query_id)
         return await queries.result(connection, query_id, result_id)
 
 
@@ -192,7 +191,7 @@ async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> Stor
 async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it is kept in the history of its job."""
     async with ctx.database.connection() as connection:
-        await query_runs.delete_result(connection, await get_query(connection, query_id), result_id)
+        await query_runs.delete_result(connection, await queries.get(connection, query_id), result_id)
 
 
 stream_router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
@@ -225,7 +224,7 @@ async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventI
 
     The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
     """
-    await ctx.database.once(get_query, query_id)
+    await ctx.database.once(queries.get, query_id)
     return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
 
 

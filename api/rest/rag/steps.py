@@ -30,7 +30,6 @@ from schemas.values.queries import Expansion, Leg, Origin, QueryText
 from schemas.values.requests import QueryRequest
 from services.questions import answers
 from services.questions.answers import ask, preview_expansion_prompt, withdraw
-from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from stages.queries.query_files import single_query
 from store.access import RequestKey, once
@@ -248,7 +247,7 @@ async def consolidate_context(
 
 async def _start(ctx: ApiContext, query_id: int, step: Step, **values: Any) -> Awaited:
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await get_query(connection, query_id), step, **values)
+        query = await take_step(connection, await queries.get(connection, query_id), step, **values)
     return Awaited(query.id, query.run_id, query.job_id)
 
 
@@ -279,7 +278,7 @@ async def show_prompt(
     sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
     """
     async with ctx.database.connection() as connection:
-        query = await get_query(connection, query_id)
+        query = await queries.get(connection, query_id)
         augmented = await answers.show_prompt(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
@@ -355,7 +354,7 @@ async def save_manual_response(
     404 before a search. Before consolidation its sources are the retrieved chunks.
     """
     async with ctx.database.connection() as connection:
-        query = await get_query(connection, query_id)
+        query = await queries.get(connection, query_id)
         given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
@@ -368,7 +367,7 @@ async def _answer(
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
-        query = await take(connection, await get_query(connection, query_id))
+        query = await take(connection, await queries.get(connection, query_id))
         return {"run": query.run_id, "job": query.job_id, "after": after}
 
     async with ctx.database.connection() as connection:
@@ -389,7 +388,7 @@ async def _answer(
 async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
     """The first answer of the job after answer `after`; None when there is none yet."""
     async with ctx.database.connection() as connection:
-        await get_query(connection, asked.query_id)
+        await queries.get(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
         if result_id is None:
             return None

@@ -29,9 +29,9 @@ from schemas.values.queries import (
 )
 from schemas.values.requests import QueryRequest
 from services.questions.answers import ask
-from services.questions.lookup import get_query
 from stages.queries.query_files import single_query
 from store.database import Connection
+from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import audit, stages
 from store.runs.chain import Flaw
@@ -156,7 +156,7 @@ async def a_question(
     await store_small_corpus(connection)
     asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
     await complete_stages(connection, asked.job_id, *done)
-    return await get_query(connection, asked.query_id)
+    return await queries.get(connection, asked.query_id)
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:

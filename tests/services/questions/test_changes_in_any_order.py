@@ -10,10 +10,9 @@ from schemas.errors import Refused
 from schemas.values.requests import QueryEdit
 from services.questions.answers import ask
 from services.questions.edits import edit
-from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from store.database import Connection, Database
-from store.questions import presets
+from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.services.questions.questions import (
@@ -91,10 +90,10 @@ async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
         await complete_stages(connection, asked.job_id, *WHOLE[:done])
         for change in changes:
             try:
-                await CHANGES[change](connection, await get_query(connection, asked.query_id))
+                await CHANGES[change](connection, await queries.get(connection, asked.query_id))
             except Refused:
                 continue
-            query = await get_query(connection, asked.query_id)
+            query = await queries.get(connection, asked.query_id)
             where = await chain(connection, query.job_id)
             is_done = [status == "done" for status in where.values()]
             # A prompt that is asked for before the consolidation is made from the retrieved chunks.

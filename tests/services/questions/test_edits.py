@@ -9,7 +9,6 @@ from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
 from schemas.values.requests import QueryEdit
 from services.questions.edits import edit
-from services.questions.lookup import get_query
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
@@ -99,7 +98,7 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
 
     await edit(connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
 
-    assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
+    assert (await queries.get(connection, query.id)).original_query == "Why is tea brown?"
     old = EXPANSION if done else Expansion(origin=Origin.NONE)
     assert await expansion(connection, query) == old.model_copy(
         update={"origin": Origin.EDITED, "hyde_answer": "Because."}
@@ -125,7 +124,7 @@ async def test_values_that_are_there_already_change_nothing(connection: Connecti
 
     assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
     assert len(await attempts.history(connection, query.job_id)) == len(before)
-    assert await get_query(connection, query.id) == query
+    assert await queries.get(connection, query.id) == query
 
 
 @pytest.mark.parametrize(
@@ -163,7 +162,7 @@ async def test_passages_that_cannot_be_chosen_change_nothing_at_all(
     with pytest.raises(QueryValueError, match=problem):
         await edit(connection, query, QueryEdit(**change), run=False)
 
-    assert await get_query(connection, query.id) == query
+    assert await queries.get(connection, query.id) == query
     assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 

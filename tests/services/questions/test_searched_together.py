@@ -10,7 +10,6 @@ from schemas.values.documents import WorkFilter
 from schemas.values.requests import QueryRequest
 from services.corpora import delete_corpus
 from services.questions.answers import ask
-from services.questions.lookup import get_query
 from services.questions.submission import plan_queries
 from stages.queries.query_files import single_query
 from store.database import Connection
@@ -39,7 +38,7 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     works = WorkFilter(author="leaf", year_from=2001)
     ids = await two_corpora(connection)
     asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
-    query = await get_query(connection, asked.query_id)
+    query = await queries.get(connection, asked.query_id)
     (line,) = await queries.lines(connection, query_id=query.id)
     job = await jobs.job(connection, query.job_id)
     basis = await answers.answer_basis(connection, query.job_id, PROMPT)

@@ -13,7 +13,6 @@ from schemas.values.requests import QueryEdit, QueryRequest
 from services.new_runs import store_run
 from services.questions.answers import answer, ask
 from services.questions.edits import edit
-from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.questions.submission import plan_queries
 from store.database import Connection
@@ -92,7 +91,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
         settings(),
         key=None,
     )
-    query = await get_query(connection, asked.query_id)
+    query = await queries.get(connection, asked.query_id)
     await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, asked.job_id, *WHOLE[1:])
@@ -169,4 +168,4 @@ async def test_a_question_with_a_running_stage_is_not_deleted(connection: Connec
     with pytest.raises(StageRunningError):
         await query_runs.delete_query(connection, query)
 
-    assert await get_query(connection, query.id) == query
+    assert await queries.get(connection, query.id) == query

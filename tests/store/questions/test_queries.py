@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.errors import QueryMissingError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection
 from store.questions import queries
@@ -44,9 +45,10 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
         ("q2", "What is a bridge?", corpus_id),
     ]
     first = found[0]
-    assert first is not None and await queries.by_id(connection, first.id) == first
+    assert first is not None and await queries.get(connection, first.id) == first
     assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
-    assert await queries.by_id(connection, 999) is None
+    with pytest.raises(QueryMissingError):
+        await queries.get(connection, 999)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pytest
 from schemas.errors import RunMissingError
 from schemas.settings.preset import Preset
 from schemas.statuses import JobStatus
-from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.runs import delete_run
 from store.database import Connection
@@ -97,7 +96,7 @@ async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_his
     assert deleted.jobs == 1
     await delete_run(connection, run_ids[0])
     assert [answer.id for answer in await queries.results(connection, query.id)] == answers
-    assert await get_query(connection, query.id) == query
+    assert await queries.get(connection, query.id) == query
     await question_deletions.delete_query(connection, query)
     assert await marked(connection) == []
 

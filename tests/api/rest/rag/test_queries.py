@@ -8,8 +8,8 @@ import pytest
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
 from services.questions import answers as query_asked
-from services.questions.lookup import get_query
 from store.database import Connection
+from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
@@ -42,7 +42,7 @@ async def another(ctx: ApiContext, *done: str) -> StoredQuery:
     async with ctx.database.connection() as connection:
         asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
         await complete_stages(connection, asked.job_id, *done)
-        return await get_query(connection, asked.query_id)
+        return await queries.get(connection, asked.query_id)
 
 
 async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
