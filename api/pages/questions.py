@@ -1,15 +1,15 @@
 """`/rag`: the questions, with their progress and next steps."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Next, Typed, assigned, can_run_all, form_key, next_step
-from api.pages.results import ShownAnswer, shown_answer
+from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step
+from api.pages.results import shown_answer
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -17,11 +17,8 @@ from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, Refused
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import Preset
-from schemas.settings.run import RunSettings
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text, first_problem
-from schemas.values.queries import AugmentedPrompt
 from schemas.values.requests import QueryEdit
 from schemas.values.runs import Target
 from services.questions.answers import answer, preview
@@ -34,11 +31,8 @@ from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
-from store.questions.queries import QueryLine
-from store.questions.query_runs import QueryView, existing_view
+from store.questions.query_runs import existing_view
 from store.runs import answer_pieces, jobs, stored_runs
-from store.runs.answer_pieces import AnswerSoFar
-from store.runs.jobs import JobProgress
 
 PAGE_ROWS: Final = 25
 
@@ -62,23 +56,6 @@ _LABELS: Final[dict[Listed, str]] = {
 }
 
 
-class QuestionRow(NamedTuple):
-    """A question of the list."""
-
-    line: QueryLine
-    progress: JobProgress
-    next: Next | None
-    can_run_all: bool
-
-
-class Filter(NamedTuple):
-    """A filter of the list, with the number of its questions."""
-
-    shown: Listed
-    label: str
-    number: int
-
-
 @lists.api_route("/", methods=["GET", "HEAD"])
 async def home() -> Response:
     """Redirects to the questions."""
@@ -100,7 +77,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        (line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(
@@ -110,21 +87,21 @@ async def list_page(
         filters=_filters(counted, status),
         shown=status,
         before=before,
-        older=rows[-1].line.id if len(lines) > PAGE_ROWS else None,
+        older=rows[-1][0].id if len(lines) > PAGE_ROWS else None,
         searchable=searchable,
         asked=sum(counted.values()),
     )
 
 
-def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[Filter]:
-    """All, ready, pending, and each step that some question needs."""
+def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[tuple[Listed, str, int]]:
+    """All, ready, pending, and each step that some question needs, each with its words and the number of questions."""
     numbers: dict[Listed, int] = {
         "": sum(counted.values()),
         QueryStatus.READY: counted.get(QueryStatus.READY, 0),
         "pending": sum(counted.get(status, 0) for status in _PENDING),
     }
     rare = {status: counted.get(status, 0) for status in _PENDING if status in counted or status is current}
-    return [Filter(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]
+    return [(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]
 
 
 Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
@@ -148,26 +125,6 @@ class ValuesForm(BaseModel):
     until: Literal["", "consolidate"] = ""
 
 
-class QuestionContent(NamedTuple):
-    """The content of the page."""
-
-    view: QueryView
-    newest: ShownAnswer | None
-    """The newest of the answers."""
-    prompt: AugmentedPrompt | None
-    """None before a search is stored."""
-    settings: RunSettings | None
-    """The settings of the run; None where the prompt is."""
-    presets: list[str]
-    """The names of the stored presets, the default first."""
-    preset: Preset
-    """The values that the question was last run with."""
-    notes: list[str]
-    """What was lost or replaced on the way to the prompt."""
-    so_far: AnswerSoFar | None
-    """The answer that is awaited, as far as it is written; None where none is."""
-
-
 @router.get("/rag/{query_id:int}")
 async def question_page(
     request: Request,
@@ -177,11 +134,7 @@ async def question_page(
     awaits: Awaited = None,
 ) -> Response:
     """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
-    shown = await _read(ctx, query_id, top_n)
-    newest = max((result.id for result in shown.view.answers), default=0)
-    if awaits is not None and newest > awaits:
-        return _redirect(request, f"/rag/{query_id}/results/{newest}")
-    return _page(request, shown, awaits=awaits)
+    return await _page(request, ctx, query_id, top_n=top_n, awaits=awaits)
 
 
 @router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
@@ -216,8 +169,10 @@ async def paste(
     except QueryMissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
-        shown = await _read(ctx, query_id, form.top_n)
-        return _page(request, shown, pasted=form.response_text, once=form.once, wrong={"pasted": str(error)})
+        wrong = {"pasted": str(error)}
+        return await _page(
+            request, ctx, query_id, top_n=form.top_n, pasted=form.response_text, once=form.once, wrong=wrong
+        )
     return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
 
 
@@ -234,8 +189,7 @@ async def run_with_values(
     except QueryMissingError:
         raise
     except Refused as error:
-        shown = await _read(ctx, query_id, None)
-        return _page(request, shown, chosen=form, wrong={"values": str(error)})
+        return await _page(request, ctx, query_id, chosen=form, wrong={"values": str(error)})
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
@@ -247,49 +201,19 @@ async def rewrite(
     try:
         changes = QueryEdit(original_query=question)
     except ValidationError as error:
-        shown = await _read(ctx, query_id, None)
-        return _page(request, shown, question=question, wrong={"question": first_problem(error).words})
+        wrong = {"question": first_problem(error).words}
+        return await _page(request, ctx, query_id, question=question, wrong=wrong)
     async with ctx.database.connection() as connection:
         await edit(connection, await queries.get(connection, query_id), changes, run=False)
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionContent:
-    """Everything in one snapshot."""
-    async with (
-        ctx.database.connection() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
-        view = await existing_view(connection, query_id)
-        newest = await shown_answer(connection, view.line.job_id, view.answers[0]) if view.answers else None
-        prompt = settings = None
-        notes: list[str] = []
-        frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
-        stored = await presets.names(connection)
-        if view.retrieved is not None:
-            prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
-            notes = basis_in_words(await answer_basis(connection, view.line.job_id, prompt))
-            settings = frozen.run
-        so_far = await answer_pieces.read(connection, query_id)
-        if so_far is not None and (so_far.stage_status is None or not so_far.is_awaited):
-            so_far = None
-    assert frozen.preset is not None
-    return QuestionContent(
-        view=view,
-        newest=newest,
-        prompt=prompt,
-        settings=settings,
-        presets=stored,
-        preset=frozen.preset,
-        notes=notes,
-        so_far=so_far,
-    )
-
-
-def _page(
+async def _page(
     request: Request,
-    shown: QuestionContent,
+    ctx: ApiContext,
+    query_id: int,
     *,
+    top_n: int | None = None,
     awaits: int | None = None,
     question: str | None = None,
     pasted: str = "",
@@ -297,23 +221,49 @@ def _page(
     once: str | None = None,
     wrong: dict[str, str] | None = None,
 ) -> Response:
-    line = shown.view.line
-    values: dict[str, Any] = shown._asdict() | {
-        "line": line,
-        "progress": shown.view.progress,
-        "next": next_step(line, shown.view.progress),
-        "can_run_all": can_run_all(line),
-        "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
-        "question": line.original_query if question is None else question,
-        "pasted": pasted,
-        "chosen": chosen or ValuesForm(),
-        "once": once or token_urlsafe(16),
-        "wrong": wrong or {},
-        "awaits": awaits,
-        "longest": MAX_CHARS,
-        "most": MAX_SOURCES,
-    }
-    return page(request, "question.html.j2", status=422 if wrong else 200, **values)
+    """Everything in one snapshot. Without a stored search there is no prompt."""
+    async with (
+        ctx.database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        view = await existing_view(connection, query_id)
+        line = view.line
+        newest = await shown_answer(connection, line.job_id, view.answers[0]) if view.answers else None
+        if awaits is not None and newest is not None and newest.result.id > awaits:
+            return _redirect(request, f"/rag/{query_id}/results/{newest.result.id}")
+        prompt, notes = None, list[str]()
+        if view.retrieved is not None:
+            prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
+            notes = basis_in_words(await answer_basis(connection, line.job_id, prompt))
+        frozen = thaw(await stored_runs.settings(connection, line.run_id))
+        names = await presets.names(connection)
+        so_far = await answer_pieces.read(connection, query_id)
+    return page(
+        request,
+        "question.html.j2",
+        status=422 if wrong else 200,
+        view=view,
+        line=line,
+        progress=view.progress,
+        next=next_step(line, view.progress),
+        can_run_all=can_run_all(line),
+        newest=newest,
+        prompt=prompt,
+        size=None if prompt is None else text_size(prompt.prompt),
+        notes=notes,
+        settings=frozen.run,
+        preset=frozen.preset,
+        presets=names,
+        so_far=so_far if so_far is not None and so_far.stage_status is not None and so_far.is_awaited else None,
+        question=line.original_query if question is None else question,
+        pasted=pasted,
+        chosen=chosen or ValuesForm(),
+        once=once or token_urlsafe(16),
+        wrong=wrong or {},
+        awaits=awaits,
+        longest=MAX_CHARS,
+        most=MAX_SOURCES,
+    )
 
 
 def _redirect(request: Request, path: str) -> Response:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Response
@@ -10,7 +11,7 @@ from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
 from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.rag_queries import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
+from api.rest.bodies.rag_queries import Asked, Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.bodies.rag_steps import (
     Answered,
     AnswerRequest,
@@ -26,10 +27,10 @@ from api.rest.bodies.rag_steps import (
 )
 from api.rest.rag.queries import ACCEPTED, Awaited, pending_response, superseded
 from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedError
-from schemas.values.queries import Expansion, Leg, Origin, QueryText
+from schemas.values.queries import Leg, Origin, QueryText
 from schemas.values.requests import QueryRequest
 from services.questions import answers
-from services.questions.answers import ask, preview_expansion_prompt, withdraw
+from services.questions.answers import AskResult, ask, preview_expansion_prompt, withdraw
 from services.questions.steps import Step, run_stages, take_step
 from stages.queries.query_files import single_query
 from store.access import RequestKey, once
@@ -57,16 +58,8 @@ async def run_expansion(
     400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
     with.
     """
-    request = QueryRequest(
-        queries=single_query(body.question),
-        corpora=body.all_corpora,
-        works=body.works,
-        config_preset=body.config_preset,
-        preset_values={} if body.n is None else {"expansion.n": str(body.n)},
-        until="expand",
-        use_full_model=body.use_full_model,
-    )
-    stored = await ctx.database.once(ask, request, ctx.run_settings(), key=key)
+    values = {} if body.n is None else {"expansion.n": str(body.n)}
+    stored = await _ask(ctx, body, key, preset_values=values, use_full_model=body.use_full_model)
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
     expanded = None if stored.is_new else await _expansion_read(ctx, asked)
@@ -89,15 +82,7 @@ async def run_expansion(
 @expansion_router.post("/manual")
 async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
     """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
-    request = QueryRequest(
-        queries=single_query(body.question),
-        corpora=body.all_corpora,
-        works=body.works,
-        config_preset=body.config_preset,
-        expansion_reply=body.reply,
-        until="expand",
-    )
-    stored = await ctx.database.once(ask, request, ctx.run_settings(), key=key)
+    stored = await _ask(ctx, body, key, expansion_reply=body.reply)
     expanded = await _expansion_read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
         raise superseded(stored.query_id)
@@ -105,26 +90,28 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
     return expanded
 
 
+async def _ask(ctx: ApiContext, body: Asked, key: RequestKey | None, **more: Any) -> AskResult:
+    """Store a question up to its expansion."""
+    where = {"corpora": body.all_corpora, "works": body.works, "config_preset": body.config_preset}
+    request = QueryRequest(queries=single_query(body.question), until="expand", **where, **more)
+    return await ctx.database.once(ask, request, ctx.run_settings(), key=key)
+
+
 async def _expansion_read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
     """The expansion of a question; None while none is stored."""
     view = await ctx.database.once(query_view, asked.query_id)
     if view is None or view.expansion is None:
         return None
+    is_skipped = view.expansion.origin is Origin.NONE
     return Expanded(
         **asked._asdict(),
-        message=_message(view.expansion),
+        message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
         original_query=view.line.original_query,
         expanded_queries=list(view.expansion.queries),
         hyde_answer=view.expansion.hyde_answer,
         intent=view.expansion.intent,
         entities=list(view.expansion.entities),
     )
-
-
-def _message(expansion: Expansion) -> str:
-    if expansion.origin is Origin.NONE:
-        return "Query created; its preset skips expansion"
-    return "Query created successfully"
 
 
 Given = TypeVar("Given")
@@ -163,10 +150,10 @@ async def embed_query(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, body: NoOptions | None = None
 ) -> Embedded | Response:
     """Embed the question, its search phrases and its hypothetical answer (HyDE), in one call."""
-    asked = await _start(ctx, query_id, Step.EMBED)
-    if pending := await pending_response(ctx, asked, wait):
-        return pending
-    view = await _view(ctx, query_id, wait, response)
+    taken = await _take(ctx, query_id, Step.EMBED, wait, response)
+    if isinstance(taken, Response):
+        return taken
+    asked, view = taken
     if view.embedded is None:
         raise superseded(query_id)
     texts = Counter(view.embedded.texts)
@@ -193,10 +180,10 @@ async def retrieve_chunks(
 
     404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
-    asked = await _start(ctx, query_id, Step.RETRIEVE, **values_of(config_preset, body))
-    if pending := await pending_response(ctx, asked, wait):
-        return pending
-    view = await _view(ctx, query_id, wait, response)
+    taken = await _take(ctx, query_id, Step.RETRIEVE, wait, response, **values_of(config_preset, body))
+    if isinstance(taken, Response):
+        return taken
+    asked, view = taken
     if view.found is None or view.retrieved is None:
         raise superseded(query_id)
     hits = Counter[Leg]()
@@ -229,10 +216,10 @@ async def consolidate_context(
 
     404 before a search, 409 when a work has changed since: search again.
     """
-    asked = await _start(ctx, query_id, Step.CONSOLIDATE, **values_of(config_preset, body))
-    if pending := await pending_response(ctx, asked, wait):
-        return pending
-    view = await _view(ctx, query_id, wait, response)
+    taken = await _take(ctx, query_id, Step.CONSOLIDATE, wait, response, **values_of(config_preset, body))
+    if isinstance(taken, Response):
+        return taken
+    asked, view = taken
     if view.consolidated is None:
         raise superseded(query_id)
     original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
@@ -245,18 +232,20 @@ async def consolidate_context(
     )
 
 
-async def _start(ctx: ApiContext, query_id: int, step: Step, **values: Any) -> Awaited:
+async def _take(
+    ctx: ApiContext, query_id: int, step: Step, wait: WaitPreference, response: Response, **values: Any
+) -> tuple[Awaited, QueryView] | Response:
+    """Take a step and wait for it: the question after it, or the reply to a client that does not wait so long."""
     async with ctx.database.connection() as connection:
         query = await take_step(connection, await queries.get(connection, query_id), step, **values)
-    return Awaited(query.id, query.run_id, query.job_id)
-
-
-async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: Response) -> QueryView:
+    asked = Awaited(query.id, query.run_id, query.job_id)
+    if pending := await pending_response(ctx, asked, wait):
+        return pending
     response.headers.update(wait.headers)
     view = await ctx.database.once(query_view, query_id)
     if view is None:
         raise superseded(query_id)
-    return view
+    return asked, view
 
 
 TopN = Annotated[
@@ -307,11 +296,7 @@ async def run_augmented_prompt(
     `top_n` may be in the query or in the body.
     """
     values = _answer_values(body, config_preset, top_n)
-
-    async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await take_step(connection, query, Step.ANSWER, **values)
-
-    return await _answer(ctx, query_id, take, wait, key, response)
+    return await _answer(ctx, query_id, partial(take_step, step=Step.ANSWER, **values), wait, key, response)
 
 
 @router.post("/run", response_model=Answered, responses=ACCEPTED)
@@ -330,11 +315,7 @@ async def run_query(
     Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
     values = _answer_values(body, config_preset, top_n)
-
-    async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_stages(connection, query, **values)
-
-    return await _answer(ctx, query_id, take, wait, key, response)
+    return await _answer(ctx, query_id, partial(run_stages, **values), wait, key, response)
 
 
 def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
