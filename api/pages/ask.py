@@ -17,7 +17,7 @@ from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text, first_problem
-from schemas.values.queries import ContextGroup, Intent
+from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt
@@ -226,18 +226,6 @@ class ContextForm(BaseModel):
         return order
 
 
-class ShownPassage(NamedTuple):
-    """A passage of the context, as the form shows it."""
-
-    place: int
-    """In the stored context, from 1."""
-    group: ContextGroup
-    title: str
-    scores: dict[int, float]
-    """The final scores of its chunks, by chunk id, where the ranking is stored."""
-    leaves: bool
-
-
 class InspectContent(NamedTuple):
     """The content of the page."""
 
@@ -331,6 +319,8 @@ def _page(
     status: int | None = None,
 ) -> Response:
     view = shown.view
+    groups = () if view.consolidated is None else view.consolidated.groups
+    chunks = () if view.reranked is None else view.reranked.chunks
     return page(
         request,
         "inspect.html.j2",
@@ -341,31 +331,15 @@ def _page(
         next=next_step(view.line, view.progress),
         can_run_all=can_run_all(view.line),
         filled=filled or _stored_form(view),
-        passages=_passages(shown, order, leaving),
+        passages=[(place, groups[place - 1]) for place in order or range(1, len(groups) + 1)],
+        leaving=leaving,
+        scores={chunk.chunk_id: chunk.final_score for chunk in chunks},
         is_moved=order is not None,
         intents=list(Intent),
         fewest=FEWEST,
         wrong=wrong or {},
         notice=notice,
     )
-
-
-def _passages(shown: InspectContent, order: Sequence[int] | None, leaving: Sequence[int]) -> list[ShownPassage]:
-    if shown.view.consolidated is None:
-        return []
-    groups = shown.view.consolidated.groups
-    chunks = () if shown.view.reranked is None else shown.view.reranked.chunks
-    scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
-    return [
-        ShownPassage(
-            place=place,
-            group=(group := groups[place - 1]),
-            title=shown.titles.get(group.work_id, f"work {group.work_id}"),
-            scores={chunk_id: scores[chunk_id] for chunk_id in group.chunk_ids if chunk_id in scores},
-            leaves=place in leaving,
-        )
-        for place in (order or range(1, len(groups) + 1))
-    ]
 
 
 def _stored_form(view: QueryView) -> ExpansionForm:

@@ -2,31 +2,26 @@
 
 import asyncio
 import re
-from secrets import token_urlsafe
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from pydantic import BaseModel
+from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.pages.forms import Typed, form_key
+from api.pages.forms import Typed
 from api.rendering import page
+from api.rest.bodies.settings import TemplateBody
 from api.rest.presets import Version
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import TemplateError
-from schemas.values.base import Text
+from schemas.values.base import Text, first_problem
 from stages.queries.templates import RULES, TemplateTag
 from stages.texts.line_diff import line_diff
-from store.access import once
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
-
-LONGEST_TITLE: Final = 200
-LONGEST_TEXT: Final = 100_000
 
 NOTICES: Final = {
     "added": "The version is added. It is used once it is activated.",
@@ -39,36 +34,6 @@ _BRACES: Final = re.compile(r"(\{\{|\}\}|\{\w+\})")
 VersionNumber = Annotated[int, Query(ge=1, le=2**31 - 1)]
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-
-class Placeholder(NamedTuple):
-    """A name that a template may use."""
-
-    name: str
-    description: str
-    required_with: tuple[str, ...]
-    """The names of which one has to be used; empty for an optional one."""
-
-
-class VersionForm(BaseModel):
-    """A new version as it was filled in."""
-
-    title: Text = ""
-    text: Typed = ""
-    once: str = ""
-    """Generated with the form, so that sending the same form twice adds one version."""
-
-    def wrong(self) -> dict[str, str]:
-        """What is wrong with the fields, by field."""
-        title = self.title.strip()
-        checks = {
-            "title": (not title or len(title) > LONGEST_TITLE, f"Write 1 to {LONGEST_TITLE} characters."),
-            "text": (
-                not self.text or len(self.text) > LONGEST_TEXT or "\0" in self.text,
-                f"Write 1 to {LONGEST_TEXT:,} characters, without NUL.",
-            ),
-        }
-        return {field: message for field, (is_wrong, message) in checks.items() if is_wrong}
 
 
 @router.get("/templates")
@@ -94,7 +59,6 @@ async def template_page(request: Request, ctx: Context, tag: TemplateTag) -> Res
         versions=versions,
         active=active,
         newest=versions[0].version if versions else None,
-        placeholders=_placeholders(tag),
     )
 
 
@@ -103,27 +67,29 @@ async def new_page(request: Request, ctx: Context, tag: TemplateTag, of: Version
     """The text of a version to start from; by default the active one."""
     async with ctx.database.connection() as connection:
         origin = await templates.get(connection, tag, of)
-    return _form(request, tag, VersionForm(text=origin.text, once=token_urlsafe(16)))
+    return _form(request, tag, text=origin.text)
 
 
 @router.post("/templates/{tag}/new", dependencies=[Depends(csrf)])
 async def add(
-    request: Request, ctx: Context, principal: CurrentPrincipal, tag: TemplateTag, form: Annotated[VersionForm, Form()]
+    request: Request,
+    ctx: Context,
+    tag: TemplateTag,
+    title: Annotated[Text, Form()] = "",
+    text: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Add the version and open it; or show what is wrong beside its field."""
-    wrong = form.wrong()
-    if wrong:
-        return _form(request, tag, form, wrong=wrong)
-
-    async def make(connection: Connection) -> dict[str, int]:
-        return {"version": (await templates.add(connection, tag, form.text, title=form.title.strip())).version}
-
     try:
+        new = TemplateBody(title=title.strip(), template_content=text)
         async with ctx.database.connection() as connection:
-            made, _ = await once(connection, form_key(principal, form.once, f"template {tag}", form), make)
+            added = await templates.add(connection, tag, new.template_content, title=new.title)
+    except ValidationError as error:
+        problem = first_problem(error)
+        wrong = {"title" if problem.field == "title" else "text": problem.words}
+        return _form(request, tag, title=title, text=text, wrong=wrong)
     except TemplateError as error:
-        return _form(request, tag, form, wrong={"text": str(error)})
-    return RedirectResponse(f"/templates/{tag}/{made['version']}?notice=added", 303)
+        return _form(request, tag, title=title, text=text, wrong={"text": str(error)})
+    return RedirectResponse(f"/templates/{tag}/{added.version}?notice=added", 303)
 
 
 @router.get("/templates/{tag}/diff")
@@ -162,7 +128,7 @@ async def version_page(
         pieces=_BRACES.split(shown.text),
         active=next((one.version for one in versions if one.is_active), None),
         earlier=next((one.version for one in versions if one.version < version), None),
-        placeholders=_placeholders(tag),
+        rules=RULES[tag],
         notice=NOTICES.get(notice),
     )
 
@@ -175,17 +141,18 @@ async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response
     return RedirectResponse(f"/templates/{tag}/{version}?notice=active", 303)
 
 
-def _form(request: Request, tag: TemplateTag, form: VersionForm, *, wrong: dict[str, str] | None = None) -> Response:
+def _form(
+    request: Request, tag: TemplateTag, *, text: str, title: str = "", wrong: dict[str, str] | None = None
+) -> Response:
     return page(
         request,
         "new_template_version.html.j2",
         status=422 if wrong else 200,
         tag=tag,
-        form=form,
-        placeholders=_placeholders(tag),
+        title=title,
+        text=text,
+        rules=RULES[tag],
         wrong=wrong or {},
-        longest_title=LONGEST_TITLE,
-        longest_text=LONGEST_TEXT,
     )
 
 
@@ -199,11 +166,3 @@ def _numbered(versions: list[StoredTemplate], tag: TemplateTag, number: int) -> 
         if version.version == number:
             return version
     raise templates.template_missing(tag, number)
-
-
-def _placeholders(tag: TemplateTag) -> list[Placeholder]:
-    rules = RULES[tag]
-    return [
-        Placeholder(name, words, next((tuple(sorted(names)) for names in rules.required if name in names), ()))
-        for name, words in rules.variables.items()
-    ]

@@ -34,8 +34,7 @@ async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activate
     assert form(shown, NEW)["text"] == TEXT
 
     added = await send(client, shown, NEW, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
-    again = await send(client, shown, NEW, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
-    assert added.headers["location"] == again.headers["location"] == f"{AT}/3?notice=added"
+    assert added.headers["location"] == f"{AT}/3?notice=added"
     assert [(one.version, one.title, one.is_active) for one in await stored(ctx)][-1] == (3, "Once more", False)
     assert (await stored(ctx))[-1].text == TEXT + "Be brief."
 
@@ -50,8 +49,8 @@ async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activate
         ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
         ({"text": "Ask {n} times."}, "text", "{query} is missing"),
         ({"text": "{query} {n} {"}, "text", "braces do not pair"),
-        ({"title": " "}, "title", "Write 1 to 200 characters."),
-        ({"text": ""}, "text", "Write 1 to 100,000 characters"),
+        ({"title": " "}, "title", "at least 1 character"),
+        ({"text": ""}, "text", "at least 1 character"),
     ],
 )
 async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
