@@ -119,28 +119,18 @@ def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:
             attempts += totals.attempts[stage, outcome, bucket]
             buckets.append((bound, attempts))
         seconds.add_metric((stage, outcome), buckets, totals.microseconds[stage, outcome] / 1e6)
-    calls = CounterMetricFamily(
-        "ragq_llm_calls",
-        "Calls of language models since the first reading of this process; hits reuse a stored reply.",
-        labels=("model", "cache"),
-    )
-    for (model, is_reused), count in sorted(totals.calls.items()):
-        calls.add_metric((model, "hit" if is_reused else "miss"), count)
-    tokens = CounterMetricFamily(
-        "ragq_llm_tokens",
-        "Tokens of calls with cache=miss since the first reading of this process.",
-        labels=("model", "direction"),
-    )
-    for (model, direction), count in sorted(totals.tokens.items()):
-        tokens.add_metric((model, direction), count)
-    saved = CounterMetricFamily(
-        "ragq_llm_tokens_saved",
-        "Tokens of calls with cache=hit since the first reading of this process.",
-        labels=("model", "direction"),
-    )
-    for (model, direction), count in sorted(totals.saved_tokens.items()):
-        saved.add_metric((model, direction), count)
-    yield from (seconds, calls, tokens, saved)
+    yield seconds
+    calls = {(model, "hit" if is_reused else "miss"): count for (model, is_reused), count in totals.calls.items()}
+    since = "since the first reading of this process"
+    for name, what, labels, counts in (
+        ("calls", f"Calls of language models {since}; hits reuse a stored reply.", ("model", "cache"), calls),
+        ("tokens", f"Tokens of calls with cache=miss {since}.", ("model", "direction"), totals.tokens),
+        ("tokens_saved", f"Tokens of calls with cache=hit {since}.", ("model", "direction"), totals.saved_tokens),
+    ):
+        counter = CounterMetricFamily(f"ragq_llm_{name}", what, labels=labels)
+        for values, count in sorted(counts.items()):
+            counter.add_metric(values, count)
+        yield counter
     if prices is not None:
         cost = CounterMetricFamily(
             "ragq_llm_cost",

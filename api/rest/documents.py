@@ -1,10 +1,10 @@
 """Documents: what became of their headings and sections, changed, and computed again."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
-from api.context import ApiContext, Context
+from api.context import Context
 from api.parameters import PathId, next_offset
 from api.rest.bodies.documents import (
     ChunksReply,
@@ -26,17 +26,19 @@ from store.corpora import works
 
 router = APIRouter(tags=["documents"])
 
+Step = Annotated[Literal["repair", "selection"], Path(examples=["repair"])]
+
 
 @router.get("/works/{work_id:int}/document")
 async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentView:
     """The headings of a work with what became of each, and the job that made it."""
-    return await _shown(ctx, DocumentTarget(work_id=work_id))
+    return await ctx.database.once(document_view, DocumentTarget(work_id=work_id))
 
 
 @router.get("/documents/{job_id}")
 async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
     """A document by its job, also before it is a work."""
-    return await _shown(ctx, DocumentTarget(job_id=job_id))
+    return await ctx.database.once(document_view, DocumentTarget(job_id=job_id))
 
 
 @router.get("/documents/{job_id}/markdown")
@@ -46,16 +48,19 @@ async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
     return DocumentMarkdownReply(job_id=job_id, markdown=markdown)
 
 
-@router.get("/documents/{job_id}/repair/prompt")
-async def repair_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
-    """The prompt by which any model repairs the headings; its reply is pasted."""
-    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.repair_text, job_id))
+@router.get("/documents/{job_id}/{step}/prompt")
+async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> DocumentPromptReply:
+    """The prompt by which any model repairs the headings, or selects the sections; its reply is pasted."""
+    text = document_edits.repair_text if step == "repair" else document_edits.select_text
+    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(text, job_id))
 
 
-@router.post("/documents/{job_id}/repair/reply")
-async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
-    """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`; the stages after it run again."""
-    return await ctx.database.once(document_edits.paste_repair, job_id, body.reply)
+@router.post("/documents/{job_id}/{step}/reply")
+async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
+    """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
+    SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
+    paste = document_edits.paste_repair if step == "repair" else document_edits.paste_selection
+    return await ctx.database.once(paste, job_id, body.reply)
 
 
 @router.post("/documents/{job_id}/repair")
@@ -65,27 +70,11 @@ async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) 
     return await ctx.database.once(document_edits.change_repairs, job_id, changes)
 
 
-@router.get("/documents/{job_id}/selection/prompt")
-async def selection_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
-    """The prompt by which any model selects the sections that are embedded; its reply is pasted."""
-    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.select_text, job_id))
-
-
-@router.post("/documents/{job_id}/selection/reply")
-async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
-    """Store which sections a reply selects, `NUMBER : SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    return await ctx.database.once(document_edits.paste_selection, job_id, body.reply)
-
-
 @router.post("/documents/{job_id}/selection")
 async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
     """Store whether these sections are embedded, with what is inside and around them."""
     changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
     return await ctx.database.once(document_edits.change_selection, job_id, changes)
-
-
-async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:
-    return await ctx.database.once(document_view, target)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

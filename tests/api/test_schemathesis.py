@@ -100,7 +100,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # A pasted reply has a line for each heading.
 [[operations]]
-include-operation-id = ["paste_repair", "paste_selection"]
+include-operation-id = ["paste_document_reply"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 
 # A template has the placeholders of its tag.
