@@ -1,11 +1,10 @@
 """A fork copies the stored stages of its parent, computes the others, and stands on its own."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from schemas.errors import PresetValueError, SettingsError
+from schemas.errors import PresetValueError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.runs import Target
@@ -14,7 +13,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, deletions, forks, runs, stage_vectors, stored_runs
+from store.runs import attempts, audit, forks, runs, stage_vectors, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
@@ -158,16 +157,6 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         assert await flaws(connection) == []
 
 
-async def test_a_run_that_keeps_its_results_alone_cannot_be_forked(bench: Bench) -> None:
-    parent, parent_job = await a_parent(bench)
-    async with bench.database.connection() as connection:
-        await connection.execute("UPDATE job SET status = 'succeeded' WHERE run_id = $1", parent)
-        await deletions.empty(connection, parent)
-
-    with refused("fork-refused", match=f"j{parent_job}: stage 'extract' is not stored"):
-        await planned(bench.database, of_run(parent, "rerank"))
-
-
 @pytest.mark.parametrize(
     ("stage", "name", "value", "words"),
     [
@@ -186,21 +175,6 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(
 
     with refused("fork-refused", match=words):
         await planned(bench.database, of_run(parent, stage, **{name: value}))
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"EMBEDDING_TOP_K_REFERENCE": "3"}, "did you mean EMBEDDING_TOP_K_REFERENCES"),
-        ({"EMBEDDING_TOP_K_REFERENCES": "0"}, "a whole number from 1 to 10"),
-        ({"retrieval.rrf_k": "3"}, "is not a setting"),
-    ],
-)
-async def test_values_are_checked_as_those_of_a_submission(bench: Bench, values: Mapping[str, str], words: str) -> None:
-    parent, _ = await a_parent(bench)
-
-    with pytest.raises(SettingsError, match=words):
-        await planned(bench.database, of_run(parent, "rerank", **values))
 
 
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:

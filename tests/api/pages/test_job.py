@@ -5,11 +5,9 @@ import re
 import httpx
 import pytest
 
-from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import jobs
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
-from tests.api.pages.html import see, send, words
+from tests.api.pages.html import see, words
 
 
 async def test_every_attempt_shows_its_error_and_its_private_details(
@@ -29,17 +27,6 @@ async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: S
     page = await see(client, f"/jobs/{getattr(shown, name)}")
     assert page.status_code == 200
     assert ("No worker has started a stage" in page.text) is (name == "waiting")
-
-
-async def test_a_job_is_retried_from_its_page(
-    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
-) -> None:
-    page = await see(client, f"/jobs/{shown.failed}")
-    reply = await send(client, page, f"/jobs/{shown.failed}/retry")
-    assert reply.status_code == 303
-    assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1"
-    job = await jobs.get(connection, shown.failed)
-    assert job.status is JobStatus.WAITING
 
 
 async def test_an_output_of_another_form_is_shown_field_by_field(

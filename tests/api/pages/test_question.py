@@ -75,21 +75,6 @@ async def test_an_answer_of_other_sources_is_marked(
         assert (mark in (await see(client, page)).text) == is_of_others
 
 
-async def test_deletion_is_confirmed_and_deletes_everything(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    shown = await see(client, f"/rag/{ready.id}")
-    assert '<details class="confirm" id="delete">' in shown.text
-
-    reply = await send(client, shown, f"/rag/{ready.id}/delete")
-
-    assert (reply.status_code, reply.headers["location"]) == (303, "/rag")
-    assert (await see(client, f"/rag/{ready.id}")).status_code == 404
-
-
-async def test_numbers_out_of_range_are_refused(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    assert (await see(client, f"/rag/{ready.id}", top_n=21)).status_code == 422
-    assert (await see(client, f"/rag/{2**63}")).status_code == 422
-
-
 @pytest.mark.parametrize(
     ("values", "problem"),
     [

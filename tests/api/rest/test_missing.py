@@ -22,7 +22,7 @@ SLUGS: Final = {
     "/corpus/work/{work_id}": "work-missing",
     "/vocabularies/{name}": "vocabulary-missing",
 }
-VALUES: Final = {"tag": "query_expansion", "stage": "score", "action": "pause", "name": "none"}
+VALUES: Final = {"step": "repair", "tag": "query_expansion", "stage": "score", "action": "pause", "name": "none"}
 
 
 def addresses(described: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:

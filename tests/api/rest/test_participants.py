@@ -67,18 +67,11 @@ async def test_a_request_with_a_key_is_carried_out_once(client: httpx.AsyncClien
     ("change", "status", "words"),
     [
         ({"split": "paper-tset"}, 409, "Stored splits: paper-test, paper-train"),
-        ({"settings": {"EMBEDDING_TOP_K": 3}}, 409, "did you mean EMBEDDING_TOP_K_REFERENCES"),
         ({"settings": {"EMBEDDING_TOP_K_REFERENCES": 30}}, 409, "a whole number from 1 to 10"),
-        ({"profile": "papper"}, 409, "paper"),
-        ({"modes": ["few_shot"]}, 409, "ragq index references"),
-        ({"modes": ["few_shot"], "references": "nowhere"}, 409, "neither a reference index nor a split"),
         ({"references": "nowhere"}, 409, "Zero-shot jobs search no references"),
-        ({"data_set": "nowhere"}, 409, "Data set 'nowhere' is not stored"),
         ({"modes": ["zero_shot", "zero_shot"]}, 422, "name each mode once"),
         ({"participants": [316]}, 422, "exactly one of split and participants"),
-        ({"split": None}, 422, "exactly one of split and participants"),
         ({"split": None, "participants": [316], "limit": 1}, 422, "limit goes with split"),
-        ({"evidence": {"316": {"PHQ8_Sleep": "no list"}}}, 409, "The evidence cannot be used"),
         ({"config_preset": "Wide"}, 422, "Unknown field"),
     ],
 )

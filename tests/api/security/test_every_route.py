@@ -108,10 +108,3 @@ async def test_no_page_accepts_a_form_without_its_csrf_token(app: FastAPI, visit
         found = await ask(client, app, leave_out={*addresses(app)} - forms)
 
     assert found == dict.fromkeys(forms, 403)
-
-
-async def test_no_route_is_open_to_remote_clients(app: FastAPI, visit: Client) -> None:
-    async with visit(address="203.0.113.9") as client:
-        found = await ask(client, app)
-
-    assert found == dict.fromkeys(found, 401)

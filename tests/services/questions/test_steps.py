@@ -203,15 +203,6 @@ async def test_only_stages_whose_values_are_the_same_are_carried_over(
     assert await flaws(connection) == []
 
 
-async def test_a_step_with_another_preset_recomputes_the_stages_before_it_that_differ(connection: Connection) -> None:
-    query = await a_question(connection, *TO_VALIDATE)
-    await preset_wide(connection)
-
-    moved = await take_step(connection, query, Step.CONSOLIDATE, preset="Broad")
-
-    assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 3
-
-
 async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(connection: Connection) -> None:
     query = await a_question(connection, "expand", "embed", "retrieve")
     await connection.execute("UPDATE job SET status = 'failed' WHERE id = $1", query.job_id)

@@ -86,14 +86,6 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     assert job.inputs.get("light_model") is light
 
 
-async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
-    reply = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=AT_ONCE)
-
-    assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
-    assert reply.headers["location"] == f"/jobs/{reply.json()['job_id']}"
-    assert (await client.get(reply.headers["location"])).json()["query_id"] == reply.json()["query_id"]
-
-
 @waits_long
 @pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
 async def test_an_unusable_expansion_is_a_400_and_nothing_is_stored(
@@ -148,14 +140,4 @@ async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_st
     refused = await client.post(MANUAL, json=SMALL | {"original_query": QUESTION, "llm_response": reply})
     assert problem(refused) == (400, "reply-unusable")
     assert "expanded queries" not in refused.text
-    assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-@pytest.mark.parametrize("path", [RUN, MANUAL])
-async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
-    nowhere: dict[str, str] = {"corpus": "nowhere"}
-    for where, kind in ((nowhere, "corpus-missing"), (SMALL | {"config_preset": "x"}, "preset-missing")):
-        body = where | {"query": QUESTION} | ({"llm_response": REPLY} if path == MANUAL else {})
-        reply = await client.post(path, json=body)
-        assert problem(reply) == (404, kind)
     assert (await client.get("/rag/queries")).json()["total"] == 0

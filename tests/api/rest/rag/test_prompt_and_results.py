@@ -73,12 +73,7 @@ async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
     ("body", "status"),
     [
         ({"response_text": ""}, 422),
-        ({"response_text": "a\x00b"}, 422),
-        ({"response_text": 7}, 422),
-        ({"response_text": "x" * 200_001}, 422),
-        ({"text": "By oxygen."}, 422),
         ({"response_text": "By oxygen.", "top_n": 0}, 422),
-        ({}, 422),
         ({"response_text": "  \n "}, 400),
     ],
 )

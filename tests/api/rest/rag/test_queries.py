@@ -132,8 +132,6 @@ async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
     "choice",
     [
         {"work_id": 1, "start_line": 2, "end_line": 2},
-        {"work_id": 1, "start_line": 2, "end_line": 2, "chunk_ids": [2]},
-        {"chunk_ids": [2]},
         {"place": 1, "chunk_ids": [2]},
         {
             "place": 2,
