@@ -161,14 +161,6 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
     assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
 
 
-async def test_of_many_people_in_both_the_refusal_names_the_first(connection: Connection) -> None:
-    everybody = set(range(300, 330))
-    chosen = Submission(everybody, everybody, limit=None, by_number=False, allow_overlap=False)
-    await store(connection, chosen)
-    with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
-        await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)
-
-
 async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without_the_people_assessed(
     connection: Connection,
 ) -> None:

@@ -8,7 +8,7 @@ from schemas.values.queries import ConsolidatedContext, Expansion, Origin
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
-from tests.api.pages.html import HTML, Form, form, see, send, words
+from tests.api.pages.html import HTML, form, see, send, words
 from tests.services.questions.questions import CONTEXT, EXPANSION, chain
 
 
@@ -124,16 +124,3 @@ async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
     assert 'name="drop" value="2" checked' in reply.text
     assert await places(ctx, ready) == [1, 2, 3]
     assert form(reply, f"/rag/{ready.id}/context#context")
-
-
-@pytest.mark.parametrize("values", [{"move": "sideways 1"}, {"at": "x"}, {"group": "1"}])
-async def test_a_forged_form_is_refused(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str]
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-    fields: Form = form(shown, f"/rag/{ready.id}/context#context")
-
-    reply = await client.post(f"/rag/{ready.id}/context", headers=HTML, data={**fields, **values})
-
-    assert reply.status_code == 422
-    assert await places(ctx, ready) == [1, 2, 3]

@@ -40,20 +40,6 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     assert (await see(client, waiting, awaits=result.id)).status_code == 200
 
 
-async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
-    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}", top_n=2)
-
-    reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
-    again = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
-
-    (result,) = await queries.results(connection, ready.id)
-    assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
-    assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
-    assert [source.label for source in result.sources] == ["S1", "S2"]
-
-
 @pytest.mark.parametrize(
     ("change", "is_of_others"),
     [

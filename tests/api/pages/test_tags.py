@@ -70,15 +70,3 @@ async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncCli
     built = await send(client, shown, "/vocabularies/wardrobe/models")
     (run,) = await overviews.overviews(connection)
     assert built.headers["location"] == f"/runs/{run.id}"
-
-
-async def test_files_that_cannot_be_a_vocabulary_are_refused_with_their_lines(client: httpx.AsyncClient) -> None:
-    filled = form(await see(client, "/vocabularies"), "/vocabularies")
-    bad = [("files", ("tags.csv", b"name,category,count,aliases\nhat,0,many,\n"))]
-
-    reply = await client.post(
-        "/vocabularies", data={"csrf_token": filled["csrf_token"], "name": "wardrobe"}, files=bad, headers=HTML
-    )
-
-    assert reply.status_code == 422
-    assert "tags.csv:2" in words(reply)

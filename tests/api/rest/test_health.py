@@ -49,9 +49,3 @@ async def test_an_unavailable_database_is_not_ready_and_is_logged(
 
     assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
     assert "not_ready" in capsys.readouterr().out
-
-
-async def test_without_a_token_only_readiness_is_shown(app: FastAPI, worker: None) -> None:
-    reply = await ask(app, client="192.0.2.1")
-
-    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})

@@ -51,18 +51,6 @@ async def test_a_dry_run_replies_with_the_estimate_and_stores_nothing(
     assert await connection.fetchval("SELECT count(*) FROM run") == 0
 
 
-async def test_a_request_with_a_key_is_carried_out_once(client: httpx.AsyncClient) -> None:
-    body = SPLIT | {"always_new": True}
-    key = {"Idempotency-Key": "participants-1"}
-
-    first = await submit(client, body, **key)
-    second = await submit(client, body, **key)
-
-    assert second.json()["run_id"] == first.json()["run_id"]
-    assert ("idempotency-replayed" in first.headers, second.headers["idempotency-replayed"]) == (False, "true")
-    assert len((await client.get("/runs")).json()["runs"]) == 1
-
-
 @pytest.mark.parametrize(
     ("change", "status", "words"),
     [

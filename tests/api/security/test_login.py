@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from api.security.authentication import SESSION_COOKIE
-from store.access import Scope, hashed
+from store.access import hashed
 from store.database import Connection
 from tests.api.security.conftest import Client, MakeToken
 
@@ -58,15 +58,6 @@ async def test_an_invalid_token_opens_no_session(visit: Client, make_token: Make
         assert SESSION_COOKIE not in client.cookies
 
 
-async def test_a_session_of_a_read_only_token_reads_and_logs_out(visit: Client, make_token: MakeToken) -> None:
-    async with visit(**HTML) as client:
-        await log_in(client, await make_token(scope=Scope.READ))
-
-        assert (await client.get("/guarded")).status_code == 200
-        assert (await client.post("/guarded")).status_code == 403
-        assert (await client.post("/logout")).status_code == 403
-
-
 async def test_logout_ends_the_session_on_the_server_too(
     visit: Client, make_token: MakeToken, connection: Connection
 ) -> None:
@@ -89,18 +80,6 @@ async def test_logout_ends_the_session_on_the_server_too(
 async def test_without_a_session_no_logout_is_shown(visit: Client) -> None:
     async with visit(**HTML) as client:
         assert "/logout" not in (await client.get("/runs")).text
-
-
-async def test_revoking_a_token_ends_its_sessions(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
-    from store import access
-
-    await make_token("kept")
-    async with visit(**HTML) as client:
-        await log_in(client, await make_token("laptop"))
-        async with ctx.database.connection() as connection:
-            await access.revoke(connection, "laptop")
-
-        assert (await client.get("/guarded")).status_code == 303
 
 
 async def test_a_login_redirects_to_no_other_site(visit: Client, make_token: MakeToken) -> None:

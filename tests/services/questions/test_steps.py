@@ -203,19 +203,6 @@ async def test_only_stages_whose_values_are_the_same_are_carried_over(
     assert await flaws(connection) == []
 
 
-async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(connection: Connection) -> None:
-    query = await a_question(connection, "expand", "embed", "retrieve")
-    await connection.execute("UPDATE job SET status = 'failed' WHERE id = $1", query.job_id)
-    await connection.execute(
-        "UPDATE stage_run SET status = 'failed' WHERE job_id = $1 AND stage = 'rerank'", query.job_id
-    )
-
-    moved = await run_stages(connection, query, values={"retrieval.min_word_count": "1"})
-
-    states = list((await chain(connection, moved.job_id)).values())
-    assert states == ["done"] * 3 + ["ready"] + ["waiting"] * 4
-
-
 @pytest.mark.parametrize("wanted", [{"config_preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
 async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
     connection: Connection, wanted: dict[str, Any]
