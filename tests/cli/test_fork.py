@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from cli.fork import report_fork
+from services.forks import Forked, LeftOut
 from store.runs import jobs
 from store.runs.runs import StoredRun
 from tests.cli.conftest import Ragq, Stored
@@ -34,6 +36,20 @@ def test_a_fork_is_printed_as_text_and_as_json(ragq: Ragq, parent: StoredRun) ->
         "left_out": [],
     }
     assert "Already forked as r2" in again.stderr
+
+
+def test_the_jobs_that_a_fork_left_out_are_counted_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    left_out = tuple(LeftOut(job_id=n, subject="316", mode="few_shot", why="it is not stored") for n in range(1, 23))
+    forked = Forked(
+        run_id=2, parent_id=1, is_new=True, jobs=2, resumed=0, left_out=left_out, without_stage=1, searched=None
+    )
+
+    report_fork(forked, "retrieve")
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["r2: 2 jobs of r1 forked from 'retrieve'.", "1 job without stage 'retrieve' not forked."]
+    assert lines[2] == "Left out: j1 (316, few_shot): it is not stored."
+    assert len(lines) - 3 + int(lines[-1].split()[1]) == len(left_out)
 
 
 def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: StoredRun, stored: Stored) -> None:

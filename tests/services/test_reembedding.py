@@ -54,6 +54,13 @@ async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(
     assert (await switch(database, "shelf", back=True)).dimension == 2
 
 
+async def test_a_copy_names_its_corpus_and_no_other_corpus_is_a_copy(connection: Connection) -> None:
+    of, copy = await copied(connection)
+
+    assert await copies.original_of(connection, copy) == "shelf"
+    assert await copies.original_of(connection, of) is None
+
+
 async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database, connection: Connection) -> None:
     of, copy = await copied(connection)
     await embed_and_publish(connection, copy, (await corpora.waiting(connection, copy))[:1], NEW[:1])

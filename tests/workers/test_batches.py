@@ -95,6 +95,21 @@ async def test_stages_are_due_when_all_of_their_answers_are_there(
     assert (await register(database, server, claims[0], "a")).kept is not None
 
 
+async def test_an_answer_counts_once_against_the_limits_of_its_run(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    async with database.connection() as connection:
+        await connection.execute(
+            "INSERT INTO run_limit (run_id, max_llm_calls, llm_calls, tokens) VALUES ($1, 9, 0, 0)", claims[0].run_id
+        )
+    for claim in claims[:2]:
+        await register(database, server, claim, "a")
+    await come_to_an_end(sender)
+
+    async with database.connection() as connection:
+        assert tuple(await connection.fetchrow("SELECT llm_calls, tokens FROM run_limit")) == (1, 110)
+
+
 async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all_the_same(
     database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
 ) -> None:

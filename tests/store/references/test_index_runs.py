@@ -2,6 +2,7 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
@@ -54,6 +55,19 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(conn
     }
     assert [person.participant_id for person in await references.of_index(connection, index.id)] == [313, 321]
     assert not await references.is_publication_due(connection, run_id)
+
+
+async def test_the_vectors_of_evidence_are_those_after_the_chunks(connection: Connection) -> None:
+    _, (job_id,) = await planned(connection, 304)
+    embedding = await chunked(connection, job_id)
+    output = {"model": "tiny", "model_digest": "w", "vectors": 2, "evidence": ["PHQ8_Sleep", "PHQ8_Tired"]}
+    vectors = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
+    await stages.commit(connection, embedding, inputs={}, output=output, vectors=vectors)
+
+    assert await publish(connection, await claimed(connection, job_id, "publish"))
+
+    rows = await connection.fetch("SELECT item, vector FROM reference_evidence ORDER BY item")
+    assert [(row["item"], row["vector"].to_list()) for row in rows] == [("PHQ8_Sleep", [1, 1]), ("PHQ8_Tired", [1, 2])]
 
 
 async def test_when_the_last_job_fails_another_publishes_again(connection: Connection) -> None:

@@ -7,7 +7,7 @@ from store.database import Connection
 from store.runs import job_control, jobs, stages
 from store.runs.problems import ProblemKind, problems
 from tests.store.enrolled import enroll
-from tests.store.scored import TIMED_OUT, store_scored_run
+from tests.store.scored import BROKEN, TIMED_OUT, store_scored_run
 
 WAITING = {("zero_shot", 316): None, ("zero_shot", 319): None}
 
@@ -57,6 +57,15 @@ async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(
     assert problem.reason is not None and problem.reason.startswith(f"{TIMED_OUT.type}: ")
     assert problem.remedy == f"ragq retry r{run_id} --stage score"
     assert after == []
+
+
+async def test_every_failed_job_is_listed_by_its_own_error(connection: Connection) -> None:
+    await enroll(connection, "extract", "score")
+    await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): BROKEN})
+
+    reasons = [one.reason for one in await problems(connection, is_broker_away=False)]
+
+    assert sorted(reason.partition(":")[0] for reason in reasons if reason) == [BROKEN.type, TIMED_OUT.type]
 
 
 async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(connection: Connection) -> None:

@@ -94,6 +94,7 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
     # Settings and calls of these tests are stored without their real hashes.
     flaws = (await audit.audit(connection, shown.run_id)).flaws
+    await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "pe": 1, "energy": -1}'""")
 
     await purged(connection, shown.run_id, keep_results=True)
 
@@ -102,6 +103,8 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
     assert [job.scores for job in again.jobs] == [job.scores for job in report.jobs]
     assert await counted(connection, "stage_vector") == [0]
+    rows = await connection.fetch("SELECT DISTINCT request::text, reply, tokens FROM llm_call")
+    assert [tuple(row) for row in rows] == [("{}", "", None)]
     assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
     assert await attempts.output(connection, shown.succeeded, "extract") is None
     assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)

@@ -214,7 +214,10 @@ async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_
 
     assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
     found = [await stages.look(connection, claim.job_id, "extract") for claim in (late, done)]
-    assert [look.status for look in found if look] == [StageStatus.RUNNING, StageStatus.DONE]
+    assert [(look.status, look.is_expired) for look in found if look] == [
+        (StageStatus.RUNNING, False),
+        (StageStatus.DONE, False),
+    ]
 
 
 async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
