@@ -7,8 +7,9 @@ import pytest
 from schemas.settings.process import OpenAIAddress
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
+from schemas.values.runs import RunLimits
 from store.database import Connection, Database
-from store.runs import batches, ledger, stages
+from store.runs import backlog, batches, ledger, stages
 from store.runs.batches import BatchStatus
 from store.runs.ledger import Caller
 from store.runs.problems import problems
@@ -16,6 +17,7 @@ from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
 from tests.store.conftest import StoreRun
 from tests.store.enrolled import enroll
+from tests.store.scored import claimed
 from workers.batches import BatchSender
 from workers.leases import AwaitsBatch, give_back
 
@@ -99,15 +101,29 @@ async def test_an_answer_counts_once_against_the_limits_of_its_run(
     database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
 ) -> None:
     async with database.connection() as connection:
-        await connection.execute(
-            "INSERT INTO run_limit (run_id, max_llm_calls, llm_calls, tokens) VALUES ($1, 9, 0, 0)", claims[0].run_id
-        )
+        await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=9))
     for claim in claims[:2]:
         await register(database, server, claim, "a")
     await come_to_an_end(sender)
 
     async with database.connection() as connection:
         assert tuple(await connection.fetchrow("SELECT llm_calls, tokens FROM run_limit")) == (1, 110)
+
+
+async def test_calls_that_wait_count_against_the_limit_of_their_own_run_alone(
+    database: Database, server: Provider, claims: list[Claim], store_run: StoreRun
+) -> None:
+    stored = await store_run("331")
+    async with database.connection() as connection:
+        await batches.ask_for(connection, stored.run_id, 24)
+        other = await claimed(connection, stored.job_ids[0], "extract")
+        await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=2))
+    for text in "xyz":
+        await register(database, server, other, text)
+
+    found = [await register(database, server, claims[0], text) for text in "abc"]
+
+    assert [one.is_too_much for one in found] == [False, False, True]
 
 
 async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all_the_same(
