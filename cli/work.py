@@ -55,6 +55,22 @@ _STDIN = Path("-")
 _BEGINS = 80
 
 
+def _change(
+    metavar: str, understood: Callable[[str], Given | None], words: Sequence[str] | type[RepairAction | SelectionAction]
+) -> Typed[tuple[int, Given]]:
+    """What becomes of the heading at a line."""
+
+    def parse(value: str) -> tuple[int, Given]:
+        line, _, text = value.partition("=")
+        if not line.isascii() or not line.isdecimal() or len(line) > 9:
+            raise ValueError(f"'{value}' has no line; write it like 12=WORD.")
+        if (change := understood(text)) is None:
+            raise ValueError(f"'{text.partition(':')[0]}' is none of {', '.join(words)}.")
+        return int(line), change
+
+    return Typed(metavar, parse)
+
+
 @click.command("repair")
 @_JOB
 @_REPLY
@@ -62,12 +78,12 @@ _BEGINS = 80
     "--set",
     "changes",
     multiple=True,
-    metavar="LINE=ACTION[:TEXT]",
+    type=_change("LINE=ACTION[:TEXT]", document_edits.repair_change, RepairAction),
     help=f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given. "
     "May be repeated.",
 )
 @json_option
-def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
+def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as_json: bool) -> None:
     """Decide what becomes of the headings of a document: all of them by a reply, or single ones.
 
     A reply has a line for each heading, `NUMBER : ACTION : TEXT`. The stages after it run again; what they stored stays
@@ -78,12 +94,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
         ragq work repair j345 --reply reply.txt
         ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
     """
-    edit = _edit(
-        reply,
-        {line: _understood(text, document_edits.repair_change(text), RepairAction) for line, text in _lines(changes)},
-        document_edits.paste_repair,
-        document_edits.change_repairs,
-    )
+    edit = _edit(reply, dict(changes), document_edits.paste_repair, document_edits.change_repairs)
     _report(with_database(lambda connection: edit(connection, job_id)), "headings changed", as_json=as_json)
 
 
@@ -94,11 +105,11 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
     "--set",
     "changes",
     multiple=True,
-    metavar="LINE=DECISION",
+    type=_change("LINE=DECISION", document_edits.selection_change, SelectionAction),
     help=f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}. May be repeated.",
 )
 @json_option
-def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
+def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as_json: bool) -> None:
     """Decide which sections of a document are embedded: all of them by a reply, or single ones.
 
     A reply has lines `NUMBER : SKIP` or `NUMBER : VECTORIZE`. What is inside a skipped section is skipped unless it has
@@ -109,15 +120,7 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
         ragq work select j345 --reply reply.txt
         ragq work select j345 --set 12=SKIP
     """
-    edit = _edit(
-        reply,
-        {
-            line: _understood(text, document_edits.selection_change(text), SelectionAction)
-            for line, text in _lines(changes)
-        },
-        document_edits.paste_selection,
-        document_edits.change_selection,
-    )
+    edit = _edit(reply, dict(changes), document_edits.paste_selection, document_edits.change_selection)
     _report(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
 
 
@@ -142,24 +145,6 @@ def _text_of(reply: Path) -> str:
         return read_stdin().decode("utf-8")
     except UnicodeDecodeError:
         raise Refused("The reply on stdin is not UTF-8; send it as UTF-8 text.") from None
-
-
-def _lines(changes: Sequence[str]) -> list[tuple[int, str]]:
-    found = []
-    for change in changes:
-        line, _, text = change.partition("=")
-        if not line.isascii() or not line.isdecimal() or len(line) > 9:
-            raise click.UsageError(f"--set '{change}' has no line; write it like 12=WORD.")
-        found.append((int(line), text))
-    return found
-
-
-def _understood(
-    text: str, change: Given | None, words: Sequence[str] | type[RepairAction] | type[SelectionAction]
-) -> Given:
-    if change is None:
-        raise click.UsageError(f"'{text.partition(':')[0]}' is none of {', '.join(words)}.")
-    return change
 
 
 def _report(edited: Edited, words: str, *, as_json: bool) -> None:
