@@ -95,7 +95,7 @@ def search(
     asked = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
     shown = _followed(asked, as_json=as_json, poll_s=_POLL_S)
     found = _passages(shown)
-    names = with_database(lambda connection: works.names(connection, sorted({one.work_id for one in found})))
+    names = with_database(works.names, sorted({one.work_id for one in found}))
     if as_json:
         passages = [_passage_json(place, one, names) for place, one in enumerate(found[:limit], start=1)]
         print_json(query_json(shown) | {"passages": passages, "found": len(found)})
@@ -139,7 +139,7 @@ def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> Q
         print_text(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
         raise
 
-    return with_database(lambda connection: existing_view(connection, asked.query_id))
+    return with_database(existing_view, asked.query_id)
 
 
 def _passages(shown: QueryView) -> list[RerankedChunk]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import asyncpg
 import click
@@ -250,6 +250,7 @@ def _table(rows: list[Row]) -> FittingTable:
 
 
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 
 def servers() -> Connections:
@@ -257,19 +258,23 @@ def servers() -> Connections:
     return connections(merged(os.environ, ENV_FILE))
 
 
-def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Run a coroutine on a connection to the database. Raises StackError when the database is unavailable."""
+def with_database(
+    work: Callable[Concatenate[Connection, Given], Awaitable[Result]], *args: Given.args, **options: Given.kwargs
+) -> Result:
+    """What a coroutine gives on a connection to the database. Raises StackError when the database is unavailable."""
 
     async def connected(database: Database) -> Result:
         async with database.connection() as connection:
-            return await work(connection)
+            return await work(connection, *args, **options)
 
     return _run(connected)
 
 
-def with_open_database(work: Callable[[Database], Awaitable[Result]]) -> Result:
-    """Run a coroutine that opens its own connections, one at a time. Raises StackError as `with_database` does."""
-    return _run(work)
+def with_open_database(
+    work: Callable[Concatenate[Database, Given], Awaitable[Result]], *args: Given.args, **options: Given.kwargs
+) -> Result:
+    """As `with_database`, of a coroutine that opens its own connections, one at a time."""
+    return _run(lambda database: work(database, *args, **options))
 
 
 def unavailable(error: BaseException) -> StackError:

@@ -61,7 +61,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         ragq corpus show library
         ragq corpus show library --search tea
     """
-    corpus, content, in_it, found = with_database(lambda connection: _shown(connection, name, wanted))
+    corpus, content, in_it, found = with_database(_shown, name, wanted)
     if as_json:
         listed = [dict(one.work) | {"job": None if one.job_id is None else f"j{one.job_id}"} for one in in_it]
         loss = {"unseen_share": content.unseen_share, "works_found": found}
@@ -95,10 +95,10 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     Example:
         ragq corpus delete library
     """
-    corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
+    corpus, content, loss = with_database(_to_delete, name)
     if not yes:
         confirm(f"Delete corpus '{name}' with {loss}?")
-    with_database(lambda connection: delete_corpus(connection, corpus.id))
+    with_database(delete_corpus, corpus.id)
     words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
     print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
 
@@ -117,10 +117,10 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
     Example:
         ragq corpus remove library 7 9
     """
-    corpus = with_database(lambda connection: corpus_of_name(connection, name))
+    corpus = with_database(corpus_of_name, name)
     if not yes:
         confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?")
-    removed = with_database(lambda connection: remove_works(connection, corpus.id, works))
+    removed = with_database(remove_works, corpus.id, works)
     words = "\n".join(f"Removed work {work.id}: {work.title}." for work in removed)
     print_result({"removed": removed}, words, as_json=as_json)
 

@@ -58,9 +58,7 @@ def print_estimate(
 ) -> None:
     """Print the estimate of a planned run. Without settings, of one that has them from a stored run."""
     prices = chosen_prices(price_file)
-    print_found(
-        [with_open_database(lambda database: estimate(database, plan, settings, prices=prices))], as_json=as_json
-    )
+    print_found([with_open_database(estimate, plan, settings, prices=prices)], as_json=as_json)
 
 
 def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:

@@ -1,6 +1,5 @@
 """`ragq evaluate`: the answers of a run, judged by a language model."""
 
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from schemas.values.participants import PHQ8Item
 from services.evaluations import compare_scorers, evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
 from stages.reports.numbers_in_words import bounds, counted, number
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs.runs import NewRun
 
 #: Enough that the interval of a judge with few errors is about a tenth wide on either side.
@@ -103,7 +102,7 @@ def evaluate_command(
     if scorers:
         if assignments or name or always_new or dry_run or wait:
             raise click.UsageError("--scorers takes no option but --json: nothing is submitted.")
-        compared = with_open_database(partial(_compare, run_id))
+        compared = with_database(compare_scorers, run_id)
         print_json(compared) if as_json else draw(_scorers(compared))
         return
     values = dict(assignments)
@@ -115,9 +114,7 @@ def evaluate_command(
         print_estimate(plan, price_file=price_file, as_json=as_json)
         return
     refuse_prices(price_file)
-    submitted = with_open_database(
-        lambda database: evaluate(database, run_id, values, name=name, always_new=always_new)
-    )
+    submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         print_text(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)
@@ -133,13 +130,13 @@ def evaluate_command(
 def _write_sheet(run_id: int, path: Path, count: int) -> None:
     if path.exists():
         raise click.UsageError(f"{path} exists, perhaps with labels; name another file.")
-    write_private(path, with_database(lambda connection: sheet_of_labels(connection, run_id, count)))
+    write_private(path, with_database(sheet_of_labels, run_id, count))
     print_text(f"{path}: write yes or no into its last column; `ragq evaluate r{run_id} --labels {path}` reads it.")
 
 
 def _print_quality(run_id: int, path: Path, *, as_json: bool) -> None:
     data = read_file(path)
-    found = with_database(lambda connection: quality_of_judge(connection, run_id, data, file=path.name))
+    found = with_database(quality_of_judge, run_id, data, file=path.name)
     print_json(found) if as_json else draw(_quality(found))
 
 
@@ -165,11 +162,6 @@ def _quality(found: JudgeQuality) -> Drawing:
     else:
         remarks.append(f"{counted(found.labels_to_halve, 'more label')} would halve the corrected interval.")
     return spaced([table, Text("\n".join(remarks))])
-
-
-async def _compare(run_id: int, database: Database) -> ScorerComparison:
-    async with database.connection() as connection:
-        return await compare_scorers(connection, run_id)
 
 
 def _scorers(found: ScorerComparison) -> Drawing:

@@ -48,7 +48,7 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
         raise click.UsageError(f"{path} exists; --force replaces it.")
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"{path.parent} is no folder.")
-    exported = with_database(lambda connection: export_run(connection, run_id, path))
+    exported = with_database(export_run, run_id, path)
     if as_json:
         print_json(asdict(exported))
         return
@@ -159,9 +159,7 @@ def purge_command(
     if older_than is None and run_id is None:
         raise click.UsageError("Give --older-than AGE, or --run RUN.")
     since = older_than or timedelta()
-    found = with_database(
-        lambda connection: deletions.find(connection, older_than=since, run_id=run_id, keep_results=keep_results)
-    )
+    found = with_database(deletions.find, older_than=since, run_id=run_id, keep_results=keep_results)
     if found and not yes:
         what = "all but the results of" if keep_results else "all that was stored of"
         listed = ", ".join(f"r{one}" for one in found[:_LISTED]) + (", ..." if len(found) > _LISTED else "")

@@ -67,7 +67,7 @@ def failures(
         ragq failures r12 --type LLMResponseParseError
     """
     if len(run_ids) == 1 and not (clusters or stage or error_type):
-        found = with_database(lambda connection: _read(connection, run_ids[0]))
+        found = with_database(_read, run_ids[0])
         if as_json:
             print_json(found)
         elif not found.failures:
@@ -76,7 +76,7 @@ def failures(
             _print(found)
         return
 
-    runs, found_clusters = with_database(lambda connection: _clusters(connection, run_ids, stage, error_type))
+    runs, found_clusters = with_database(_clusters, run_ids, stage, error_type)
     if as_json:
         print_json({"runs": [f"r{run_id}" for run_id in runs], "clusters": found_clusters})
     elif not found_clusters:
@@ -153,7 +153,7 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         ragq inspect j345
         ragq inspect j345 validate --json
     """
-    found = with_database(lambda connection: _inspect_read(connection, job_id, stage))
+    found = with_database(_inspect_read, job_id, stage)
     if as_json:
         print_json(found)
     elif stage is None:
@@ -177,7 +177,7 @@ def status(as_json: bool) -> None:
         ragq status --json
     """
     is_broker_away = not broker_answers(servers().redis_url)
-    found = with_database(lambda connection: problems_of.problems(connection, is_broker_away=is_broker_away))
+    found = with_database(problems_of.problems, is_broker_away=is_broker_away)
     table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
     for one in found:
         since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -78,7 +78,7 @@ def fork_command(
         print_estimate(request.plan, price_file=price_file, as_json=as_json)
         return
     refuse_prices(price_file)
-    forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))
+    forked = with_open_database(fork, request, name=name, always_new=always_new)
     report_fork(forked, stage)
     conclude([forked], wait=wait, as_json=as_json, **{"parent": f"r{forked.parent_id}", "from": stage})
 
@@ -177,7 +177,7 @@ def _retry_from(target: Target, first: str, as_json: bool) -> None:
     if target.job_id is None:
         raise click.UsageError("--from computes the stages of one job again: name a job, such as j345.")
     job_id = target.job_id
-    with_open_database(lambda database: redo(database, job_id, first))
+    with_open_database(redo, job_id, first)
     print_result({"job": str(target), "from": first}, f"{target} continues with stage '{first}'.", as_json=as_json)
 
 
@@ -191,9 +191,7 @@ def _control(
     stage: str | None = None,
     error_type: str | None = None,
 ) -> None:
-    result = with_open_database(
-        lambda database: control(database, target, action, note=note, limits=limits, stage=stage, error_type=error_type)
-    )
+    result = with_open_database(control, target, action, note=note, limits=limits, stage=stage, error_type=error_type)
     done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
     if limits.given and not result.job_ids:

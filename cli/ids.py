@@ -14,7 +14,7 @@ _TARGET = re.compile(r"([rj])([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
 def _run_of_name(words: str) -> int | None:
-    return with_database(lambda connection: run_names.find(connection, words))
+    return with_database(run_names.find, words)
 
 
 def _suggested(words: str) -> str:
@@ -22,7 +22,7 @@ def _suggested(words: str) -> str:
     number = _DIGITS.search(words)
     if (suggested := did_you_mean(words, with_database(run_names.all_names))) or number is None:
         return suggested
-    found = with_database(lambda connection: run_names.find(connection, number[0]))
+    found = with_database(run_names.find, number[0])
     return "" if found is None else f" Did you mean 'r{found}'?"
 
 

@@ -262,9 +262,7 @@ def works_command(
     )
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with writing_progress("works", shows=not as_json) as report:
-        done = with_open_database(
-            lambda database: import_files(database, request, new, others, settings, report=report)
-        )
+        done = with_open_database(import_files, request, new, others, settings, report=report)
     imported, converted = done.works, done.documents
     refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]
     if new:

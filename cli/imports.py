@@ -69,7 +69,7 @@ def tags_command(directory: Path, name: str | None, ratings: Path | None, as_jso
     given = {} if ratings is None else {ratings.name: ""}
     tell_unread(directory, FILES | given, hint=None if ratings or {*RATINGS} & {*files} else _could_rate)
     vocabulary = read_vocabulary(called, files)
-    kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
+    kept = with_database(keep_vocabulary, called, vocabulary)
     counts = kept.model_dump(exclude={"id"})
     shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
     words = f"Imported vocabulary '{called}': {', '.join(shown)}."

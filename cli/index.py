@@ -122,9 +122,7 @@ def references_command(
 
         print_estimate(plan_index, settings, price_file=None, as_json=as_json)
         return
-    submitted, published = with_open_database(
-        lambda database: build_references(database, split, settings, always_new=always_new, **asked)
-    )
+    submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:
         print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         print_indexes([published], as_json)
@@ -140,7 +138,7 @@ def references_command(
 
 
 def _exit_by_what_was_published(run_id: int) -> None:
-    index = with_database(lambda connection: index_runs.by_run(connection, run_id))
+    index = with_database(index_runs.by_run, run_id)
     if index is None or index.published_at is None:
         print_text(
             f"Nothing was published: every participant has to succeed. `ragq retry r{run_id}` continues; "
@@ -205,9 +203,7 @@ def chunk_scores_command(
         print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
         return
     refuse_prices(price_file)
-    scoring = with_open_database(
-        lambda database: score_chunks(database, name, settings, always_new=always_new, **asked)
-    )
+    scoring = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
     submitted = scoring.submitted
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     if scoring.is_trial:
@@ -256,14 +252,10 @@ def tags_command(
     given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
     if dry_run:
-        found = with_open_database(
-            lambda database: estimate_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
-        )
+        found = with_open_database(estimate_vocabulary, vocabulary, settings, seed=seed, vectors=given)
         print_found([found], as_json=as_json)
         return
-    run_id, submitted = with_open_database(
-        lambda database: build_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
-    )
+    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, seed=seed, vectors=given)
     if submitted is None:
         print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
         if as_json:
@@ -315,12 +307,12 @@ def reembed_command(
     if model is None:
         if assignments or profile or no_wait:
             raise click.UsageError("--set, --profile and --no-wait go with --model.")
-        corpus = with_open_database(lambda database: switch(database, name, back=is_back))
+        corpus = with_open_database(switch, name, back=is_back)
         model = f"{corpus.model} ({corpus.backend})"
         print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
         return
     settings = effective_settings(profile, (("MODEL_EMBEDDING_MODEL", model), *assignments))
-    found = with_open_database(lambda database: reembed(database, name, settings))
+    found = with_open_database(reembed, name, settings)
     print_text(f"{counted(found.works, 'work')} of '{name}' copied to '{found.copy.name}'.", err=True)
     if found.submitted is None:
         nothing = f"Every chunk of '{found.copy.name}' has its vector."

@@ -140,7 +140,7 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     """
     scope = Scope.READ if read_only else Scope.WRITE
     lifetime = None if days is None else timedelta(days=days)
-    made = with_database(lambda connection: access.create(connection, name, scope, lifetime=lifetime))
+    made = with_database(access.create, name, scope, lifetime=lifetime)
     print_result(vars(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
     until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
     print_text(
@@ -180,7 +180,7 @@ def revoke(token: str, as_json: bool) -> None:
     Example:
         ragq token revoke laptop
     """
-    revoked = with_database(lambda connection: access.revoke(connection, token))
+    revoked = with_database(access.revoke, token)
     still_closed = with_database(access.any_live)
     print_result(vars(revoked), f"Revoked token {revoked.id}, {revoked.name}.", as_json=as_json)
     if not still_closed:

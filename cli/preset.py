@@ -62,7 +62,7 @@ def show_command(name: str | None, as_json: bool) -> None:
         ragq preset show
         ragq preset show small --json
     """
-    stored = with_database(lambda connection: presets.get(connection, name))
+    stored = with_database(presets.get, name)
     if as_json:
         print_json(stored)
         return
@@ -180,5 +180,5 @@ def delete_command(name: str, as_json: bool) -> None:
     Example:
         ragq preset delete small
     """
-    stored = with_database(lambda connection: presets.delete(connection, name))
+    stored = with_database(presets.delete, name)
     print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)

@@ -1,6 +1,7 @@
 """`ragq query`: the queries of query runs."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -157,9 +158,7 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     """
     statuses = queries.in_need(wanted.status)
     one_more = None if wanted.limit is None else wanted.limit + 1
-    found = with_database(
-        lambda connection: queries.lines(connection, before=wanted.before, statuses=statuses, limit=one_more)
-    )
+    found = with_database(queries.lines, before=wanted.before, statuses=statuses, limit=one_more)
     lines = found[: wanted.limit]
     table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
@@ -202,7 +201,7 @@ def show_command(query_id: int, as_json: bool) -> None:
         ragq query show 7
         ragq query show 7 --json
     """
-    shown = with_database(lambda connection: existing_view(connection, query_id))
+    shown = with_database(existing_view, query_id)
     if as_json:
         print_json(query_json(shown) | {"stages": shown.outputs})
     else:
@@ -284,10 +283,7 @@ def edit_command(
     if not changes.model_fields_set:
         raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
 
-    async def change(connection: Connection, query: StoredQuery) -> bool:
-        return await edits.edit(connection, query, changes, run=run)
-
-    _change(query_id, change, as_json=as_json)
+    _change(query_id, partial(edits.edit, changes=changes, run=run), as_json=as_json)
 
 
 @query.command("run")
@@ -320,19 +316,10 @@ def run_command(
         ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
 
-    async def change(connection: Connection, query: StoredQuery) -> bool:
-        await run_stages(
-            connection,
-            query,
-            first=start,
-            last=until,
-            preset=preset,
-            values=dict(values),
-            use_light_model=model == LIGHT,
-        )
-        return True
-
-    _change(query_id, change, as_json=as_json)
+    again = partial(
+        run_stages, first=start, last=until, preset=preset, values=dict(values), use_light_model=model == LIGHT
+    )
+    _change(query_id, again, as_json=as_json)
 
 
 @query.command("answer")
@@ -372,7 +359,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         ragq query delete 7
         ragq query delete 7 --yes
     """
-    line = with_database(lambda connection: _line(connection, query_id))
+    line = with_database(_line, query_id)
     if not yes:
         answers = counted(line.results_count, "answer")
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
@@ -391,13 +378,12 @@ async def _line(connection: Connection, query_id: int) -> QueryLine:
     return line
 
 
-def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]], *, as_json: bool) -> None:
+def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[object]], *, as_json: bool) -> None:
     """Change a query, and print the status of its job."""
 
     async def change_and_read(connection: Connection) -> QueryLine:
         await change(connection, await queries.get(connection, query_id))
-        (line,) = await queries.lines(connection, query_id=query_id)
-        return line
+        return await _line(connection, query_id)
 
     line = with_database(change_and_read)
     shown = {

@@ -11,11 +11,10 @@ from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from schemas.errors import Refused
 from schemas.values.participants import TranscriptVariant
-from services.indexes import ImportedIndex, export_artifact, import_artifact
+from services.indexes import export_artifact, import_artifact
 from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
 from stages.participants.split_names import TRAINING_SPLITS
-from store.database import Connection
 
 #: Read only when they are asked for: otherwise they may be missing, broken or of another index.
 ON_REQUEST = frozenset({ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META})
@@ -173,18 +172,15 @@ def import_command(
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
 
-    async def store(connection: Connection) -> ImportedIndex:
-        return await import_artifact(
-            connection,
-            files,
-            file_name=path.stem,
-            index_name=stored_name,
-            rules=rules,
-            data_set=data_set,
-            default_data_set=data_directory().absolute().name,
-        )
-
-    stored, warnings = with_database(store)
+    stored, warnings = with_database(
+        import_artifact,
+        files,
+        file_name=path.stem,
+        index_name=stored_name,
+        rules=rules,
+        data_set=data_set,
+        default_data_set=data_directory().absolute().name,
+    )
     for warning in warnings:
         print_text(f"Warning: {warning}", err=True)
     source = f"{stored.source}, transcripts {stored.variant}"
@@ -212,10 +208,8 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     file_name = index_name(name.partition("@")[0])
     vectors = (directory or data_directory() / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
 
-    async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
-        return await export_artifact(connection, name, file_name=file_name)
-
-    written = [str(path) for path in write_artifact_files(vectors, with_database(read), force=force)]
+    files = with_database(export_artifact, name, file_name=file_name)
+    written = [str(path) for path in write_artifact_files(vectors, files, force=force)]
     print_result(written, "\n".join(written), as_json=as_json)
 
 

@@ -357,7 +357,7 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
     if with_text and not as_config:
         raise click.UsageError("--with-text goes with --config.")
     if as_config:
-        submitted = with_database(lambda connection: submission(connection, run_id))
+        submitted = with_database(submission, run_id)
         print_data(f"{run_config(submitted, with_text=with_text)}\n")
         return
 

@@ -363,18 +363,16 @@ def submit(
     terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)
     with writing_progress("jobs", shows=not as_json) as report:
         submitted, is_deterministic = with_open_database(
-            lambda database: submit_draws(
-                database,
-                request,
-                settings,
-                draws=chosen,
-                always_new=always_new,
-                name=name,
-                priority=None if priority is None else Priority(priority),
-                terms=terms,
-                report=report,
-                warn=lambda sentence: print_text(sentence, err=True),
-            )
+            submit_draws,
+            request,
+            settings,
+            draws=chosen,
+            always_new=always_new,
+            name=name,
+            priority=None if priority is None else Priority(priority),
+            terms=terms,
+            report=report,
+            warn=lambda sentence: print_text(sentence, err=True),
         )
     # The table of a run that is followed shows notices and settings again.
     report_submitted(submitted, settings, kind=kind, briefly=wait and kind != "tags" and not as_json)

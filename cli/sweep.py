@@ -67,20 +67,18 @@ def sweep(
         raise click.UsageError("--select-on and --report-on go together.")
     points = grid_points(dict(grid))
     try:
-        made = with_open_database(lambda database: run_sweep(database, parent, stage, points))
+        made = with_open_database(run_sweep, parent, stage, points)
     except KeyboardInterrupt:
         print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
         raise SystemExit(INTERRUPTED) from None
     found = with_open_database(
-        lambda database: sweep_results(
-            database,
-            parent,
-            stage,
-            made,
-            measure=metrics[0] if metrics else None,
-            select_on=select_on,
-            report_on=report_on,
-        )
+        sweep_results,
+        parent,
+        stage,
+        made,
+        measure=metrics[0] if metrics else None,
+        select_on=select_on,
+        report_on=report_on,
     )
     if as_json:
         print_json(found)

@@ -59,9 +59,7 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
 
 def found_tags(target: Target) -> list[TagsResult]:
     """What the phrases of a run or a job led to. Raises Refused for one without phrases."""
-    found = with_database(
-        lambda connection: vocabularies.results(connection, run_id=target.run_id, job_id=target.job_id)
-    )
+    found = with_database(vocabularies.results, run_id=target.run_id, job_id=target.job_id)
     if not found:
         raise Refused(f"{target} has no phrases: `ragq runs` lists the runs, and tags runs are of kind 'tags'.")
     return found

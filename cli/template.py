@@ -95,7 +95,7 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
         ragq template new query_expansion mine.txt --title "More angles"
     """
     text = _read(file)
-    stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
+    stored = with_database(templates.add, TemplateTag(tag), text, title=title)
     print_result(
         stored,
         f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
@@ -115,7 +115,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
         ragq template activate query_expansion 1
     """
     used = effective_settings(None, ()).run.ragq.answer_template
-    stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
+    stored = with_database(templates.activate, TemplateTag(tag), version)
     print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)

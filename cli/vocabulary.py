@@ -51,7 +51,7 @@ def show_command(name: str, as_json: bool) -> None:
     Example:
         ragq vocabulary show topics
     """
-    found = with_database(lambda connection: vocabulary_of_name(connection, name))
+    found = with_database(vocabulary_of_name, name)
     if as_json:
         print_json(found)
         return
@@ -95,10 +95,10 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     Example:
         ragq vocabulary delete topics
     """
-    found = with_database(lambda connection: vocabulary_of_name(connection, name))
+    found = with_database(vocabulary_of_name, name)
     if not yes:
         confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?")
-    with_database(lambda connection: delete_vocabulary(connection, name))
+    with_database(delete_vocabulary, name)
     print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
 
 

@@ -66,7 +66,7 @@ def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
 
 
 def _show_run(view: RunView, as_json: bool) -> dict[str, Any]:
-    scores = with_database(lambda connection: run_scores(connection, view.overview.id))
+    scores = with_database(run_scores, view.overview.id)
     if not as_json:
         print_run(view, scores)
     return run_json(view, scores)
@@ -74,7 +74,7 @@ def _show_run(view: RunView, as_json: bool) -> dict[str, Any]:
 
 def _show_questions(view: RunView, as_json: bool) -> dict[str, Any]:
     """The answer of a single question with its sources, or why it has none."""
-    shown = with_database(lambda connection: only_question(connection, view.overview.id))
+    shown = with_database(only_question, view.overview.id)
     if not as_json:
         print_run(view, None)
         if shown is not None:
@@ -101,7 +101,7 @@ def wait_until_idle(
     The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
     try:
-        return with_database(lambda connection: _until_rest(connection, run_id, all_jobs, beside, poll_s or _POLL_S))
+        return with_database(_until_rest, run_id, all_jobs, beside, poll_s or _POLL_S)
     except KeyboardInterrupt:
         print_text(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None

@@ -95,7 +95,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
     """
     edit = _edit(reply, dict(changes), document_edits.paste_repair, document_edits.change_repairs)
-    _report(with_database(lambda connection: edit(connection, job_id)), "headings changed", as_json=as_json)
+    _report(with_database(edit, job_id), "headings changed", as_json=as_json)
 
 
 @click.command("select")
@@ -121,7 +121,7 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work select j345 --set 12=SKIP
     """
     edit = _edit(reply, dict(changes), document_edits.paste_selection, document_edits.change_selection)
-    _report(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
+    _report(with_database(edit, job_id), "headings skipped", as_json=as_json)
 
 
 def _edit(
@@ -211,7 +211,7 @@ def show_command(target: DocumentTarget, as_json: bool) -> None:
         ragq work show 7
         ragq work show j345 --json
     """
-    shown = with_database(lambda connection: document_view(connection, target))
+    shown = with_database(document_view, target)
     if as_json:
         print_json(_view_json(shown))
         return
@@ -233,7 +233,7 @@ def outline_command(target: DocumentTarget, as_json: bool) -> None:
         ragq work outline 7
         ragq work outline j345 --json
     """
-    shown = with_database(lambda connection: document_view(connection, target))
+    shown = with_database(document_view, target)
     if as_json:
         print_json(_view_json(shown) | shown.model_dump(include={"headings", "missing"}))
         return
@@ -257,7 +257,7 @@ def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -
         ragq work export 7 > tea.md
         ragq work export j345 --output converted.md
     """
-    markdown = with_database(lambda connection: document_markdown(connection, target))
+    markdown = with_database(document_markdown, target)
     if output is not None:
         try:
             output.write_text(markdown, "utf-8", newline="")
@@ -285,7 +285,7 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
         ragq work repair j345 --reply reply.txt
     """
     read = document_edits.repair_text if step == document_edits.REPAIR else document_edits.select_text
-    prompt = with_database(lambda connection: read(connection, job_id))
+    prompt = with_database(read, job_id)
     print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
 
 
