@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -51,12 +51,19 @@ def chunk(chunk_id: int, participant_id: int, ordinal: int, vector: NDArray[np.f
 
 
 async def nearest(
-    search: ReferenceSearch, *vectors: NDArray[np.float32], limit: int = 10, exclude: Sequence[int] = NOBODY
+    search: ReferenceSearch,
+    *vectors: NDArray[np.float32],
+    items: Sequence[PHQ8Item] = tuple(PHQ8Item),
+    index: int = INDEX,
+    **how: Any,
 ) -> list[tuple[Reference, ...]]:
-    queries = list(zip(PHQ8Item, vectors, strict=False))
-    return await search.nearest(
-        INDEX, queries, limit=limit, exclude_participants=exclude, tagged_only=False, score_source="participant"
-    )
+    usual: dict[str, Any] = {
+        "limit": 10,
+        "exclude_participants": NOBODY,
+        "tagged_only": False,
+        "score_source": "participant",
+    }
+    return await search.nearest(index, list(zip(items, vectors, strict=False)), **usual | how)
 
 
 def ids(found: Sequence[Reference]) -> list[int]:
@@ -104,26 +111,19 @@ async def test_of_equally_near_chunks_the_limit_keeps_the_first(search: Search) 
 async def test_every_excluded_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
     chunks = [chunk(1, 316, 0, EAST), chunk(2, 319, 1, EAST), chunk(3, 304, 0, -EAST)]
 
-    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude=[316, 319, 330])
+    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude_participants=[316, 319, 330])
 
     assert ids(found) == [3]
 
 
 async def test_an_index_of_excluded_participants_alone_gives_nothing(search: Search) -> None:
-    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude=[316]) == [(), ()]
+    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude_participants=[316]) == [(), ()]
 
 
 async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), chunk(2, 305, 0, NORTH, DEPRESSED=0)])
 
-    found = await searched.nearest(
-        INDEX,
-        [(PHQ8Item.DEPRESSED, NORTH), (PHQ8Item.NO_INTEREST, EAST)],
-        limit=10,
-        exclude_participants=NOBODY,
-        tagged_only=False,
-        score_source="participant",
-    )
+    found = await nearest(searched, NORTH, EAST, items=(PHQ8Item.DEPRESSED, PHQ8Item.NO_INTEREST))
 
     assert [[(reference.chunk_id, reference.score) for reference in of_query] for of_query in found] == [
         [(2, 0), (1, 2)],
@@ -135,14 +135,7 @@ async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Se
     tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
     searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
 
-    found = await searched.nearest(
-        INDEX,
-        [(PHQ8Item.NO_INTEREST, EAST), (PHQ8Item.MOVING, EAST)],
-        limit=10,
-        exclude_participants=NOBODY,
-        tagged_only=True,
-        score_source="participant",
-    )
+    found = await nearest(searched, EAST, EAST, items=(PHQ8Item.NO_INTEREST, PHQ8Item.MOVING), tagged_only=True)
 
     assert [ids(of_query) for of_query in found] == [[1], []]
 
@@ -163,14 +156,7 @@ async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
     scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=3), own_scores={PHQ8Item.NO_INTEREST: 1})
     searched = await search([scored, chunk(2, 305, 0, NORTH, NO_INTEREST=2)])
 
-    (found,) = await searched.nearest(
-        INDEX,
-        [(PHQ8Item.NO_INTEREST, EAST)],
-        limit=10,
-        exclude_participants=NOBODY,
-        score_source="chunk",
-        tagged_only=False,
-    )
+    (found,) = await nearest(searched, EAST, items=(PHQ8Item.NO_INTEREST,), score_source="chunk")
 
     assert [(reference.chunk_id, reference.score) for reference in found] == [(1, 1), (2, None)]
 
@@ -183,14 +169,7 @@ async def test_a_missing_index_is_named(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
     with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):
-        await searched.nearest(
-            99,
-            [(PHQ8Item.SLEEP, EAST)],
-            limit=1,
-            exclude_participants=NOBODY,
-            tagged_only=False,
-            score_source="participant",
-        )
+        await nearest(searched, EAST, index=99)
 
 
 async def test_a_query_of_another_dimension_is_refused(search: Search) -> None:
