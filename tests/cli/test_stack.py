@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from cli.main import cli, main
 from stack.ports import free_port
 from tests import run_folder
+from tests.acceptance.commands import forked_ragq
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 
 SERVERS = {
@@ -93,18 +94,17 @@ def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> N
 class Installed:
     """The real command, in a home of its own."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, programs: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
         self.home = home
         self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1", "RAGQ_PROFILE": "demo"}
+        self._programs = programs
 
     def ragq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The installed script starts and ends the stack; other commands are forked, which saves their imports."""
+        programs = Path(sys.executable).parent if arguments[0] in ("up", "down") else self._programs
         return subprocess.run(
-            [Path(sys.executable).with_name("ragq"), *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [programs / "ragq", *arguments], env=self.environment, capture_output=True, text=True, check=False
         )
 
     def stages(self, run: str) -> dict[str, str]:
@@ -136,60 +136,50 @@ def test_a_full_disk_is_one_sentence_with_sizes(
 def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
     folder = run_folder.new_folder()
-    installed = Installed(folder / "home")
-    # The language model is to be cut off in the middle of a reply.
-    installed.environment |= {"RAGQ_STOP_SECONDS": "0.5"}
-    installed.environment |= {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
-    up = installed.ragq("up", "--json")
-    assert up.returncode == 0, up.stderr
-    yield installed
-    down = installed.ragq("down")
-    assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
+    with forked_ragq() as programs:
+        installed = Installed(folder / "home", programs)
+        # The language model is to be cut off in the middle of a reply.
+        installed.environment |= {"RAGQ_STOP_SECONDS": "0.5"}
+        installed.environment |= {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
+        up = installed.ragq("up", "--json")
+        assert up.returncode == 0, up.stderr
+        yield installed
+        down = installed.ragq("down")
+        assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
     shutil.rmtree(folder)
 
 
-def test_up_makes_every_part_healthy(running: Installed) -> None:
-    healthy = {part["name"]: part["healthy"] for part in running.parts()}
+def test_up_makes_every_part_healthy_at_its_port_and_again_replaces_nothing(running: Installed) -> None:
+    parts = running.parts()
+    healthy = {part["name"]: part["healthy"] for part in parts}
     assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
     assert running.ragq("ps").returncode == 0
-
-
-def test_pages_and_monitor_are_at_the_chosen_ports(running: Installed) -> None:
-    ports = {part["name"]: str(part["port"]) for part in running.parts()}
+    ports = {part["name"]: str(part["port"]) for part in parts}
     chosen = running.environment
     assert (ports["api"], ports["flower"]) == (chosen["RAGQ_API_PORT"], chosen["RAGQ_FLOWER_PORT"])
 
+    again = running.ragq("up")
+    assert again.returncode == 0
+    assert f"The stack in {running.home} is already running." in again.stderr
+    assert [part["pid"] for part in running.parts()] == [part["pid"] for part in parts]
 
-def test_no_password_is_on_a_command_line_or_in_a_log(running: Installed) -> None:
-    passwords = [path.read_text() for path in [*running.home.rglob("password"), running.home / "flower.password"]]
+
+def test_pages_know_the_monitor_and_no_password_is_on_a_command_line_or_in_a_log(running: Installed) -> None:
+    state = json.loads((running.home / "state.json").read_text())
+    password = (running.home / "flower.password").read_text()
+    with httpx.Client(trust_env=False) as browser:
+        page = browser.get(f"{state['api_url']}/login", headers={"Accept": "text/html"})
+        monitor = f"{state['flower_url']}/workers"
+        codes = [browser.get(monitor, auth=auth).status_code for auth in (None, ("ragq", "guess"), ("ragq", password))]
+    assert page.status_code == 200
+    assert state["flower_url"] in page.text
+    assert codes == [401, 401, 200]
+
+    passwords = [password, *(path.read_text() for path in running.home.rglob("password"))]
     assert len(passwords) == 3
     commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     logs = "".join(path.read_text() for path in (running.home / "logs").iterdir())
     assert [password for password in passwords if password in commands + logs] == []
-
-
-def test_flower_asks_for_the_password(running: Installed) -> None:
-    page = json.loads((running.home / "state.json").read_text())["flower_url"] + "/workers"
-    password = (running.home / "flower.password").read_text()
-    with httpx.Client(trust_env=False) as browser:
-        codes = [browser.get(page, auth=auth).status_code for auth in (None, ("ragq", "guess"), ("ragq", password))]
-    assert codes == [401, 401, 200]
-
-
-def test_the_pages_are_served_and_know_where_flower_is(running: Installed) -> None:
-    state = json.loads((running.home / "state.json").read_text())
-    with httpx.Client(trust_env=False) as browser:
-        page = browser.get(f"{state['api_url']}/login", headers={"Accept": "text/html"})
-    assert page.status_code == 200
-    assert state["flower_url"] in page.text
-
-
-def test_up_again_replaces_nothing(running: Installed) -> None:
-    before = {part["name"]: part["pid"] for part in running.parts()}
-    again = running.ragq("up")
-    assert again.returncode == 0
-    assert f"The stack in {running.home} is already running." in again.stderr
-    assert {part["name"]: part["pid"] for part in running.parts()} == before
 
 
 def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path: Path) -> None:
