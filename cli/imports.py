@@ -35,7 +35,7 @@ from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
 from stages.texts.characters import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant, NewSplit
+from store.references.interviews import NewParticipant
 
 
 @click.command("tags")
@@ -323,17 +323,12 @@ def new_participants(data_set: DataSet) -> list[NewParticipant]:
     return people
 
 
-def new_splits(data_set: DataSet) -> list[NewSplit]:
+def new_splits(data_set: DataSet) -> list[Split]:
     """The splits of a data set, and train and dev together where it has both."""
-    splits: list[Split] = list(data_set.splits.values())
+    splits = list(data_set.splits.values())
     if {"train", "dev"} <= data_set.splits.keys():
         splits.append(train_and_dev([data_set.splits["train"], data_set.splits["dev"]]))
-    return [
-        NewSplit(
-            name=split.name, csv_hash=split.csv_hash, ids_hash=split.ids_hash, participant_ids=split.participant_ids
-        )
-        for split in splits
-    ]
+    return splits
 
 
 @click.command("demo-data", context_settings={"help_option_names": ["-h", "--help"]})

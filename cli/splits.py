@@ -168,6 +168,7 @@ def make_command(
                 "splits": {
                     split.name: {"participants": len(split.participant_ids), **asdict(split.origin)}
                     for split in made.splits
+                    if split.origin
                 },
                 "replaced": made.replaced,
             }

@@ -10,7 +10,7 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import AssessmentMode, Labels, PHQ8Item, SplitMethod, TranscriptVariant
+from schemas.values.participants import AssessmentMode, Labels, PHQ8Item, Split, SplitMethod, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
 from services import baselines
 from services.few_shot import Assessed, PlannedSearch, plan_search
@@ -23,7 +23,7 @@ from stages.reports.numbers_in_words import counted
 from stages.texts.characters import first_lines
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant, NewSplit, TranscriptIdentity, splits_of, stored_labels
+from store.references.interviews import NewParticipant, TranscriptIdentity, splits_of, stored_labels
 from store.runs.runs import NewJob, NewRun
 
 #: The keys of given evidence.
@@ -216,7 +216,7 @@ class ImportedParticipants(NamedTuple):
     changes: Changes
     elsewhere: Mapping[str, int] = {}
     """Other data sets that have transcripts of this import, and how many."""
-    made: tuple[NewSplit, ...] = ()
+    made: tuple[Split, ...] = ()
     """The paper's splits, made because the import has no files of them."""
     missing: tuple[int, ...] = ()
     """Published participants that are not stored with item labels; nothing is made then."""
@@ -228,7 +228,7 @@ async def import_participants(
     connection: Connection,
     data_set: str,
     people: Sequence[NewParticipant],
-    splits: Sequence[NewSplit],
+    splits: Sequence[Split],
     *,
     labels: Iterable[Labels] = (),
     paper_splits: bool,

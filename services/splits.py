@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from schemas.errors import Refused
@@ -20,13 +21,13 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewSplit, splits_of, stored_labels
+from store.references.interviews import splits_of, stored_labels
 
 
 class MadeSplits(NamedTuple):
     """Splits that were stored."""
 
-    splits: tuple[NewSplit, ...]
+    splits: tuple[Split, ...]
     replaced: tuple[str, ...]
     """Names of splits that were stored with other participants before."""
 
@@ -135,22 +136,17 @@ def stored_part(
     method: SplitMethod = SplitMethod.PUBLISHED,
     seed: int | None = None,
     file: str | None = None,
-) -> NewSplit:
+) -> Split:
     """A split to store, without those who are missing. Raises Refused when nobody is left."""
     kept = [number for number in split.participant_ids if number not in missing]
     if not kept:
         raise Refused(f"No participant of {split.name} is stored, so nobody is left of it.")
     left_out = tuple(sorted(set(missing).intersection(split.participant_ids)))
-    return NewSplit(
-        name=split.name,
-        csv_hash=split.csv_hash,
-        ids_hash=ids_hash(kept),
-        participant_ids=kept,
-        origin=SplitOrigin(method=method, seed=seed, file=file, missing=left_out),
-    )
+    origin = SplitOrigin(method=method, seed=seed, file=file, missing=left_out)
+    return replace(split, ids_hash=ids_hash(kept), participant_ids=kept, origin=origin)
 
 
-def stored_otherwise(new: Sequence[NewSplit], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:
+def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:
     """Those of the stored splits, by name, that have other participants than the new ones of their names."""
     return [
         stored[split.name] for split in new if split.name in stored and stored[split.name].ids_hash != split.ids_hash

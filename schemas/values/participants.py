@@ -1,5 +1,6 @@
 """The outputs of the stages of a participant job."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -85,18 +86,26 @@ class SplitOrigin(PlainValue):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StoredSplit(PlainValue):
+class Split(PlainValue):
+    """A named group of participants, in the order of its CSV."""
+
+    name: str
+    participant_ids: Sequence[int]
+    csv_hash: str
+    """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
+    ids_hash: str
+    """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
+    origin: SplitOrigin | None = SplitOrigin(method=SplitMethod.FILE)
+    """None for a split that was imported before this was stored."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredSplit(Split):
     """A split as it is stored."""
 
     data_set: str
-    name: str
     called: str
     """As in SplitAddress."""
-    participant_ids: tuple[int, ...]
-    csv_hash: str
-    ids_hash: str
-    origin: SplitOrigin | None
-    """None for a split that was imported before this was stored."""
     imported_at: datetime
 
 
@@ -166,17 +175,6 @@ class Labels(Value):
     """All eight items, 0..3 each."""
     patched: PHQ8Item | None = None
     """The item whose blank cell was computed from the score."""
-
-
-class Split(Value):
-    """A named group of participants, in the order of its CSV."""
-
-    name: str
-    participant_ids: tuple[int, ...]
-    csv_hash: str
-    """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
-    ids_hash: str
-    """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
 
 
 class StoredLabels(Value):
@@ -260,11 +258,6 @@ class ExtractedEvidence(Value):
     """Utterances longer than the embedder reads, which were cut to be compared."""
     unknown_keys: tuple[str, ...] = ()
     """The shapes of keys in the reply that belong to no item, and whose values were left out: `PHQ8_xxxx`."""
-
-    @property
-    def hallucinated(self) -> bool:
-        """There are quotes and none occurs in the transcript."""
-        return sum(self.rejected.values()) > 0 and not any(self.quotes.values())
 
 
 class EmbeddedEvidence(Embedded):

@@ -12,6 +12,7 @@ from schemas.values.base import Value
 from schemas.values.participants import (
     PHQ8Item,
     RowIrregularity,
+    Split,
     SplitMethod,
     SplitOrigin,
     StoredLabels,
@@ -139,8 +140,6 @@ GROUP BY variant ORDER BY variant
 
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
-_FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
-
 
 @dataclass(frozen=True, kw_only=True)
 class NewParticipant:
@@ -156,17 +155,6 @@ class NewParticipant:
     items: Mapping[PHQ8Item, int] | None
     variant: TranscriptVariant = TranscriptVariant.UNKNOWN
     irregular_rows: Mapping[RowIrregularity, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewSplit:
-    """A split to store: participants in the order of its file."""
-
-    name: str
-    csv_hash: str
-    ids_hash: str
-    participant_ids: Sequence[int]
-    origin: SplitOrigin = _FROM_ITS_FILE
 
 
 class Member(NamedTuple):
@@ -199,7 +187,7 @@ class SplitSize(Value):
 
 
 async def keep(
-    connection: Connection, data_set: str, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]
+    connection: Connection, data_set: str, participants: Sequence[NewParticipant], splits: Sequence[Split]
 ) -> None:
     """Store participants and splits of a data set, all or nothing. What it had by the same id or name is replaced."""
     async with connection.transaction():
@@ -220,11 +208,11 @@ async def keep(
         await keep_splits(connection, data_set, splits)
 
 
-async def keep_splits(connection: Connection, data_set: str, splits: Sequence[NewSplit]) -> None:
+async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Split]) -> None:
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
     async with connection.transaction():
         for split in splits:
-            origin = json.dumps(asdict(split.origin))
+            origin = None if split.origin is None else json.dumps(asdict(split.origin))
             key = (data_set, split.name)
             await connection.execute(KEEP_SPLIT, *key, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE data_set = $1 AND split = $2", *key)

@@ -1,11 +1,11 @@
 """Participants and splits to submit, without a data set."""
 
-from schemas.values.participants import PHQ8Item
+from schemas.values.participants import PHQ8Item, Split
 from stages.participants.splits import split_of
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant, NewSplit
+from store.references.interviews import NewParticipant
 
 
 async def store_participants(connection: Connection, **splits: tuple[int, ...]) -> None:
@@ -30,7 +30,7 @@ async def store_participants(connection: Connection, **splits: tuple[int, ...]) 
         "data",
         people,
         [
-            NewSplit(
+            Split(
                 name=split.name, csv_hash=split.csv_hash, ids_hash=split.ids_hash, participant_ids=split.participant_ids
             )
             for split in made

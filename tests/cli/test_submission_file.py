@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.participants import Split
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewSplit
 from tests.cli.conftest import Ragq, Stored
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
@@ -33,7 +33,7 @@ async def store_everything(connection: Connection) -> None:
     await connection.execute("UPDATE works SET authors = 'A. Leaf'")
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
-    split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
+    split = Split(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, "data", [split])
 
 

@@ -6,14 +6,13 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.participants import AssessmentMode
+from schemas.values.participants import AssessmentMode, Split
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from services.references import plan_references
 from stages.reports.words import notices
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewSplit
 from tests.services.test_overlap import PLAN, chunks_of
 from tests.store.reference_indexes import person, publish_index
 
@@ -31,7 +30,7 @@ NOTICE = (
 async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     """Everybody, a split of the indexed ones, and their index."""
     people = [person(number, score=1 if number in labelled else None) for number in (*INDEXED, ASSESSED)]
-    split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
+    split = Split(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
     await interviews.keep(connection, "data", people, [split])
     await publish_index(connection, PLAN, [chunks_of(number) for number in INDEXED])
 
@@ -106,7 +105,7 @@ async def test_an_index_is_built_of_training_splits_and_of_ones_own(
 
 async def test_two_splits_do_not_share_the_name_of_an_index(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
-    other = NewSplit(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
+    other = Split(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
     await interviews.keep_splits(connection, "data", [other])
 
     with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):

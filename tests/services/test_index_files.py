@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.participants import PHQ8Item
+from schemas.values.participants import PHQ8Item, Split
 from services.indexes import ImportedIndex, export_artifact, import_artifact
 from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.names import ArtifactFile
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.references.interviews import NewSplit
 from store.references.references import StoredIndex
 from store.references.search import PostgresReferenceSearch
 from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
@@ -40,7 +39,7 @@ async def current(connection: Connection) -> dict[str, StoredIndex]:
 async def store_labels(connection: Connection) -> None:
     """Participant 303 with item scores, 304 without, both in the split for training."""
     people = [person(303, score=2), person(304, score=None)]
-    split = NewSplit(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
+    split = Split(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
     await interviews.keep(connection, "data", people, [split])
 
 

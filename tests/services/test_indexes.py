@@ -6,11 +6,10 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.participants import TranscriptVariant
+from schemas.values.participants import Split, TranscriptVariant
 from services.indexes import fitting_index
 from store.database import Connection
 from store.references import interviews, references
-from store.references.interviews import NewSplit
 from store.references.references import IndexPlan, StoredIndex
 from tests.services.test_overlap import PLAN as OF_TRAINING
 from tests.services.test_overlap import chunks_of
@@ -37,7 +36,7 @@ async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
 
 
 async def store_splits(connection: Connection, *names: str) -> None:
-    splits = [NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
+    splits = [Split(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
     await interviews.keep_splits(connection, "data", splits)
 
 

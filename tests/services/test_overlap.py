@@ -12,13 +12,12 @@ from pgvector import Vector
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item
+from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item, Split
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from stages.participants.retrieve import retrieve_references
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewSplit
 from store.references.search import PostgresReferenceSearch
 from tests.stages.at_defaults import RUN
 from tests.store import reference_indexes
@@ -110,7 +109,7 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
 async def store(connection: Connection, chosen: Submission) -> None:
     """Everybody, the split, and an index of the indexed ones."""
     people = [person(number) for number in PEOPLE]
-    split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
+    split = Split(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, "data", people, [split])
     index_id = await publish_index(connection, PLAN, [chunks_of(number) for number in sorted(chosen.indexed)])
     await connection.executemany(
@@ -135,7 +134,7 @@ async def refusal(connection: Connection) -> str:
 
 async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(connection: Connection) -> None:
     chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
-    others = NewSplit(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
+    others = Split(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
     who = (
         "1 of the 2 participants of reference index 'x' (split data/paper-train) are in split 'dev': 301. A run needs "
         "references of other people. "
@@ -170,7 +169,7 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
     await store(connection, indexed)
     await connection.execute("UPDATE participant SET transcript_hash = 'h' || id")
     await interviews.keep(
-        connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
+        connection, "clinic", others, [Split(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
     )
     await publish_index(
         connection,
@@ -197,7 +196,7 @@ async def test_a_data_set_without_an_index_searches_none_of_another(connection: 
     chosen = Submission({300, 302}, {303}, limit=None, by_number=False, allow_overlap=False)
     await store(connection, chosen)
     own = [
-        NewSplit(name=name, csv_hash="c", ids_hash="j", participant_ids=ids)
+        Split(name=name, csv_hash="c", ids_hash="j", participant_ids=ids)
         for name, ids in (("clinic-test", [300]), ("all-train", [300, 301]), ("clinic-train", [301]))
     ]
     await interviews.keep(connection, "clinic", [person(300), person(301)], own)

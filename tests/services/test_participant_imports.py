@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, PHQ8Item, TranscriptVariant
+from schemas.values.participants import Labels, PHQ8Item, Split, TranscriptVariant
 from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewParticipant, NewSplit, splits_of, stored_labels
+from store.references.interviews import NewParticipant, splits_of, stored_labels
 
 NUMBERS = range(300, 306)
 
@@ -41,7 +41,7 @@ async def brought(
     people: Sequence[NewParticipant] = (),
     *,
     data_set: str = "clinic",
-    splits: Sequence[NewSplit] = (),
+    splits: Sequence[Split] = (),
     labels: Sequence[Labels] = (),
     anyway: bool = False,
     dry_run: bool = False,
@@ -51,9 +51,9 @@ async def brought(
     )
 
 
-def split(name: str, *numbers: int) -> NewSplit:
+def split(name: str, *numbers: int) -> Split:
     made = listed_split(name, numbers)
-    return NewSplit(name=name, csv_hash=made.csv_hash, ids_hash=made.ids_hash, participant_ids=numbers)
+    return Split(name=name, csv_hash=made.csv_hash, ids_hash=made.ids_hash, participant_ids=numbers)
 
 
 IMPORTS = st.lists(

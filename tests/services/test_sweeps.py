@@ -3,10 +3,10 @@
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.participants import Split
 from services.comparisons import SAME_SUBJECTS, grid_points, run_sweep, sweep_results
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewSplit
 from store.runs import forks
 from tests.refusals import refused
 from tests.stages.reports.builders import labels, scores
@@ -31,7 +31,7 @@ async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]
     async with database.connection() as connection:
         await import_labels(connection, TRUTH)
         splits = [
-            NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=ids)
+            Split(name=name, csv_hash="c", ids_hash="i", participant_ids=ids)
             for name, ids in (("val", PEOPLE[:2]), ("test", PEOPLE[2:]), ("both", PEOPLE))
         ]
         await interviews.keep(connection, "data", [], splits)

@@ -24,6 +24,7 @@ from schemas.values.participants import (
     PHQ8Item,
     RankedReferences,
     Reference,
+    Split,
     ValidatedReferences,
 )
 from schemas.values.requests import ParticipantRequest
@@ -32,7 +33,6 @@ from stages.participants.chunking import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewSplit
 from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
@@ -216,7 +216,7 @@ async def store_everything(connection: Connection) -> None:
     """The tested participant, three to learn from, and an index of these with tags and scores, and one without."""
     said = "\n".join(f"Participant: {quote}" for quote in QUOTES.values())
     people = [person(number, transcript=said, score=PARTICIPANT_SCORE) for number in (TESTED, *TRAINED)]
-    split = NewSplit(name="paper-train", csv_hash="c", ids_hash="i", participant_ids=TRAINED)
+    split = Split(name="paper-train", csv_hash="c", ids_hash="i", participant_ids=TRAINED)
     await interviews.keep(connection, "data", people, [split])
     for name, is_full in (("full", True), ("bare", False)):
         await publish_index(

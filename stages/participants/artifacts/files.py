@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.run import RunSettings
-from schemas.values.participants import FileProblem, TranscriptVariant
+from schemas.values.participants import FileProblem, Split, TranscriptVariant
 from schemas.values.references import ArtifactMeta, Sidecar
 from schemas.values.runs import IndexIdentity
 from stages.files.records import validation_problems
@@ -166,15 +166,6 @@ def describe(index: IndexIdentity, imported: ArtifactMeta | None, *, built_at: d
     return ArtifactMeta.from_document(written)
 
 
-class SplitIdentity(Protocol):
-    """The identity of a split: hashes of its file, and of its participants in any order."""
-
-    @property
-    def csv_hash(self) -> str: ...
-    @property
-    def ids_hash(self) -> str: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class LoadRules:
     """Requirements on an artifact when it is loaded."""
@@ -190,7 +181,7 @@ class LoadRules:
     """The training split of an artifact that does not name one."""
     default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
     """The transcript variant of an artifact that does not name one."""
-    splits: Mapping[str, SplitIdentity] = field(default_factory=dict)
+    splits: Mapping[str, Split] = field(default_factory=dict)
     """The current splits, by name; one that is absent is not compared."""
 
     @property

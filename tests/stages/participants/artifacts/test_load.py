@@ -1,6 +1,7 @@
 """Files of reference indexes, written and read."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -18,9 +19,9 @@ from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES_META,
     META,
     NO_SCORES,
+    SPLIT,
     TAGS,
     VECTORS,
-    Split,
     artifact_files,
     as_json,
     load,
@@ -95,7 +96,7 @@ def test_shorter_vectors_may_be_left_out() -> None:
 
 def test_all_mismatches_come_in_one_error() -> None:
     wanted = rules(
-        backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9, splits={"paper-train": Split()}
+        backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9, splits={"paper-train": SPLIT}
     )
     other = as_json(META | {"model": "nomic-embed-text", "split_ids_hash": "2" * 12})
 
@@ -123,7 +124,7 @@ def test_a_description_that_cannot_be_read_is_a_mismatch_and_no_missing_one(data
 
 
 def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> None:
-    loaded = load(rules(splits={"paper-train": Split(csv_hash="d" * 12)}))
+    loaded = load(rules(splits={"paper-train": replace(SPLIT, csv_hash="d" * 12)}))
     assert loaded.warnings == (
         "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
