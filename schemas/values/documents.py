@@ -285,17 +285,13 @@ class Bibliography(Value):
     """With commas between."""
 
 
-class CorpusChunk(Value):
-    """A stored chunk of a work."""
+class WorkLines(Value):
+    """Lines of a work, where they stand in it."""
 
-    id: int
-    work_id: int
-    parent_id: int | None
-    """The heading chunk of the nearest section around it."""
     level: str
     """`H1` to `H5` for a heading chunk; `H2-chunk` for content under a heading of level 2."""
-    content: str
-    heading_breadcrumbs: str | None
+    content: str = Field(repr=False)
+    heading_breadcrumbs: str | None = Field(repr=False)
     """The path of headings, joined by ` > `."""
     start_line: int
     """1-based line of the work's stored markdown."""
@@ -303,16 +299,20 @@ class CorpusChunk(Value):
     """Inclusive."""
 
 
-class CutChunk(Value):
+class CorpusChunk(WorkLines):
+    """A stored chunk of a work."""
+
+    id: int
+    work_id: int
+    parent_id: int | None
+    """The heading chunk of the nearest section around it."""
+
+
+class CutChunk(WorkLines):
     """A chunk of a work after cutting, before it has an id."""
 
     parent: int | None
     """Index, in its list, of the heading chunk around it; parents are before their children."""
-    level: str
-    content: str = Field(repr=False)
-    heading_breadcrumbs: str | None = Field(repr=False)
-    start_line: int
-    end_line: int
     vector_status: VectorStatus
     tokens: int | None = None
     """What will be embedded of it, as the embedder counts; None if that is not known."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Embedded, Value
 from schemas.values.chat import ReaskReason
-from schemas.values.documents import WorkFilter
+from schemas.values.documents import WorkFilter, WorkLines
 from schemas.values.participants import Verdict
 from schemas.values.runs import ReportedRun
 
@@ -117,23 +117,15 @@ class RetrievedChunks(Value):
     fused: tuple[FusedHit, ...]
 
 
-class RerankedChunk(Value):
-    """A selected chunk with all of its scores, and the text that was ranked."""
+class RerankedChunk(FusedHit, WorkLines):
+    """A chunk with all of its scores, and the text that was ranked."""
 
-    chunk_id: int
     work_id: int
     parent_id: int | None
-    level: str
-    heading_breadcrumbs: str | None = Field(repr=False)
-    start_line: int
-    end_line: int
-    content: str = Field(repr=False)
     enriched_content: str = Field(repr=False)
     """The text that was ranked: the content, with lines around it if it was short."""
-    fused_score: float
-    dense_rank: int | None
-    lexical_rank: int | None
     rerank_score: float
+    """0 before the ranker has run."""
     entity_boost: float
     intent_boost: float
     final_score: float

@@ -11,18 +11,10 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, RerankerUnavailableError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import FusedHit, Intent
+from schemas.values.queries import Intent, RerankedChunk
 from stages.corpora.lines import passage
 from stages.ports import PairScorer
 from stages.queries.works import WorkText
-
-
-class RankingCandidate(NamedTuple):
-    """A retrieved chunk and the text that rankers score for it."""
-
-    chunk: CorpusChunk
-    hit: FusedHit
-    enriched_content: str
 
 
 class Ranker(Protocol):
@@ -33,7 +25,7 @@ class Ranker(Protocol):
         """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`."""
         ...
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
         """A finite number per candidate, in order; higher is better, and scales differ between rankers.
 
         Without candidates the list is empty and no model is called.
@@ -41,20 +33,14 @@ class Ranker(Protocol):
         ...
 
 
-class Filtered(NamedTuple):
-    """The kept chunks, in order, and how many each filter dropped; filters that dropped none are absent."""
-
-    kept: list[CorpusChunk]
-    dropped: dict[str, int]
-    kept_short: dict[str, int]
-    """How many each filter would have dropped, where all are kept because no longer one was found."""
-
-
-def drop_short(chunks: Iterable[CorpusChunk], preset: RetrievalPreset) -> Filtered:
+def drop_short(
+    chunks: Iterable[CorpusChunk], preset: RetrievalPreset
+) -> tuple[list[CorpusChunk], dict[str, int], dict[str, int]]:
     """The chunks with the characters and words (separated by white space) of the preset; 0 disables a filter.
 
-    A blank chunk is always dropped. A chunk counts for the first filter that drops it: blank, min_chars, min_words.
-    With `keep_if_all_short` the short chunks are kept when the filters would leave none.
+    With them how many each filter dropped; a blank chunk always is. A chunk counts for the first filter that drops it:
+    blank, min_chars, min_words. With `keep_if_all_short` the short chunks are kept when the filters would leave none;
+    the last part is how many each filter would have dropped then.
     """
     kept: list[CorpusChunk] = []
     short: list[CorpusChunk] = []
@@ -72,9 +58,9 @@ def drop_short(chunks: Iterable[CorpusChunk], preset: RetrievalPreset) -> Filter
         else:
             kept.append(chunk)
     if kept or not short or not preset.keep_if_all_short:
-        return Filtered(kept, dict(dropped), {})
+        return kept, dict(dropped), {}
     blank = dropped.pop("blank", 0)
-    return Filtered(short, {"blank": blank} if blank else {}, dict(dropped))
+    return short, {"blank": blank} if blank else {}, dict(dropped)
 
 
 def dropped_in_words(dropped: Mapping[str, int], preset: RetrievalPreset) -> list[str]:
@@ -242,7 +228,7 @@ class CrossEncoderRanker(NamedTuple):
     def name(self) -> str:
         return f"{CROSS_ENCODER} {self.scorer.name}"
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
         passages = [candidate.enriched_content for candidate in candidates]
         return await self.scorer.score_pairs(
             query, passages, timeout_s=self.timeout_s, batch_size=self.batch_size, max_tokens=self.max_tokens
@@ -259,8 +245,8 @@ class NoRanker(NamedTuple):
     def name(self) -> str:
         return NO_RANKER
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
-        return [candidate.hit.fused_score for candidate in candidates]
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
+        return [candidate.fused_score for candidate in candidates]
 
 
 SCORE_FUSION = "score-fusion"
@@ -284,8 +270,8 @@ class ScoreFusion(NamedTuple):
     def name(self) -> str:
         return SCORE_FUSION
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
-        ids = [candidate.chunk.id for candidate in candidates]
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
+        ids = [candidate.chunk_id for candidate in candidates]
         if gone := [id_ for id_ in ids if id_ not in self.chunk_vectors]:
             raise ChunksGoneError(gone)
         cosines = np.array([float(self.chunk_vectors[id_].astype(np.float64) @ self.query_vector) for id_ in ids])
@@ -307,7 +293,7 @@ class WithoutWeights:
             return f"{self._instead.name}, without the weights of {self._cross_encoder.scorer.name}"
         return self._cross_encoder.name
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
         try:
             return await self._cross_encoder.scores(query, candidates)
         except RerankerUnavailableError:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
+from schemas.values.queries import Expansion, FusedHit, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.cut import pages_of
 from stages.queries.ranking import (
     Ranker,
-    RankingCandidate,
     drop_short,
     dropped_in_words,
     enriched_content,
@@ -49,18 +48,10 @@ async def rerank_chunks(
     long_enough, dropped, kept_short = drop_short((chunks[id_] for id_ in hits), preset)
     if not long_enough and not allow_empty:
         raise _nothing_left(dropped, preset)
-    candidates = [
-        RankingCandidate(chunk, hits[chunk.id], enriched_content(chunk, works[chunk.work_id], preset))
-        for chunk in long_enough
-    ]
+    candidates = [_candidate(chunk, hits[chunk.id], expansion, works[chunk.work_id], preset) for chunk in long_enough]
     scores = await ranker.scores(query, candidates) if candidates else []
-    ranked = sorted(
-        (
-            _scored(candidate, score, expansion, works[candidate.chunk.work_id], boost_per_entity=preset.entity_boost)
-            for candidate, score in zip(candidates, scores, strict=True)
-        ),
-        key=lambda chunk: -chunk.final_score,
-    )
+    scored = [_scored(candidate, score) for candidate, score in zip(candidates, scores, strict=True)]
+    ranked = sorted(scored, key=lambda chunk: -chunk.final_score)
     ids = [chunk.chunk_id for chunk in ranked]
     selected = select_diverse(
         [chunk.final_score for chunk in ranked],
@@ -96,28 +87,22 @@ def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: M
         raise WorkChangedError(lost[0])
 
 
-def _scored(
-    candidate: RankingCandidate, score: float, expansion: Expansion, work: WorkText, *, boost_per_entity: float
+def _candidate(
+    chunk: CorpusChunk, hit: FusedHit, expansion: Expansion, work: WorkText, preset: RetrievalPreset
 ) -> RerankedChunk:
-    chunk, hit, enriched = candidate
-    of_entities = entity_boost(expansion.entities, enriched, boost=boost_per_entity)
-    of_intent = intent_boost(expansion.intent, level=chunk.level, chars=len(enriched))
+    enriched = enriched_content(chunk, work, preset)
     return RerankedChunk(
-        chunk_id=chunk.id,
-        work_id=chunk.work_id,
-        parent_id=chunk.parent_id,
-        level=chunk.level,
-        heading_breadcrumbs=chunk.heading_breadcrumbs,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        content=chunk.content,
+        **dict(hit),
+        **chunk.model_dump(exclude={"id"}),
         enriched_content=enriched,
-        fused_score=hit.fused_score,
-        dense_rank=hit.dense_rank,
-        lexical_rank=hit.lexical_rank,
-        rerank_score=score,
-        entity_boost=of_entities,
-        intent_boost=of_intent,
-        final_score=score + of_entities + of_intent,
+        rerank_score=0.0,
+        entity_boost=entity_boost(expansion.entities, enriched, boost=preset.entity_boost),
+        intent_boost=intent_boost(expansion.intent, level=chunk.level, chars=len(enriched)),
+        final_score=0.0,
         pages=pages_of(work.page_lines, chunk.start_line, chunk.end_line),
     )
+
+
+def _scored(chunk: RerankedChunk, score: float) -> RerankedChunk:
+    final = score + chunk.entity_boost + chunk.intent_boost
+    return chunk.model_copy(update={"rerank_score": score, "final_score": final})

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import FusedHit, Hit, Leg, QueryText, RankedList, RerankedChunk
-from stages.queries.ranking import RankingCandidate
+from schemas.values.queries import Hit, Leg, QueryText, RankedList, RerankedChunk
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:
@@ -48,14 +47,8 @@ def chunk(
 def reranked(stored: CorpusChunk, *, final_score: float = 1.0, enriched: str | None = None) -> RerankedChunk:
     """A reranked chunk."""
     return RerankedChunk(
+        **stored.model_dump(exclude={"id"}),
         chunk_id=stored.id,
-        work_id=stored.work_id,
-        parent_id=stored.parent_id,
-        level=stored.level,
-        heading_breadcrumbs=stored.heading_breadcrumbs,
-        start_line=stored.start_line,
-        end_line=stored.end_line,
-        content=stored.content,
         enriched_content=enriched or stored.content,
         fused_score=0.0,
         dense_rank=None,
@@ -77,7 +70,6 @@ def numbered_lines(count: int) -> Sequence[str]:
     return [f"line {number}" for number in range(1, count + 1)]
 
 
-def candidate(id_: int, content: str = "some content", *, fused_score: float = 0.0) -> RankingCandidate:
+def candidate(id_: int, content: str = "some content", *, fused_score: float = 0.0) -> RerankedChunk:
     """A chunk that is to be ranked."""
-    hit = FusedHit(chunk_id=id_, fused_score=fused_score, dense_rank=None, lexical_rank=None)
-    return RankingCandidate(chunk(id_, content), hit, content)
+    return reranked(chunk(id_, content), final_score=0.0).model_copy(update={"fused_score": fused_score})

@@ -10,7 +10,7 @@ from schemas.errors import ChunksGoneError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.expand import no_expansion
-from stages.queries.ranking import RankingCandidate, drop_short
+from stages.queries.ranking import drop_short
 from stages.queries.works import WorkText
 from tests.stages.at_defaults import rerank_chunks, retrieval
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
@@ -27,9 +27,9 @@ class FixedRanker:
     name: str = "fixed"
     asked: list[tuple[str, list[str]]] = field(default_factory=list)
 
-    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
         self.asked.append((query, [candidate.enriched_content for candidate in candidates]))
-        return [self.by_id[candidate.chunk.id] for candidate in candidates]
+        return [self.by_id[candidate.chunk_id] for candidate in candidates]
 
 
 def retrieved(*ids: int) -> RetrievedChunks:
@@ -167,10 +167,8 @@ def test_b2_chunks_have_at_least_150_words_and_250_characters(content: str, drop
 def test_b2_exactly_250_characters_are_kept() -> None:
     content = words(125) + "x"
 
-    assert (len(content), drop_short([chunk(1, content)], retrieval(min_word_count=0)).kept) == (
-        250,
-        [chunk(1, content)],
-    )
+    assert len(content) == 250
+    assert drop_short([chunk(1, content)], retrieval(min_word_count=0)) == ([chunk(1, content)], {}, {})
 
 
 def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_are_always_dropped() -> None:
