@@ -14,7 +14,6 @@ from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message
 from schemas.values.requests import RunTerms
-from services.runs import checked_name
 from services.served_models import Warn, asked_models, check_servers, with_models
 from stack.home import this_environment
 from stages.models import most_prompt_tokens, most_tokens, reply_room
@@ -204,7 +203,7 @@ async def submit_run(
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new, report=report)
         if name is not None:
-            await run_names.rename(connection, stored.run_id, checked_name(name))
+            await run_names.rename(connection, stored.run_id, run_names.checked(name))
         if priority is not None:
             await backlog.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)

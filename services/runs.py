@@ -9,7 +9,7 @@ from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
-from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
+from schemas.values.runs import LONGEST_NOTE, RunLimits, Target
 from services.document_jobs import KIND, refuse_replaced
 from stages.failures import FailureCategory
 from store.database import Connection, Database
@@ -28,7 +28,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         if "name" in changes.model_fields_set:
-            name = None if changes.name is None else checked_name(changes.name)
+            name = None if changes.name is None else run_names.checked(changes.name)
             await run_names.rename(connection, run_id, name)
         if "note" in changes.model_fields_set:
             await run_names.annotate(connection, run_id, _note(changes.note))
@@ -44,18 +44,6 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     if await references.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)
-
-
-def checked_name(words: str) -> str:
-    """The name of a run as it is stored. Raises Refused for words that cannot be one."""
-    name = run_name(words)
-    if name is None:
-        raise Refused(
-            f"The name of a run is one line of 1 to {LONGEST_NAME} characters; it does not begin with '-' and is not "
-            "the number of a run or job.",
-            slug="run-value-unusable",
-        )
-    return name
 
 
 def _note(words: str | None) -> str | None:

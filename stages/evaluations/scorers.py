@@ -13,9 +13,9 @@ from schemas.values.metrics import ScorerErrors
 from schemas.values.participants import ITEM_SCORES, Neighbour, PHQ8Item
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, item_mae, item_mae_weighted, together, value_of, with_scores
-from stages.participants.retrieve import similarities
 from stages.participants.score_by_neighbours import mean_score
 from stages.participants.score_reply import median_score, modal_score, rounded
+from stages.vectors import similarities
 
 ALPHAS: Final = tuple(float(alpha) for alpha in np.logspace(-2, 2, 13))
 """The strengths of ridge regression that are tried."""

@@ -15,7 +15,6 @@ from schemas.settings.groups import QuantitativeSettings
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
-from stages.participants.retrieve import similarities
 from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
@@ -24,7 +23,7 @@ from stages.replies import parse_reply
 from stages.replies.asking import ask_until_usable
 from stages.replies.strict import closed_object
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
-from stages.vectors import unit_rows
+from stages.vectors import similarities, unit_rows
 
 DESCRIPTIONS: Mapping[PHQ8Item, tuple[str, ...]] = {
     PHQ8Item.NO_INTEREST: (

@@ -3,7 +3,7 @@
 import asyncpg
 
 from schemas.errors import Refused, RunMissingError
-from schemas.values.runs import run_name, run_number
+from schemas.values.runs import LONGEST_NAME, run_name, run_number
 from store.database import Connection
 
 BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
@@ -15,6 +15,18 @@ RENAME = "UPDATE run SET name = $2 WHERE id = $1 RETURNING id"
 ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1 RETURNING id"
 
 BY_NUMBER = "SELECT id FROM run WHERE id = $1"
+
+
+def checked(words: str) -> str:
+    """The name of a run as it is stored. Raises Refused for words that cannot be one."""
+    name = run_name(words)
+    if name is None:
+        raise Refused(
+            f"The name of a run is one line of 1 to {LONGEST_NAME} characters; it does not begin with '-' and is not "
+            "the number of a run or job.",
+            slug="run-value-unusable",
+        )
+    return name
 
 
 async def find(connection: Connection, words: str) -> int | None:

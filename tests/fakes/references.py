@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from schemas.errors import ReferenceIndexMissingError
 from schemas.values.participants import PHQ8Item, Reference
-from stages.participants.retrieve import similarities
 from stages.ports import ScoreSource
 from stages.texts.characters import short_hash
+from stages.vectors import similarities
 
 
 @dataclass(frozen=True)

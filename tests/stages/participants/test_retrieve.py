@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
-from stages.participants.retrieve import retrieve_references, similarities
+from stages.participants.retrieve import retrieve_references
 from stages.ports import ReferenceSearch
+from stages.vectors import similarities
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import reference
