@@ -21,7 +21,7 @@ from schemas.values.documents import (
 )
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography
-from stages.documents.outline import Asking, DocumentFormat, format_of, holds_markdown, outline
+from stages.documents.outline import DocumentFormat, format_of, holds_markdown, outline
 from stages.documents.repair import repair_by_model, repair_by_rules, sanitise
 from stages.documents.select import sections_of, select_by_model, select_by_rules, selected_chunks
 from stages.queries.templates import TemplateTag
@@ -57,8 +57,8 @@ async def run_repair(work: Work) -> Result[RepairedTitles]:
     if work.settings.ragq.repair_by == "rules":
         return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
     toc = (await work.output(ConvertedDocument)).toc
-    asked = await asking(work, TemplateTag.TITLE_REPAIR)
-    return Result(await repair_by_model(headings, toc, asked, chat=work.chat))
+    template = await template_of(work, TemplateTag.TITLE_REPAIR)
+    return Result(await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings))
 
 
 async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
@@ -76,8 +76,8 @@ async def run_select(work: Work) -> Result[SelectedSections]:
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
         return Result(SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES))
-    asked = await asking(work, TemplateTag.SECTION_SELECTION)
-    return Result(await select_by_model(found, asked, chat=work.chat))
+    template = await template_of(work, TemplateTag.SECTION_SELECTION)
+    return Result(await select_by_model(found, template=template, chat=work.chat, settings=work.settings))
 
 
 async def run_cut(work: Work) -> Result[CutDocument]:
@@ -144,15 +144,8 @@ async def run_publish(work: Work) -> Result[PublishedBatch]:
     return await publish(work)
 
 
-async def asking(work: Work, tag: TemplateTag) -> Asking:
-    """By the settings of the run, and by the version of the template that was active at submission."""
+async def template_of(work: Work, tag: TemplateTag) -> str:
+    """The version that was active at submission."""
     version: int = work.claim.inputs["templates"][tag]
     work.read[f"template {tag}"] = version
-    stored = await work.database.ask(templates.get, tag, version)
-    return Asking(
-        template=stored.text,
-        model=work.settings.document_model,
-        timeout_s=work.settings.ollama.timeout_seconds,
-        max_tokens=work.settings.ragq.document_max_tokens or None,
-        retries=work.settings.ragq.reply_retries,
-    )
+    return (await work.database.ask(templates.get, tag, version)).text

@@ -102,6 +102,15 @@ class ReaskReason(StrEnum):
     """None of its quotes is in the transcript."""
 
 
+class FromReplies(Value):
+    """An output that was read in replies of a language model."""
+
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the used replies, in order."""
+    repairs: tuple[str, ...] = ()
+    """Repairs that reading those replies needed, in order. A verdict has none: a repaired one would be a guess."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelIdentity(PlainValue):
     """The model behind a name on a server, as the server reports it."""

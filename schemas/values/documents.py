@@ -126,14 +126,19 @@ class Repair(Value):
     text: str = Field(repr=False)
 
 
-class RepairedTitles(Value):
-    """Stage `repair`: one repair for each heading, in the order of the lines."""
+class DecidedHeadings(Value):
+    """Who decided about the headings of a document."""
 
-    repairs: tuple[Repair, ...]
     by: DecidedBy
     model: str | None = None
     """The model that was asked; None where none was."""
     reasks: tuple[ReaskReason, ...] = ()
+
+
+class RepairedTitles(DecidedHeadings):
+    """Stage `repair`: one repair for each heading, in the order of the lines."""
+
+    repairs: tuple[Repair, ...]
 
     @property
     def changed(self) -> int:
@@ -166,14 +171,10 @@ class Selection(Value):
     """Why it is skipped; None where it is not."""
 
 
-class SelectedSections(Value):
+class SelectedSections(DecidedHeadings):
     """Stage `select`: one selection for each section, in the order of the lines."""
 
     selections: tuple[Selection, ...]
-    by: DecidedBy
-    model: str | None = None
-    """The model that was asked; None where none was."""
-    reasks: tuple[ReaskReason, ...] = ()
 
     @property
     def skipped(self) -> int:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.chat import ReaskReason
+from schemas.values.chat import FromReplies
 from schemas.values.estimates import RunCost
 from schemas.values.metrics import Interval
 from schemas.values.participants import Decision
@@ -69,15 +69,11 @@ class SupportVerdict(Value):
     decision: Decision
 
 
-class JudgedAnswer(Value):
+class JudgedAnswer(FromReplies):
     """Stage `judge`: all verdicts."""
 
     validator: str
     verdicts: tuple[SupportVerdict, ...]
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the verdicts, in order."""
-    repairs: tuple[str, ...] = ()
-    """Always empty: a repaired verdict would be a guess."""
 
 
 class Tally(Value):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from schemas.values.base import Embedded, PlainValue, Value
-from schemas.values.chat import Message, ReaskReason
+from schemas.values.chat import FromReplies, Message
 
 
 class PHQ8Item(StrEnum):
@@ -243,17 +243,13 @@ class EvidenceExtractor(StrEnum):
     """The quotes were part of the submission."""
 
 
-class ExtractedEvidence(Value):
+class ExtractedEvidence(FromReplies):
     """Stage `extract`: the quotes per item. Every item is a key; an item without evidence has an empty tuple."""
 
     extractor: EvidenceExtractor
     quotes: dict[PHQ8Item, tuple[str, ...]] = Field(repr=False)
     rejected: dict[PHQ8Item, int] = Field(default_factory=dict)
     """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the used reply, in order."""
-    repairs: tuple[str, ...] = ()
-    """Repairs that reading the model's reply needed, in order; empty if strict parsing succeeded."""
     cut_texts: int = 0
     """Utterances longer than the embedder reads, which were cut to be compared."""
     unknown_keys: tuple[str, ...] = ()
@@ -328,17 +324,13 @@ class Verdict(Value):
     decision: Decision
 
 
-class ValidatedReferences(Value):
+class ValidatedReferences(FromReplies):
     """Stage `validate`: the references for the prompt, and all verdicts."""
 
     validator: str | None
     """The model that judged, or `similarity`; None if validation is disabled and every ranked reference is kept."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     verdicts: dict[PHQ8Item, tuple[Verdict, ...]]
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the verdicts, in order."""
-    repairs: tuple[str, ...] = ()
-    """Always empty: a repaired verdict would be a guess."""
 
 
 class Neighbour(Value):

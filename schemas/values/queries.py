@@ -7,7 +7,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Embedded, Value
-from schemas.values.chat import ReaskReason
+from schemas.values.chat import FromReplies
 from schemas.values.documents import WorkFilter, WorkLines
 from schemas.values.participants import Verdict
 from schemas.values.runs import ReportedRun
@@ -150,34 +150,36 @@ class RerankedChunks(Value):
     """SHA-256 of the stored markdown of every work involved, by work id."""
 
 
-class ValidatedChunks(Value):
+class ValidatedChunks(FromReplies):
     """Stage `validate`: the kept chunks, in order, and all verdicts."""
 
     validator: str | None
     """The model that judged, or None if validation is disabled and every chunk is kept."""
     chunks: tuple[RerankedChunk, ...]
     verdicts: tuple[Verdict, ...]
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the verdicts, in order."""
-    repairs: tuple[str, ...] = ()
-    """Always empty: a repaired verdict would be a guess."""
     relevance: float | None = None
     """The estimated probability that the corpus answers the question; None without a relevance floor."""
 
 
-class ContextGroup(Value):
+class Passage(Value):
     """Adjacent lines of one work."""
 
     chunk_ids: tuple[int, ...]
-    parent_id: int | None
     work_id: int
-    content: str = Field(repr=False)
     start_line: int
     end_line: int
-    score: float
-    heading_chain: tuple[str, ...] = Field(repr=False)
+    heading_chain: tuple[str, ...] = Field(default=(), repr=False)
+    """The headings above it, and the one that it begins with."""
     pages: tuple[int, int] | None = None
     """Its first and last page, from 1; None in a work without pages."""
+
+
+class ContextGroup(Passage):
+    """A passage that a prompt may show."""
+
+    parent_id: int | None
+    content: str = Field(repr=False)
+    score: float
 
 
 class ConsolidatedContext(Value):
@@ -191,22 +193,14 @@ class ConsolidatedContext(Value):
     """Groups that were dropped for having fewer than `min_content_length` characters."""
 
 
-class Source(Value):
+class Source(Passage):
     """The source of a label in the prompt."""
 
     label: str
     """`S1`, `S2`, ..."""
-    work_id: int
     title: str = Field(repr=False)
     corpus: str = ""
     """The name of the corpus that has the work; empty in outputs of versions that searched one."""
-    chunk_ids: tuple[int, ...]
-    start_line: int
-    end_line: int
-    heading_chain: tuple[str, ...] = Field(default=(), repr=False)
-    """The headings above it, and the one that it begins with."""
-    pages: tuple[int, int] | None = None
-    """Its first and last page, from 1; None in a work without pages."""
 
 
 class ContextSource(StrEnum):
@@ -219,40 +213,37 @@ class ContextSource(StrEnum):
     """No context, which the preset allows."""
 
 
-class AugmentedPrompt(Value):
+class PromptContext(Value):
+    """What a prompt shows."""
+
+    context_source: ContextSource
+    available: int
+    """Sources that were available for it."""
+    context_tokens: int | None = None
+    """What the model has for prompt and reply; None where that is not known, or no model is asked."""
+    left_out: int = 0
+    """Sources that did not fit into it, of those that it was to show."""
+    cut_chars: int = 0
+    """Characters of the last source that did not fit."""
+
+
+class AugmentedPrompt(PromptContext):
     """Stage `augment`: the prompt with its `[S#]` blocks."""
 
     prompt: str = Field(repr=False)
     template_tag: str = "rag_augmentation"
     """Which template; prompts of before there was a choice have the first."""
     template_version: int
-    context_source: ContextSource
-    available: int
-    """The available groups; the prompt shows the first `top_n`."""
     top_n: int
+    """Of the available sources, so many are to be shown."""
     sources: tuple[Source, ...]
-    context_tokens: int | None = None
-    """What the model has for prompt and reply; None where that is not known, or no model is asked."""
-    left_out: int = 0
-    """Sources of the first `top_n` that do not fit into it."""
-    cut_chars: int = 0
-    """Characters of the last source that do not fit."""
 
 
-class AnswerBasis(Value):
+class AnswerBasis(PromptContext):
     """What a prompt is based on, and what was lost between the search and the prompt."""
 
-    context_source: ContextSource
     shown: int
     """Sources in the prompt."""
-    available: int
-    """Sources that were available for it."""
-    context_tokens: int | None = None
-    """What the model has for prompt and reply, as far as it was known."""
-    left_out: int = 0
-    """Sources that did not fit into it."""
-    cut_chars: int = 0
-    """Characters of the last source that did not fit."""
     found_chunks: int = 0
     """Chunks after fusion."""
     dropped_chunks: dict[str, int] = Field(default_factory=dict)

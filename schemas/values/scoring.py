@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.chat import ReaskReason, TokenSignals
+from schemas.values.chat import FromReplies, TokenSignals
 from schemas.values.participants import EvidenceExtractor, PHQ8Item, SimilarityStatistics
 
 
@@ -110,7 +110,7 @@ class Totals(Value):
     """The band, if both bounds are in the same one."""
 
 
-class ParticipantScores(Value):
+class ParticipantScores(FromReplies):
     """Stage `score`: all eight items of a participant, with re-asks and repairs."""
 
     model: str
@@ -118,10 +118,6 @@ class ParticipantScores(Value):
     items: dict[PHQ8Item, ItemScore]
     """All eight, in the order of the questionnaire."""
     totals: Totals
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the used replies, in order."""
-    repairs: tuple[str, ...] = ()
-    """Repairs that reading those replies needed, in order."""
     failed_samples: int = 0
     """Samples whose re-asks ran out, and which do not count."""
 
@@ -134,7 +130,7 @@ class Subject(Value):
     truth: dict[PHQ8Item, int]
 
 
-class ChunkScores(Value):
+class ChunkScores(FromReplies):
     """The item scores that a chunk of a reference transcript supports by itself (Spec 35)."""
 
     model: str
@@ -143,7 +139,3 @@ class ChunkScores(Value):
     """Scores of different prompts are not comparable."""
     scores: dict[PHQ8Item, int | None]
     """All eight items, 0..3; None where the chunk does not support any score."""
-    reasks: tuple[ReaskReason, ...] = ()
-    """The reasons of the re-asks before the used reply, in order."""
-    repairs: tuple[str, ...] = ()
-    """Repairs that reading the reply needed, in order."""

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import yaml
 
 from schemas.errors import DocumentError, HeadingReplyError
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.documents import DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, read_markdown
@@ -237,22 +238,11 @@ Asked = TypeVar("Asked")
 Read = TypeVar("Read")
 
 
-class Asking(NamedTuple):
-    """What the calls of a stage have in common."""
-
-    template: str
-    model: str
-    timeout_s: float
-    max_tokens: int | None
-    retries: int
-    """Re-asks per call."""
-
-
 async def ask_in_parts(
     headings: Sequence[Asked],
-    asking: Asking,
     *,
     chat: ChatModel,
+    settings: RunSettings,
     most: int,
     purpose: str,
     prompt: Callable[[Sequence[Asked]], str],
@@ -267,10 +257,10 @@ async def ask_in_parts(
     for first in range(0, len(headings), most):
         part = headings[first : first + most]
         call = ChatCall(
-            model=asking.model,
+            model=settings.document_model,
             messages=(Message(role="system", content=SYSTEM), Message(role="user", content=prompt(part))),
-            max_tokens=asking.max_tokens,
-            timeout_s=asking.timeout_s,
+            max_tokens=settings.ragq.document_max_tokens or None,
+            timeout_s=settings.ollama.timeout_seconds,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",
         )
         yield await ask_until_usable(
@@ -278,7 +268,7 @@ async def ask_in_parts(
             chat=chat,
             read=read(part),
             form=form,
-            retries=asking.retries,
+            retries=settings.ragq.reply_retries,
             token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
         )
 

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from schemas.errors import HeadingReplyError
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
 from stages.corpora.blocks import Block, BlockKind, read_markdown
 from stages.corpora.lines import lines_of
-from stages.documents.outline import Asking, ask_in_parts, heading_lines
+from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.texts.characters import can_be_stored, fenced, listed
@@ -115,24 +116,26 @@ def repair_prompt(
 
 
 async def repair_by_model(
-    headings: Sequence[Heading], toc: Sequence[TocEntry], asking: Asking, *, chat: ChatModel
+    headings: Sequence[Heading], toc: Sequence[TocEntry], *, template: str, chat: ChatModel, settings: RunSettings
 ) -> RepairedTitles:
     """Ask about 100 headings at a time, as `ask_in_parts` does and raising what it raises."""
     repairs: list[Repair] = []
     reasks: list[ReaskReason] = []
     async for usable in ask_in_parts(
         headings,
-        asking,
         chat=chat,
+        settings=settings,
         most=HEADINGS_OF_A_CALL,
         purpose="repair headings",
-        prompt=lambda part: repair_prompt(part, toc, template=asking.template, before=repairs),
+        prompt=lambda part: repair_prompt(part, toc, template=template, before=repairs),
         read=lambda part: partial(repair_by_reply, headings=part),
         form=f"one line for each heading, NUMBER : {'|'.join(RepairAction)} : TEXT, and nothing else",
     ):
         repairs.extend(usable.read)
         reasks += usable.reasks
-    return RepairedTitles(repairs=tuple(repairs), by=DecidedBy.MODEL, model=asking.model, reasks=tuple(reasks))
+    return RepairedTitles(
+        repairs=tuple(repairs), by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks)
+    )
 
 
 def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:

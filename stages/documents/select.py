@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from schemas.settings.run import RunSettings
 from schemas.statuses import VectorStatus
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import CutChunk, DecidedBy, SelectedSections, Selection, SelectionAction
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import Section, sections
-from stages.documents.outline import Asking, ask_in_parts, heading_lines, title_key, without_number
+from stages.documents.outline import ask_in_parts, heading_lines, title_key, without_number
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.texts.characters import fenced
@@ -87,24 +88,28 @@ def select_prompt(sections: Sequence[Section], *, template: str) -> str:
     return render(template, {"headings": fenced("headings", written)})
 
 
-async def select_by_model(sections: Sequence[Section], asking: Asking, *, chat: ChatModel) -> SelectedSections:
+async def select_by_model(
+    sections: Sequence[Section], *, template: str, chat: ChatModel, settings: RunSettings
+) -> SelectedSections:
     """Ask about 200 headings at a time, as `ask_in_parts` does and raising what it raises."""
     decisions: dict[int, bool] = {}
     reasks: list[ReaskReason] = []
     async for usable in ask_in_parts(
         with_headings(sections),
-        asking,
         chat=chat,
+        settings=settings,
         most=HEADINGS_OF_A_CALL,
         purpose="select sections",
-        prompt=lambda part: select_prompt(part, template=asking.template),
+        prompt=lambda part: select_prompt(part, template=template),
         read=lambda part: partial(decisions_of, sections=part),
         form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
     ):
         decisions |= usable.read
         reasks += usable.reasks
     selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
-    return SelectedSections(selections=selections, by=DecidedBy.MODEL, model=asking.model, reasks=tuple(reasks))
+    return SelectedSections(
+        selections=selections, by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks)
+    )
 
 
 def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:

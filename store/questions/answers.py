@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from schemas.values.queries import AnswerBasis, AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
+from schemas.values.queries import (
+    AnswerBasis,
+    AugmentedPrompt,
+    ConsolidatedContext,
+    Expansion,
+    PromptContext,
+    ValidatedChunks,
+)
 from stages.queries.augment import augment_prompt
 from store.corpora import chunks, works
 from store.database import Connection
@@ -51,7 +58,7 @@ async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPro
     return AnswerBasis.model_validate(
         (found or {})
         | ({} if searched is None else dict(searched))
-        | prompt.model_dump(include={"context_source", "available", "context_tokens", "left_out", "cut_chars"})
+        | prompt.model_dump(include=set(PromptContext.model_fields))
         | sources
     )
 

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import HeadingReplyError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
-from stages.documents.outline import Asking, outline
+from stages.documents.outline import outline
 from stages.documents.repair import (
     HEADINGS_OF_A_CALL,
     Change,
@@ -20,6 +20,7 @@ from stages.documents.repair import (
 from stages.documents.select import changed_selections, sections_of, select_by_model, select_by_reply, select_by_rules
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import settings
 
 HEADINGS = (
     Heading(line=1, level=1, text="Tea"),
@@ -36,8 +37,7 @@ BOOK = "# Tea\n\nA drink.\n\n## Leaves\n\nGreen.\n\n### Black\n\nBrown.\n\n## Re
 SECTIONS = sections_of(BOOK)
 REPAIR_TEMPLATE = default_template(TemplateTag.TITLE_REPAIR)
 SELECT_TEMPLATE = default_template(TemplateTag.SECTION_SELECTION)
-REPAIR = Asking(REPAIR_TEMPLATE, model="m", timeout_s=1.0, max_tokens=None, retries=1)
-SELECT = REPAIR._replace(template=SELECT_TEMPLATE)
+SETTINGS = settings(ragq={"document_model": "m", "reply_retries": 1})
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_ca
     replies = iter(["I cannot.", REPLY])
     chat = ScriptedChat(lambda call: next(replies))
 
-    repaired = await repair_by_model(HEADINGS, (), REPAIR, chat=chat)
+    repaired = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
 
     assert (repaired.repairs, repaired.by, repaired.model) == (REPAIRS, DecidedBy.MODEL, "m")
     assert repaired.reasks == (ReaskReason.SCHEMA_VALIDATION,)
@@ -91,7 +91,7 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
         return "\n".join(f"{heading.line} : H2 : {heading.text}" for heading in asked)
 
     chat = ScriptedChat(answer)
-    repaired = await repair_by_model(headings, (), REPAIR, chat=chat)
+    repaired = await repair_by_model(headings, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
 
     assert [repair.line for repair in repaired.repairs] == [heading.line for heading in headings]
     assert [call.purpose for call in chat.calls] == ["repair headings 1 to 100", "repair headings 101 to 101"]
@@ -155,7 +155,7 @@ def test_a_skipped_section_skips_those_inside_and_an_embedded_one_keeps_those_ar
 async def test_a_model_selects_sections() -> None:
     chat = ScriptedChat(lambda call: "13 : SKIP")
 
-    selected = await select_by_model(SECTIONS, SELECT, chat=chat)
+    selected = await select_by_model(SECTIONS, template=SELECT_TEMPLATE, chat=chat, settings=SETTINGS)
 
     assert (embedded(selected.selections), selected.by) == ([True, True, True, False, False], DecidedBy.MODEL)
     assert {selection.reason for selection in selected.selections} == {None, "skipped by the model"}
