@@ -22,19 +22,8 @@ LOADED = pytest.param("cross-encoder", marks=pytest.mark.servers)
 @pytest.fixture(params=["fake", LOADED])
 async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
     if request.param == "fake":
-        yield FakePairScorer()
+        yield FakePairScorer(delay_s=0.01)
         return
-    made = CrossEncoderScorer(str(tiny_cross_encoder(tmp_path)), threads=1)
-    yield made
-    await made.close()
-
-
-@pytest.fixture(params=["fake", LOADED])
-async def slow_scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
-    if request.param == "fake":
-        yield FakePairScorer(delay_s=60)
-        return
-    # A folder is read in more than the nanosecond that the tests give it.
     made = CrossEncoderScorer(str(tiny_cross_encoder(tmp_path)), threads=1)
     yield made
     await made.close()
@@ -48,23 +37,16 @@ async def test_there_is_one_logit_per_passage_in_order(scorer: PairScorer) -> No
     assert len(set(logits)) > 1
 
 
-async def test_the_same_call_gives_the_same_logits(scorer: PairScorer) -> None:
-    first, second = [
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=2, max_tokens=512) for _ in range(2)
+async def test_neither_a_second_call_nor_the_size_of_a_batch_changes_the_logits(scorer: PairScorer) -> None:
+    first, again, alone = [
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=size, max_tokens=512) for size in (8, 8, 1)
     ]
-    assert first == second
+    assert first == again == pytest.approx(alone, abs=ROUNDING)
 
 
-async def test_the_size_of_a_batch_changes_nothing(scorer: PairScorer) -> None:
-    one, many = [
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=size, max_tokens=512) for size in (1, 8)
-    ]
-    assert one == pytest.approx(many, abs=ROUNDING)
-
-
-async def test_a_time_out_names_its_seconds(slow_scorer: PairScorer) -> None:
+async def test_a_time_out_names_its_seconds(scorer: PairScorer) -> None:
     with pytest.raises(LLMTimeoutError, match="timed out after 1e-09s"):
-        await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
 
 
 async def test_calls_at_the_same_time_get_their_own_logits(scorer: PairScorer) -> None:
