@@ -119,18 +119,6 @@ async def test_an_unusable_reply_raises_and_never_becomes_nulls(reply: str) -> N
     assert caught.value.raw_response == reply
 
 
-async def test_an_unusable_reply_is_sent_back_with_what_is_wrong() -> None:
-    replies = iter(["mild", "{}", json.dumps(NULLS | {"PHQ8_Sleep": 1})])
-    chat = ScriptedChat(lambda call: next(replies))
-
-    scores = await score_chunk(CHUNK, chat=chat, model="scorer", settings=RUN)
-
-    assert scores.scores[PHQ8Item.SLEEP] == 1
-    assert scores.reasks == ("missing_structure", "schema_validation")
-    assert [call.purpose for call in chat.calls] == ["score chunk", "score chunk, re-ask 1", "score chunk, re-ask 2"]
-    assert "PHQ8_Sleep: missing" in chat.calls[2].messages[-1].content
-
-
 def test_the_schema_allows_scores_and_nulls_under_exactly_the_eight_keys() -> None:
     schema = Draft202012Validator(dict(CHUNK_SCORES_JSON_SCHEMA))
 

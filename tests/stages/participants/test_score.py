@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted
+from schemas.errors import ScoringRetriesExhausted
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
 from schemas.values.participants import EvidenceExtractor, PHQ8Item
@@ -104,13 +104,6 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
     assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
 
 
-async def test_a_reply_that_was_cut_off_is_asked_for_again() -> None:
-    with pytest.raises(ScoringRetriesExhausted, match="2 retries did not help; the last time it was cut off") as caught:
-        await score(replying(*[reply_of()] * 3, stop_reason="length"), scorer(pydantic_ai={"retries": 2}))
-
-    assert isinstance(caught.value.__cause__, LLMResponseParseError)
-
-
 @pytest.mark.parametrize("retries", [1, 5, 10])
 async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(retries: int) -> None:
     chat = ScriptedChat(lambda call: f"secret {len(call.messages)}")
@@ -122,19 +115,6 @@ async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(ret
     assert caught.value.raw_response == f"secret {2 + 2 * retries}"
     assert "secret" not in str(caught.value)
     assert categorise(caught.value, "score") is FailureCategory.SCORING_RETRY_EXHAUSTED
-
-
-@pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), ConnectionResetError("gone")])
-async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exception) -> None:
-    def fail(call: ChatCall) -> str:
-        raise error
-
-    chat = ScriptedChat(fail)
-
-    with pytest.raises(type(error)) as caught:
-        await score(chat)
-
-    assert (caught.value, len(chat.calls)) == (error, 1)
 
 
 async def test_no_repr_shows_what_the_model_wrote() -> None:

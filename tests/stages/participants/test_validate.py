@@ -1,6 +1,5 @@
 """Stage `validate` (Specs 36, 38 and 39)."""
 
-import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -9,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall
 from schemas.values.participants import Decision, PHQ8Item, RankedReferences, Reference, ValidatedReferences, Verdict
 from stages.participants.validate import keep_all, validate_references, verdict_messages
-from stages.ports import Deferred, OnText
 from tests.fakes.chat import ScriptedChat, deciding
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence, ranked, reference
@@ -64,18 +62,6 @@ async def test_references_are_walked_in_order_until_enough_are_accepted(
     validated = await validate(sleep(FIRST, SECOND, THIRD), chat, max_refs=max_refs)
 
     assert (outcome(validated), len(chat.calls)) == ((kept, asked), len(decisions))
-
-
-async def test_verdicts_that_come_later_are_asked_for_together() -> None:
-    def later(call: ChatCall) -> str:
-        raise Deferred
-
-    chat = ScriptedChat(later)
-    ranking = ranked({PHQ8Item.SLEEP: (FIRST, SECOND, THIRD), PHQ8Item.TIRED: (FOURTH,)})
-    with pytest.raises(Deferred):
-        await validate(ranking, chat, max_refs=2)
-
-    assert [call.purpose.split()[1][-5:] for call in chat.calls] == ["Sleep", "Sleep", "Tired"]
 
 
 async def test_all_items_are_present_and_verdicts_name_rank_and_chunk() -> None:
@@ -162,32 +148,6 @@ def raising(error: Exception) -> Callable[[ChatCall], str]:
         raise error
 
     return fail
-
-
-async def test_cancellation_propagates_and_ends_the_call_under_way() -> None:
-    chat = Hanging(lambda call: "")
-    walk = asyncio.create_task(validate(ranked(dict.fromkeys(PHQ8Item, (FIRST,))), chat))
-    await asyncio.sleep(0.01)
-
-    walk.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await walk
-    assert (len(chat.calls), chat.ended) == (1, 1)
-
-
-class Hanging(ScriptedChat):
-    """Never answers; counts the calls that were ended."""
-
-    ended = 0
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        self.calls.append(call)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.ended += 1
-        raise AssertionError
 
 
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")

@@ -60,14 +60,6 @@ async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict() -> No
     )
 
 
-async def test_asking_stops_when_enough_are_accepted() -> None:
-    chat = deciding("reject", "accept")
-
-    validated = await validate(chat, max_chunks=1)
-
-    assert (validated.chunks, len(chat.calls)) == ((CHUNKS[1],), 2)
-
-
 async def test_nothing_accepted_is_an_error() -> None:
     with pytest.raises(NothingRelevantError, match="Stage 'validate' accepted none of 3 judged chunks"):
         await validate(deciding("reject", "unsure", "reject"))
@@ -86,17 +78,6 @@ async def test_nothing_found_is_an_error_whether_validation_is_on_or_off() -> No
         keep_all(())
 
     assert keep_all((), allow_empty=True).chunks == (await validate(deciding(), (), allow_empty=True)).chunks == ()
-
-
-async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> None:
-    replies = iter(["accept", '{"decision": "accept"}', '{"decision": "reject"}'])
-    chat = ScriptedChat(lambda call: next(replies))
-
-    validated = await validate(chat, max_chunks=1)
-
-    assert (len(validated.chunks), validated.reasks) == (1, ("missing_structure",))
-    assert [call.purpose for call in chat.calls] == ["validate rank 1", "validate rank 1, re-ask 1"]
-    assert (chat.calls[0].max_tokens, "Expecting value" in chat.calls[1].messages[-1].content) == (256, True)
 
 
 def inside_the_fence(prompt: str) -> str:
