@@ -184,32 +184,30 @@ def _only(cohort: Cohort, ids: set[int]) -> Cohort:
 
 
 def mean_intervals(
-    rows: Sequence[Sequence[float]], *, columns: int, resamples: int, seed: int, level: float = LEVEL
+    rows: Sequence[Sequence[float]],
+    *,
+    columns: int,
+    resamples: int,
+    seed: int,
+    level: float = LEVEL,
+    wholes: Sequence[float] | None = None,
 ) -> tuple[Interval, ...]:
-    """The mean of each column with its interval, over one row per query.
+    """The mean of each column with its interval, over one row per query; with `wholes` its sum over that of these.
 
-    Without rows there is no value, and no interval with fewer than LEAST.
+    There is no value without rows or if the wholes are 0, and no interval if fewer than LEAST are not.
     """
-    values = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+    parts = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+    of = np.ones(len(rows)) if wholes is None else np.array(wholes, dtype=np.float64)
 
-    def means(draws: Draws) -> dict[int, Floats]:
-        return dict(enumerate(ratio(draws @ values, np.full(columns, float(len(rows)))).T))
+    def shares(draws: Draws) -> dict[int, Floats]:
+        return dict(enumerate(ratio(draws @ parts, (draws @ of)[:, None]).T))
 
-    here, around = means(np.ones((1, len(rows)))), resampled(means, len(rows), resamples=resamples, seed=seed)
+    here, around = shares(np.ones((1, len(rows)))), resampled(shares, len(rows), resamples=resamples, seed=seed)
     found = (interval_of(known(float(here[column][0])), around[column], level=level) for column in range(columns))
-    return tuple(without_bounds(interval) if len(rows) < bootstrap.LEAST else interval for interval in found)
+    return tuple(without_bounds(one) if np.count_nonzero(of) < bootstrap.LEAST else one for one in found)
 
 
 def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples: int, seed: int) -> Interval:
-    """The sum of the parts over that of the wholes, one of each per query.
-
-    There is no value if the wholes are 0, and no interval if fewer than LEAST are not.
-    """
-    part, whole = (np.array(counts, dtype=np.float64) for counts in (parts, wholes))
-
-    def share(draws: Draws) -> dict[None, Floats]:
-        return {None: ratio(draws @ part, draws @ whole)}
-
-    here, around = share(np.ones((1, len(part)))), resampled(share, len(part), resamples=resamples, seed=seed)
-    found = interval_of(known(float(here[None][0])), around[None])
-    return without_bounds(found) if np.count_nonzero(whole) < bootstrap.LEAST else found
+    """The sum of the parts over that of the wholes, one of each per query."""
+    (found,) = mean_intervals([[part] for part in parts], columns=1, resamples=resamples, seed=seed, wholes=wholes)
+    return found

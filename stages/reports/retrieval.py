@@ -6,7 +6,6 @@ from typing import NamedTuple
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Prices
-from schemas.values.metrics import Interval
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
 from schemas.values.retrieval_reports import (
     QueryCounts,
@@ -21,8 +20,8 @@ from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
 from stages.reports.costs import run_timings, telemetry
-from stages.reports.numbers_in_words import bounds, number
 from stages.reports.report import distinct, run_metadata, validator_quality
+from stages.reports.tables import Figure
 
 
 def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
@@ -60,15 +59,11 @@ def remarks(counts: QueryCounts) -> list[str]:
 def validator_in_words(found: ValidatorQuality) -> str:
     """Precision and recall of accept, and over what."""
     return (
-        f"Validator against the judgements: precision of accept {_inline(found.precision)}, recall "
-        f"{_inline(found.recall)}; {found.accepted} accepted, {found.rejected} rejected, {found.unsure} unsure of "
+        f"Validator against the judgements: precision of accept {Figure(found.precision)}, recall "
+        f"{Figure(found.recall)}; {found.accepted} accepted, {found.rejected} rejected, {found.unsure} unsure of "
         f"{found.asked} chunks of {found.queries} queries, {found.relevant} of them relevant. "
         "What is not judged counts as not relevant."
     )
-
-
-def _inline(interval: Interval) -> str:
-    return f"{number(interval.value)} {bounds(interval)}".rstrip()
 
 
 def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[RankingStage, tuple[str, ...]] | None:

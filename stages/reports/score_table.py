@@ -1,7 +1,7 @@
 """The scores of a run's participants beside the truth."""
 
 import csv
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import StringIO
 from statistics import fmean
@@ -18,10 +18,11 @@ from schemas.values.metrics import (
     ParticipantRow,
     ScoreTable,
 )
-from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together, with_scores
+from stages.participants.score_reply import totals_of
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.results import ground_truth, item_errors
 
@@ -63,7 +64,8 @@ def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
 
 
 def _scores(job: JobScores, truth: Truth) -> ModeScores:
-    lowest, highest = (None, None) if job.scores is None else _bounds(job.scores.values())
+    totals = None if job.scores is None else totals_of(job.scores.values())
+    lowest, highest = (None, None) if totals is None else (totals.minimum, totals.maximum)
     errors = item_errors(job.scores, truth)
     return ModeScores(
         job_id=job.job_id,
@@ -74,12 +76,6 @@ def _scores(job: JobScores, truth: Truth) -> ModeScores:
         highest_total=highest,
         mae=fmean(errors) if errors else None,
     )
-
-
-def _bounds(scores: Collection[int | None]) -> tuple[int, int]:
-    """The sum with every N/A as the lowest, and as the highest score."""
-    known = [score for score in scores if score is not None]
-    return sum(known), sum(known) + ITEM_SCORES[-1] * (len(scores) - len(known))
 
 
 def _summary(mode: AssessmentMode, jobs: Sequence[JobScores], baseline: Mapping[str, Any]) -> ModeSummary:
