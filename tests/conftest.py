@@ -22,6 +22,10 @@ from tests.started import started, started_llm_server
 
 _numbers = itertools.count(1)
 
+#: Kept for the whole run: nearly each test makes and drops a database.
+_administration = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+_administrators: dict[str, asyncpg.Connection] = {}
+
 #: Fixtures that start a server or a browser, directly or through others.
 _SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
 #: The longest files start first, so that no process runs one of them alone at the end.
@@ -68,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> PostgresServer:
+def postgres() -> Iterator[PostgresServer]:
     """A running throw-away Postgres, which all processes of the run share. It ends with the run."""
 
     def start() -> str:
@@ -77,7 +81,10 @@ def postgres() -> PostgresServer:
         subprocess.run([sys.executable, "-m", "tests.shared_postgres", folder], check=True)
         return folder
 
-    return PostgresServer(Path(run_folder.once("postgres.started", start)))
+    yield PostgresServer(Path(run_folder.once("postgres.started", start)))
+    for connection in _administrators.values():
+        _administration.run(connection.close())
+    _administration.close()
 
 
 @pytest.fixture(scope="session")
@@ -149,10 +156,9 @@ def administer(postgres: PostgresServer, statement: str) -> None:
     """Run a statement that makes or drops a database."""
 
     async def run() -> None:
-        connection = await asyncpg.connect(url_of(postgres, "postgres"))
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
+        url = url_of(postgres, "postgres")
+        if url not in _administrators:
+            _administrators[url] = await asyncpg.connect(url)
+        await _administrators[url].execute(statement)
 
-    asyncio.run(run())
+    _administration.run(run())

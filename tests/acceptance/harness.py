@@ -220,10 +220,18 @@ class Installation:
 
         async def fetch() -> list[dict[str, Any]]:
             async with self._connected() as connection:
-                await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
                 return [dict(row) for row in await connection.fetch(query, *arguments)]
 
         return asyncio.run(fetch())
+
+    def change(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with the arguments of each row."""
+
+        async def execute() -> None:
+            async with self._connected() as connection:
+                await connection.executemany(statement, rows)
+
+        asyncio.run(execute())
 
     def value(self, query: str, *arguments: Any) -> Any:
         """The only value of a query of one row."""
@@ -248,6 +256,7 @@ class Installation:
     async def _connected(self) -> AsyncIterator[asyncpg.Connection]:
         connection = await asyncpg.connect(self.database_url)
         try:
+            await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
             yield connection
         finally:
             await connection.close()

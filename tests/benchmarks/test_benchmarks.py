@@ -1,4 +1,4 @@
-"""The benchmarks that the documentation names are there, and the two that compare and load the queue run."""
+"""The benchmarks that the documentation names are there, and three run."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def test_a_benchmark_says_what_it_does_and_how_it_is_called(name: str) -> None:
     ("words", "shown"),
     [
         pytest.param("hop --jobs 5 --idle-jobs 2 --turns 1 --only celery --only ragq", "ragq", marks=pytest.mark.long),
-        ("flow --sizes 20 --drain-seconds 0.5", "stages/s"),
+        pytest.param("flow --sizes 20 --drain-seconds 0.5", "stages/s", marks=pytest.mark.long),
         ("gate --pairs 2", "skewed"),
     ],
 )

@@ -107,13 +107,16 @@ def replace_texts(installation: Installation, poison: Poison) -> None:
         lines, long, objects = (columns.get(table, ()) for columns in (LINES, LONG, OBJECTS))
         columns = [*lines, *long, *objects]
         assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(columns, start=2))
-        for row in installation.rows(f"SELECT * FROM {table}"):
-            words = [
+        words = [
+            [
+                row["id"],
                 *(row[column] if _stays(row, column) else poison.line() for column in lines),
                 *(row[column] if _stays(row, column) else poison.long() for column in long),
                 *(_poisoned(row, column, poison) for column in objects),
             ]
-            installation.rows(f"UPDATE {table} SET {assignments} WHERE id = $1", row["id"], *words)
+            for row in installation.rows(f"SELECT * FROM {table}")
+        ]
+        installation.change(f"UPDATE {table} SET {assignments} WHERE id = $1", words)
 
 
 def replace_names(installation: Installation, poison: Poison) -> None:
