@@ -71,6 +71,25 @@ def test_precision_and_recall_are_those_of_the_labelled_sentences() -> None:
     assert found.corrected is not None and found.corrected.value == pytest.approx((4 / 7 - 1 / 2) / (1 / 6))
 
 
+def test_the_corrected_interval_is_that_of_the_paper() -> None:
+    # Accepted and supported, rejected and supported, accepted and not, rejected and not; then those without a label.
+    labelled = [(144, ACCEPT, True), (16, REJECT, True), (24, ACCEPT, False), (56, REJECT, False)]
+    groups = [*labelled, (32, ACCEPT, None), (128, REJECT, None)]
+    all_of_them = [(decision, label) for count, decision, label in groups for _ in range(count)]
+    verdicts = {(1, number): decision for number, (decision, _) in enumerate(all_of_them)}
+    labels = {(1, number): label for number, (_, label) in enumerate(all_of_them) if label is not None}
+    # p = (200 + z^2/2) / (400 + z^2) of n = 400 + z^2 are accepted, q1 = 145/162 of the supported ones, and q0 = 57/82
+    # of the others are rejected; t = (p + q0 - 1) / (q1 + q0 - 1), and v0, v1 are q(1 - q) / 82 and / 162.
+    z = 1.959963984540054
+    n, q1, q0 = 400 + z**2, 145 / 162, 57 / 82
+    p, v1, v0 = (200 + z**2 / 2) / n, q1 * (1 - q1) / 162, q0 * (1 - q0) / 82
+    t = (p + q0 - 1) / (q1 + q0 - 1)
+    half = z * ((p * (1 - p) / n + (1 - t) ** 2 * v0 + t**2 * v1) ** 0.5) / (q1 + q0 - 1)
+    middle = t + 2 * z**2 * (t * v1 - (1 - t) * v0)
+
+    assert ends(judge_quality(verdicts, labels).corrected) == pytest.approx((middle - half, middle + half))
+
+
 @pytest.mark.parametrize("labels", [{(1, 1): True}, {(1, 1): False, (1, 3): True}])
 def test_nothing_is_corrected_by_labels_of_one_kind_or_for_a_judge_like_chance(labels: dict[Sentence, bool]) -> None:
     found = judge_quality(KNOWN, labels)

@@ -47,6 +47,7 @@ NO_HASH = "it is closed and carries no hash"
 CHANGES = [
     ("UPDATE stage_attempt SET output = '{\"quotes\": [\"onE\"]}' WHERE stage = 'extract' AND number = 2",
      [("extract", 2, OUTPUT)]),
+    ("UPDATE stage_attempt SET output = NULL WHERE stage = 'extract' AND number = 2", [("extract", 2, OUTPUT)]),
     ("UPDATE stage_vector SET vector = '[0.6,0.79999995]' WHERE ordinal = 0", [("embed", 1, OUTPUT)]),
     ("DELETE FROM stage_vector WHERE ordinal = 1", [("embed", 1, OUTPUT)]),
     ("UPDATE stage_vector SET ordinal = 1 - ordinal + 5", [("embed", 1, OUTPUT)]),
