@@ -16,6 +16,7 @@ from schemas.values.queries import (
     ContextGroup,
     ContextSource,
     Expansion,
+    Passage,
     RerankedChunk,
     Source,
 )
@@ -181,14 +182,10 @@ def _source(
     above, own = _headings_above(passage, parents), heading_of(passage.content)
     return Source(
         label=label,
-        work_id=passage.work_id,
         title=name.title,
         corpus=name.corpus,
-        chunk_ids=passage.chunk_ids,
-        start_line=passage.start_line,
-        end_line=passage.end_line,
         heading_chain=above if own is None or own in above[-1:] else (*above, own),
-        pages=passage.pages,
+        **passage.model_dump(include=Passage.model_fields.keys() - {"heading_chain"}),
     )
 
 

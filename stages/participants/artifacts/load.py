@@ -24,7 +24,6 @@ from stages.participants.artifacts.per_chunk import (
 from stages.participants.artifacts.vectors import (
     REMEDY,
     read_vectors,
-    unit_length,
     unsound_rows,
     with_skipped,
     write_vectors,
@@ -35,6 +34,7 @@ from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, stored
 from stages.participants.splits import ids_hash
 from stages.ports import Vectors
 from stages.texts.characters import first_lines
+from stages.vectors import unit_rows
 
 META = ArtifactFile.META
 _META_REMEDY = "correct it, or remove the file: fields that are missing are not compared"
@@ -143,13 +143,14 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
         found = f"participant {participant_id} has {rows} vectors of less than {rules.settings.embedding.dimension}"
         read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
     _refuse_unsound(kept, rules, f"{name}{ArtifactFile.VECTORS}")
+    dimension = rules.settings.embedding.dimension
     return LoadedArtifact(
         identity=identity,
         participants=tuple(
             ParticipantChunks(
                 participant_id=key,
                 texts=tuple(texts[key]),
-                vectors=unit_length(rows, rules.settings.embedding.dimension),
+                vectors=unit_rows(rows, rows=len(rows), dimension=dimension) if len(rows) else rows[:, :dimension],
                 tags=None if tags is None else tags_of(tags[key]),
                 scores=None if scores is None else tuple(map(chunk_scores_of, scores[key])),
             )

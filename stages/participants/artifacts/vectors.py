@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.participants import ParticipantChunks
 from schemas.values.references import PartialBuild
 from stages.failures import FailureCategory
@@ -19,9 +18,6 @@ from stages.participants.artifacts.names import ArtifactFile
 from stages.ports import Vectors
 
 REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"
-
-#: The largest difference from length 1 of a normalised row: float32 rounds to about 6e-8.
-UNIT_TOLERANCE = 1e-6
 
 _ZERO = 1e-8
 _SMALL = 16_000_000
@@ -55,24 +51,6 @@ def write_vectors(participants: Sequence[ParticipantChunks]) -> bytes:
     arrays: Mapping[str, Any] = {f"emb_{person.participant_id}": person.vectors for person in participants}
     np.savez(file, **arrays)
     return file.getvalue()
-
-
-def unit_length(rows: Vectors, dimension: int) -> Vectors:
-    """The rows cut to `dimension`; those that are then not of length 1 are normalised.
-
-    A row of length 1, up to UNIT_TOLERANCE, is unchanged, so that written vectors are read back bit for bit. No row may
-    be one of `unsound_rows`. Raises EmbeddingDimensionMismatchError when the rows are shorter.
-    """
-    if not len(rows):
-        return np.empty((0, dimension), dtype=np.float32)
-    if rows.shape[1] < dimension:
-        raise EmbeddingDimensionMismatchError(expected=dimension, actual=rows.shape[1])
-    cut = np.array(rows[:, :dimension])
-    # Squares of large float32 numbers overflow float32.
-    lengths = np.linalg.norm(cut.astype(np.float64), axis=1)
-    other = np.abs(lengths - 1) > UNIT_TOLERANCE
-    cut[other] = cut[other] / lengths[other, np.newaxis]
-    return cut
 
 
 def unsound_rows(rows: Vectors, dimension: int) -> dict[int, str]:
