@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.differences import Comparison, Gate, GateOutcome, Verdict
-from schemas.values.metrics import Interval
+from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOutcome, Verdict
 from schemas.values.retrieval_reports import RankingStage
 from stages.metrics.bootstrap import LEAST
 from stages.reports.comparison import SUBJECTS
@@ -44,15 +43,6 @@ class Condition(NamedTuple):
     margin: float
 
 
-class _Compared(NamedTuple):
-    """A measure of both runs."""
-
-    of: str
-    subjects: int
-    noun: str
-    delta: Interval
-
-
 def condition(words: str) -> Condition:
     """Reads `[MODE or RANKING] MEASURE increases|decreases [by more than NUMBER]`. Raises Refused for other words.
 
@@ -76,7 +66,9 @@ def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
     if any(one.comparisons != 1 for one in found):
         raise Refused("Conditions are decided between two runs; name one run to compare with.")
     verdicts = tuple(
-        _verdict(one, compared) for one in conditions for compared in _chosen(one, _by_measure(found, one))
+        _verdict(one, of, compared, noun=SUBJECTS[found[0].kind])
+        for one in conditions
+        for of, compared in _chosen(one, _by_measure(found, one)).items()
     )
     return Gate(
         passed=all(one.outcome is GateOutcome.PASSED for one in verdicts),
@@ -96,47 +88,42 @@ def gate_words(found: Gate) -> Iterator[str]:
             yield f"{count} failed in the {which} run alone, and are in no difference."
 
 
-def _by_measure(found: Sequence[Comparison], asked: Condition) -> Mapping[str, Mapping[str, _Compared]]:
-    """Mode or ranking -> measure -> both runs: those that the condition names, or those that are shown first."""
-    compared = {}
+def _by_measure(found: Sequence[Comparison], asked: Condition) -> dict[str, Mapping[str, ComparedMeasure]]:
+    """Mode or ranking -> measures: those that the condition names, or those that are shown first."""
+    compared: dict[str, Mapping[str, ComparedMeasure]] = {}
     for one in found:
         (run,) = one.compared
-        noun = SUBJECTS[one.kind]
         of = _CALLS if asked.measure == _COST and _CALLS in run.measures else one.headline
-        wanted = run.measures if asked.of in [*RankingStage] else {of: run.measures.get(of, {})}
-        for name, measures in wanted.items():
-            compared[name] = {
-                measure: _Compared(name, value.subjects, noun, value.delta) for measure, value in measures.items()
-            }
+        compared |= run.measures if asked.of in [*RankingStage] else {of: run.measures.get(of, {})}
     return {name: measures for name, measures in compared.items() if measures}
 
 
-def _chosen(asked: Condition, compared: Mapping[str, Mapping[str, _Compared]]) -> list[_Compared]:
+def _chosen(asked: Condition, compared: Mapping[str, Mapping[str, ComparedMeasure]]) -> dict[str, ComparedMeasure]:
     if not compared:
         raise Refused(f"`{asked.words}`: the runs have nothing in common that is measured in both.")
     if asked.of is not None and asked.of not in compared:
         raise Refused(f"`{asked.words}`: '{asked.of}' is not compared; compared are {', '.join(compared)}.")
-    measures = [measures for of, measures in compared.items() if asked.of in (None, of)]
+    measures = {of: measures for of, measures in compared.items() if asked.of in (None, of)}
     name = _SHORT.get(asked.measure, asked.measure)
-    known = [*measures[0]]
+    known = [*next(iter(measures.values()))]
     if name not in known:
         short = [word for word, long in _SHORT.items() if long in known]
         raise Refused(
             f"`{asked.words}`: there is no measure '{asked.measure}'.{did_you_mean(asked.measure, [*short, *known])} "
             f"Compared are {', '.join(known)}."
         )
-    return [one[name] for one in measures]
+    return {of: one[name] for of, one in measures.items()}
 
 
-def _verdict(asked: Condition, compared: _Compared) -> Verdict:
+def _verdict(asked: Condition, of: str, compared: ComparedMeasure, *, noun: str) -> Verdict:
     delta = compared.delta
-    about = {"condition": asked.words, "of": compared.of, "subjects": compared.subjects, "delta": delta}
+    about = {"condition": asked.words, "of": of, "subjects": compared.subjects, "delta": delta}
     if delta.value is None or delta.low is None or delta.high is None:
-        why = f"{compared.noun} with a value in both runs: {compared.subjects}; an interval takes {LEAST}."
+        why = f"{noun} with a value in both runs: {compared.subjects}; an interval takes {LEAST}."
         return Verdict(outcome=GateOutcome.UNDECIDED, seen_from=None, why=why, **about)
     is_met = delta.low > asked.margin if asked.increases else delta.high < -asked.margin
     seen_from = asked.margin + _SEEN_IN_FOUR_OF_FIVE * (delta.std or 0.0)
-    why = f"difference {delta.value:+.3f}, 95 % interval {bounds(delta)}, {compared.subjects} {compared.noun}."
+    why = f"difference {delta.value:+.3f}, 95 % interval {bounds(delta)}, {compared.subjects} {noun}."
     if not is_met and delta.std:
         kind = "an increase" if asked.increases else "a decrease"
         why += f" About 4 of 5 comparisons of so many see {kind} of {seen_from:.3f}; fewer see a smaller one."
