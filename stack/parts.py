@@ -157,9 +157,9 @@ def make_plan(
             parts.append(
                 Part(
                     name=server.name,
-                    command=server.command(),
+                    command=[*server.account.prefix, *server.command()],
                     port=server.port,
-                    user=server.user,
+                    user=server.account.user,
                     stop_signal=server.stop_signal,
                 )
             )

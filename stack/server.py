@@ -7,6 +7,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -15,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from schemas.errors import StackError
 from stack.home import full_disk, is_full, kept_password
 from stack.logs import last_lines
-from stack.ports import as_user, holder, is_free, kept_port
+from stack.ports import Account, holder, is_free, kept_port
 from stack.processes import STOP_TIMEOUT_S, kill_tree
 
 POLL_S = 0.05
@@ -29,7 +30,7 @@ class EmbeddedServer(ABC):
     is held raises StackError with the holder's name.
 
     Two ways to run it: `start()` and `stop()`, or as a context manager, in this process; or `prepare()` and then
-    `command()` as `user`, by a supervisor.
+    `command()` as `account`, by a supervisor.
     """
 
     name: ClassVar[str]
@@ -55,10 +56,10 @@ class EmbeddedServer(ABC):
     def answers(self) -> bool:
         """The server is up and takes requests."""
 
-    @property
-    def user(self) -> str | None:
-        """Who runs the server; None for the caller."""
-        return None
+    @cached_property
+    def account(self) -> Account:
+        """Who runs the server."""
+        return Account()
 
     @property
     def port(self) -> int:
@@ -101,8 +102,10 @@ class EmbeddedServer(ABC):
         self.prepare()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command(),
-                **as_user(self.user),
+                [*self.account.prefix, *self.command()],
+                user=self.account.user,
+                group=self.account.group,
+                extra_groups=[] if self.account.user else None,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
