@@ -75,9 +75,3 @@ async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.Async
 
     assert (await client.post(f"{address}/pause")).status_code == 409
     assert (await client.get(address)).json()["status"] == "cancelled"
-
-
-async def test_of_other_addresses_below_a_job_post_is_no_method(client: httpx.AsyncClient, stored: StoredRun) -> None:
-    address = f"/jobs/{stored.job_ids[0]}"
-
-    assert [(await client.post(f"{address}/{below}")).status_code for below in ("attempts", "restart")] == [405, 404]

@@ -26,19 +26,6 @@ async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, con
     assert [one.subject for one in stored] == ["q7", "2"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"phrase_sets": []},
-        {"phrase_sets": [{"phrases": ["x" * 801]}]},
-        {"phrase_sets": [{"id": "a b", "phrases": ["x"]}]},
-        {"phrasesets": [["x"]]},
-    ],
-)
-async def test_bodies_that_cannot_be_used_are_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
-    assert (await client.post("/tags/runs", json=BODY | body)).status_code == 422
-
-
 async def test_candidates_are_shown_in_the_shape_that_is_asked_for(
     client: httpx.AsyncClient, connection: Connection
 ) -> None:

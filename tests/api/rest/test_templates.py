@@ -3,7 +3,6 @@
 import httpx
 
 from stages.queries.templates import RULES, TemplateTag, default_template
-from tests.api.rest.problems import problem
 
 TEMPLATES = "/settings/templates"
 TAG = f"{TEMPLATES}/query_expansion"
@@ -34,9 +33,3 @@ async def test_a_new_version_is_used_when_it_is_activated(client: httpx.AsyncCli
     found = (await client.get(TAG)).json()
     assert [(version["version"], version["is_active"]) for version in found] == [(2, True), (1, False)]
     assert (await client.get(TEMPLATES)).json()["templates"][0]["active_version"] == 2
-
-
-async def test_a_missing_version_is_a_problem(client: httpx.AsyncClient) -> None:
-    assert problem(await client.get(f"{TAG}/9")) == (404, "template-missing")
-    assert problem(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
-    assert [version["is_active"] for version in (await client.get(TAG)).json()] == [True]
