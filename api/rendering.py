@@ -2,10 +2,8 @@
 
 import json
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -38,33 +36,13 @@ GROUPS: Final = {
 _INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora", "/documents": "/corpora"}
 
 
-class Link(NamedTuple):
-    """A section of the site."""
-
-    path: str
-    name: str
-    is_current: bool
-    """The page that is shown is in it."""
-
-
-def navigation(request: Request) -> dict[str, list[Link]]:
-    """The sections by group, without empty groups."""
-    pages = _pages(request.app)
-    shown = {group: [link for link in links if link[0] in pages] for group, links in GROUPS.items()}
-    current = _current(request.url.path, [path for links in shown.values() for path, _ in links])
-    found = {group: [Link(path, name, path == current) for path, name in links] for group, links in shown.items()}
+def navigation(request: Request) -> dict[str, list[tuple[str, str, bool]]]:
+    """Address and name of each section, by group, and whether the page that is shown is in it."""
+    current = _current(request.url.path, [path for links in GROUPS.values() for path, _ in links])
+    found = {group: [(path, name, path == current) for path, name in links] for group, links in GROUPS.items()}
     if flower_url := request.app.state.context.flower_url:
-        found["Help"].append(Link(flower_url, "Flower", is_current=False))
-    return {group: links for group, links in found.items() if links}
-
-
-def _pages(app: FastAPI) -> frozenset[str]:
-    """The addresses of an application. Walking through its routes takes milliseconds, so they are kept."""
-    if not hasattr(app.state, "addresses"):
-        found = iter_route_contexts(app.routes)
-        app.state.addresses = frozenset(str(route.path) for route in found if "GET" in (route.methods or ()))
-    addresses: frozenset[str] = app.state.addresses
-    return addresses
+        found["Help"].append((flower_url, "Flower", False))
+    return found
 
 
 def _current(path: str, sections: list[str]) -> str | None:
@@ -90,11 +68,6 @@ def indented(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _filter_name(name: str) -> str:
-    """The value of a preset behind a filter of stage `rerank`."""
-    return FILTERS.get(name, name)
-
-
 _templates = Jinja2Templates(
     env=Environment(
         loader=FileSystemLoader(str(files("api") / "html")),
@@ -110,7 +83,7 @@ _templates.env.filters |= {
     "indented": indented,
     "number": numbers_in_words.number,
     "bounds": numbers_in_words.bounds,
-    "filter_name": _filter_name,
+    "filter_name": lambda name: FILTERS.get(name, name),
     "pages": pages_in_words,
     "under": lambda headings, title: headings_in_words(title, headings, " › "),
 }

@@ -4,10 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field
 
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.base import Value
 from schemas.values.requests import ImportRequest
 from services.corpora import corpus_for_import, cutting_of, plan_corpus
 from services.documents import ImportedDocuments, asks_model, import_documents
@@ -26,16 +29,16 @@ if TYPE_CHECKING:
     from adapters.cutting import Cutting
 
 
-class ImportedFile(NamedTuple):
+class ImportedFile(Value):
     """What became of one file."""
 
-    name: str
-    outcome: ImportOutcome | None
-    """None for a file that was refused, because another work has the same text."""
-    work_id: int
+    file_name: str = Field(repr=False, examples=["tea.md"])
+    outcome: ImportOutcome | Literal["refused"] = Field(examples=["new"])
+    """`refused` has the text of another work of the corpus."""
+    work_id: int = Field(examples=[7])
     """The work that has the text."""
-    title: str
-    """Its title."""
+    title: str = Field(repr=False, examples=["Tea"])
+    """Of that work."""
 
 
 class ImportedWorks(NamedTuple):
@@ -53,7 +56,7 @@ class ImportedWorks(NamedTuple):
     @property
     def outcomes(self) -> Counter[ImportOutcome]:
         """How many files had each outcome."""
-        return Counter(file.outcome for file in self.files if file.outcome is not None)
+        return Counter(file.outcome for file in self.files if isinstance(file.outcome, ImportOutcome))
 
     @property
     def has_changes(self) -> bool:
@@ -64,9 +67,9 @@ class ImportedWorks(NamedTuple):
     def refused(self) -> list[str]:
         """Each file that repeats another work, and which."""
         return [
-            f"{file.name}: the same text is work {file.work_id} already, '{file.title}'"
+            f"{file.file_name}: the same text is work {file.work_id} already, '{file.title}'"
             for file in self.files
-            if file.outcome is None
+            if file.outcome == "refused"
         ]
 
 
@@ -111,8 +114,8 @@ async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutt
     try:
         kept = await database.once(keep, corpus.id, new)
     except DuplicateWorkError as error:
-        return ImportedFile(source, None, error.work_id, error.title)
-    return ImportedFile(source, kept.outcome, kept.work_id, title)
+        return ImportedFile(file_name=source, outcome="refused", work_id=error.work_id, title=error.title)
+    return ImportedFile(file_name=source, outcome=kept.outcome, work_id=kept.work_id, title=title)
 
 
 class ImportedFiles(NamedTuple):

@@ -134,6 +134,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
                 wrong.setdefault("question", f"The question {error.problem}.")
             except Refused as error:
                 wrong.setdefault("form", str(error))
+    expands, models = await _models(ctx)
     return page(
         request,
         "ask.html.j2",
@@ -142,32 +143,26 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         corpora=found,
         presets=stored,
         prompt=prompt,
-        models=await _models(ctx),
-        expands=_expands(ctx),
+        models=models,
+        expands=expands,
         wrong=wrong,
         longest=MAX_CHARS,
     )
 
 
-def _expands(ctx: ApiContext) -> bool:
-    """Whether a model expands questions; true where the settings have a problem."""
-    try:
-        return ctx.run_settings().run.ragq.expander == "model"
-    except Refused:
-        return True
+async def _models(ctx: ApiContext) -> tuple[bool, dict[str, str]]:
+    """Whether a model expands questions, and the models that a question may choose from; none where there is no choice.
 
-
-async def _models(ctx: ApiContext) -> dict[str, str]:
-    """The models that a question may choose from; none where there is no choice, or the settings have a problem."""
+    Where the settings have a problem, as if a model expanded them.
+    """
     try:
         settings = ctx.run_settings()
         async with ctx.database.connection() as connection:
             run = (await with_chosen_models(connection, settings)).run
     except Refused:
-        return {}
-    if run.query_light_model == run.query_model:
-        return {}
-    return {"full": run.query_model, "light": run.query_light_model}
+        return True, {}
+    choice = {"full": run.query_model, "light": run.query_light_model}
+    return run.ragq.expander == "model", choice if run.query_light_model != run.query_model else {}
 
 
 #: An edit has to keep this many passages, or all where there are fewer.

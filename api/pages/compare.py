@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -78,17 +78,6 @@ async def compare_page(
     )
 
 
-class StagePair(NamedTuple):
-    """A stage of two jobs."""
-
-    stage: str
-    is_copied: bool
-    """The second job has a copy of the output of the first."""
-    is_equal: bool
-    parts: dict[str, list[Hunk]]
-    """What differs, by name: the lines of both."""
-
-
 @router.get("/jobs/{job_id}/beside/{other_id}")
 async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: PathId) -> Response:
     """Two jobs side by side: prompts, references, verdicts and replies, with what differs marked."""
@@ -107,12 +96,16 @@ async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: Pa
     )
 
 
-def _pairs(left: JobTrace, right: JobTrace) -> list[StagePair]:
+Pair = tuple[str, bool, dict[str, list[Hunk]]]
+"""A stage of two jobs, whether the second has a copy of the output of the first, and the lines of what differs."""
+
+
+def _pairs(left: JobTrace, right: JobTrace) -> list[Pair]:
     of_left, of_right = ({stage.stage: stage for stage in of.stages} for of in (left, right))
     return [_pair(of_left.get(name), of_right.get(name), name) for name in dict.fromkeys([*of_left, *of_right])]
 
 
-def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> StagePair:
+def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> Pair:
     before, after = (None if side is None else side.current for side in (left, right))
     texts = [_texts(None if side is None else side.output, side) for side in (before, after)]
     parts = {
@@ -121,7 +114,7 @@ def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> Stage
         if texts[0].get(part, "") != texts[1].get(part, "")
     }
     is_copied = after is not None and before is not None and after.copied_from == (before.job_id, before.number)
-    return StagePair(name, is_copied, not parts, parts)
+    return name, is_copied, parts
 
 
 def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[str, str]:

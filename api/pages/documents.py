@@ -4,7 +4,7 @@ the result, the sections that are skipped, and what is computed again.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
@@ -47,13 +47,8 @@ Show = Literal["outline", "text", "sections"]
 Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
 
 
-class TextLine(NamedTuple):
-    """A line of the markdown."""
-
-    number: int
-    text: str
-    page: int | None
-    """The page that begins here; None within a page, and in a document without pages."""
+TextLine = tuple[int, str, int | None]
+"""A line of the markdown: its number, its text, and the page that begins here."""
 
 
 @router.get("/documents/{job_id:int}")
@@ -191,12 +186,10 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
     lines = lines_of(markdown)
     begins = {line: number for number, line in enumerate(page_lines, start=1)}
     first = (part - 1) * PAGE_LINES + 1
-    shown = [
-        TextLine(number, text, begins.get(number)) for number, text in enumerate(lines[first - 1 :][:PAGE_LINES], first)
-    ]
-    if shown and shown[0].page is None and (pages := pages_of(page_lines, first, first)):
-        shown[0] = shown[0]._replace(page=pages[0])
-    return shown, len(lines)
+    if pages := pages_of(page_lines, first, first):
+        begins.setdefault(first, pages[0])
+    shown = enumerate(lines[first - 1 :][:PAGE_LINES], first)
+    return [(number, text, begins.get(number)) for number, text in shown], len(lines)
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:

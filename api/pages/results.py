@@ -130,22 +130,13 @@ EXCERPT: Final = 340
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class ShownSource(NamedTuple):
-    """A source of an answer's prompt."""
-
-    source: Source
-    text: SourceText | None
-    """None when the prompt is no longer stored."""
-    is_cited: bool
-
-
 class ShownAnswer(NamedTuple):
     """An answer with the text of each source in its prompt."""
 
     result: StoredResult
     html: Markup
-    sources: list[ShownSource]
-    """Those that it cites, then those that were only in its prompt."""
+    sources: list[tuple[Source, SourceText | None, bool]]
+    """Those that it cites, then those that were only in its prompt; the text is None where the prompt is."""
     prompt: str | None
     """None when it is no longer stored."""
 
@@ -155,11 +146,11 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
     prompt = await answers.prompt(connection, job_id, result.prompt_hash)
     labels = [source.label for source in result.sources]
     texts = {} if prompt is None else source_texts(prompt, result.sources)
-    shown = [ShownSource(source, texts.get(source.label), source.label in result.cited) for source in result.sources]
+    shown = [(source, texts.get(source.label), source.label in result.cited) for source in result.sources]
     return ShownAnswer(
         result=result,
         html=answer_html(result.response_text, labels),
-        sources=sorted(shown, key=lambda source: not source.is_cited),
+        sources=sorted(shown, key=lambda source: not source[2]),
         prompt=prompt,
     )
 

@@ -114,40 +114,31 @@ PAGE_TAGS: Final = 100
 Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$")]
 
 
-class VocabularyFiles(BaseModel):
-    """The form as it was filled in."""
-
-    name: Text = ""
-    files: list[UploadFile] = []
-
-    @property
-    def chosen(self) -> list[UploadFile]:
-        """The files; a browser sends one without a name when none was chosen."""
-        return [file for file in self.files if file.filename]
-
-
 @router.get("/vocabularies")
 async def vocabularies_page(request: Request, ctx: Context) -> Response:
     """Every vocabulary with its size and its models, and the form for another."""
-    return await _listed(request, ctx, VocabularyFiles())
+    return await _listed(request, ctx)
 
 
 @router.post("/vocabularies", dependencies=[Depends(csrf)])
-async def import_files(request: Request, ctx: Context, form: Annotated[VocabularyFiles, File()]) -> Response:
+async def import_files(
+    request: Request, ctx: Context, files: Annotated[list[UploadFile], File()], name: Annotated[Text, Form()] = ""
+) -> Response:
     """Import the files and open the vocabulary; or show what is wrong."""
-    if not form.chosen:
-        return await _listed(
-            request, ctx, form, wrong={"files": f"Choose {TAGS_FILE}, and the others if you have them."}
-        )
+    name = name.strip()
+    # A browser sends a file without a name when none was chosen.
+    chosen = {base_name(file.filename): await file.read() for file in files if file.filename}
+    if not chosen:
+        wrong = {"files": f"Choose {TAGS_FILE}, and the others if you have them."}
+        return await _listed(request, ctx, name=name, wrong=wrong)
     try:
-        files = {base_name(file.filename or ""): await file.read() for file in form.chosen}
-        vocabulary = await asyncio.to_thread(read_vocabulary, form.name.strip(), files)
+        vocabulary = await asyncio.to_thread(read_vocabulary, name, chosen)
     except Refused as error:
-        return await _listed(request, ctx, form, wrong={"form": str(error)})
+        return await _listed(request, ctx, name=name, wrong={"form": str(error)})
     async with ctx.database.connection() as connection:
-        kept = await keep_vocabulary(connection, form.name.strip(), vocabulary)
+        kept = await keep_vocabulary(connection, name, vocabulary)
     left_out = f"?unknown_ratings={kept.unknown_ratings}" if kept.unknown_ratings else ""
-    return RedirectResponse(f"/vocabularies/{form.name.strip()}{left_out}", 303)
+    return RedirectResponse(f"/vocabularies/{name}{left_out}", 303)
 
 
 @router.get("/vocabularies/{name}")
@@ -199,7 +190,7 @@ async def delete(ctx: Context, name: Name) -> Response:
 
 
 async def _listed(
-    request: Request, ctx: ApiContext, form: VocabularyFiles, *, wrong: dict[str, str] | None = None
+    request: Request, ctx: ApiContext, *, name: str = "", wrong: dict[str, str] | None = None
 ) -> Response:
     async with ctx.database.connection() as connection:
         found = await vocabularies.current(connection)
@@ -208,7 +199,7 @@ async def _listed(
         "vocabularies.html.j2",
         status=422 if wrong else 200,
         vocabularies=found,
-        form=form,
+        name=name,
         files=list(FILES),
         wrong=wrong or {},
     )

@@ -1,6 +1,6 @@
 """Documents that works are made from, as JSON."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final
 
 from fastapi import UploadFile
 from pydantic import ConfigDict, Field, StringConstraints
@@ -12,11 +12,10 @@ from schemas.values.documents import RepairAction, SelectionAction
 from schemas.values.requests import ImportRequest
 from schemas.values.works import CorpusSize, ListedWork, WorkChunk, WorkHeading, WorkView
 from services.documents import ImportedDocuments
-from services.imports import ImportedFiles
+from services.imports import ImportedFile, ImportedFiles, ImportedWorks
 from services.work_files import WorkFile
 from stages.documents.outline import MOST_CHARS
 from store.corpora.corpora import CorpusContent, StoredCorpus
-from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
 
 #: Changes of one request; more headings are decided by a reply.
@@ -182,16 +181,6 @@ class ImportForm(ImportRequest):
     """The name of each identifies its work: another text of this name replaces it."""
 
 
-class ImportedFileReply(Reply):
-    """What became of one file."""
-
-    file_name: str = Field(examples=["tea.md"])
-    outcome: ImportOutcome | Literal["refused"] = Field(examples=["new"])
-    """`refused` has the text of another work of the corpus."""
-    work_id: int = Field(examples=[7])
-    """The work that has the text."""
-
-
 class DocumentsReply(Reply):
     """What became of files of other formats than markdown."""
 
@@ -207,7 +196,7 @@ class ImportReply(Reply):
 
     corpus_id: int = Field(examples=[1])
     corpus: str = Field(examples=["default"])
-    files: list[ImportedFileReply]
+    files: list[ImportedFile]
     waiting: int = Field(examples=[3])
     """Chunks of the corpus that wait for their vectors."""
     run_id: int | None = Field(examples=[12])
@@ -221,34 +210,22 @@ class ImportReply(Reply):
     @classmethod
     def of(cls, files: ImportedFiles) -> "ImportReply":
         """The reply to an import."""
-        imported, documents = files.works, files.documents
-        submitted = imported.submitted
+        imported, others = files.works, files.documents
+        documents = None if others is None else DocumentsReply(**_run_of(others), unchanged=others.unchanged)
         return cls(
             corpus_id=imported.corpus.id,
             corpus=imported.corpus.name,
-            files=[
-                ImportedFileReply(
-                    file_name=file.name,
-                    outcome=file.outcome or "refused",
-                    work_id=file.work_id,
-                )
-                for file in imported.files
-            ],
+            files=list(imported.files),
             waiting=imported.waiting,
-            run_id=None if submitted is None else submitted.run_id,
-            jobs=0 if submitted is None else submitted.jobs,
-            documents=None if documents is None else _documents(documents),
+            **_run_of(imported),
+            documents=documents,
             latin1=list(files.latin1),
         )
 
 
-def _documents(converted: ImportedDocuments) -> DocumentsReply:
-    submitted = converted.submitted
-    return DocumentsReply(
-        run_id=None if submitted is None else submitted.run_id,
-        jobs=0 if submitted is None else submitted.jobs,
-        unchanged=converted.unchanged,
-    )
+def _run_of(done: ImportedWorks | ImportedDocuments) -> dict[str, Any]:
+    run = done.submitted
+    return {"run_id": None, "jobs": 0} if run is None else {"run_id": run.run_id, "jobs": run.jobs}
 
 
 #: Works of one removal.
