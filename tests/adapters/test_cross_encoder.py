@@ -70,14 +70,14 @@ async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> No
 
 
 class SlowBatches:
-    """Stands for a model whose batch takes `seconds`; lists the batches by their query."""
+    """Stands for a model whose batch takes `seconds`; lists the query and the number of passages of each."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.queries: list[str] = []
+        self.batches: list[tuple[str, int]] = []
 
     def __call__(self, pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
-        self.queries.append(pairs[0][0])
+        self.batches.append((pairs[0][0], len(pairs)))
         time.sleep(self.seconds)
         return [0.0] * len(pairs)
 
@@ -85,11 +85,11 @@ class SlowBatches:
 async def test_a_batch_whose_caller_timed_out_is_the_only_one_that_the_next_caller_waits_for(
     scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer, batches = scoring(tmp_path), SlowBatches(0.3)
-    monkeypatch.setattr(scorer, "_score", batches)
+    scorer, model = scoring(tmp_path), SlowBatches(0.3)
+    monkeypatch.setattr(scorer, "_score", model)
     with pytest.raises(LLMTimeoutError):
-        await scorer.score_pairs("late", PASSAGES, timeout_s=0.1, batch_size=1, max_tokens=512)
+        await scorer.score_pairs("late", PASSAGES, timeout_s=0.1, batch_size=4, max_tokens=512)
 
     logits = await scorer.score_pairs("next", PASSAGES[:1], timeout_s=0.4, batch_size=1, max_tokens=512)
 
-    assert (logits, batches.queries) == ([0.0], ["late", "next"])
+    assert (logits, model.batches) == ([0.0], [("late", 4), ("next", 1)])
