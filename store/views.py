@@ -23,6 +23,7 @@ from store.runs import (
     attempts,
     call_costs,
     job_control,
+    jobs,
     overviews,
     past_work,
     run_view,
@@ -32,6 +33,7 @@ from store.runs import (
 )
 from store.runs.attempts import Attempt
 from store.runs.call_costs import CallUse
+from store.runs.jobs import Job
 from store.runs.overviews import RunOverview
 from store.runs.stage_vectors import StageRun
 
@@ -72,11 +74,6 @@ async def attempt_traces(
     return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
 
 
-JOB = """
-SELECT id AS job_id, run_id, kind, mode, subject, status, note, created_at, now() AS read_at FROM job WHERE id = $1
-"""
-
-
 class StageTrace(StageRun):
     """A stage of the job, and the attempt whose output counts."""
 
@@ -85,17 +82,9 @@ class StageTrace(StageRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobTrace:
+class JobTrace(Job):
     """A job with its whole history, all of it read at one moment."""
 
-    job_id: int
-    run_id: int
-    kind: str
-    mode: str
-    subject: str
-    status: JobStatus
-    note: str | None
-    created_at: datetime
     read_at: datetime
     """The database's clock when the rows were read."""
     stages: list[StageTrace]
@@ -111,25 +100,25 @@ class JobTrace:
     """Texts of the reference chunks that outputs name, by number; chunks of an index that is gone are absent."""
 
 
-async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
-    """A job; None when there is none of that number."""
+async def job_trace(connection: Connection, job_id: int) -> JobTrace:
+    """A job. Raises JobMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await connection.fetchrow(JOB, job_id)
-        if job is None:
-            return None
+        job = await jobs.get(connection, job_id)
+        read_at = await connection.fetchval("SELECT now()")
         (stages,) = (await stage_vectors.of_jobs(connection, [job_id])).values()
         tried = await attempt_traces(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
-        question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None
+        question = await queries.of_job(connection, job_id) if job.kind == "query" else None
         answers = [] if question is None else await queries.results(connection, question.id)
         work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
         titles = await works.titles(connection, sorted(work_ids)) if work_ids else {}
         chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
-        is_scored = job["kind"] == "participant" and chunk_ids
+        is_scored = job.kind == "participant" and chunk_ids
         texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
     of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
     return JobTrace(
-        **{**job, "status": JobStatus(job["status"])},
+        **vars(job),
+        read_at=read_at,
         stages=[_stage(stage, of_stage.get((stage.stage, stage.attempts))) for stage in stages],
         attempts=tried,
         question=question,

@@ -11,7 +11,7 @@ from api.context import Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.errors import JobMissingError, Refused
+from schemas.errors import Refused
 from schemas.values.base import Text
 from schemas.values.differences import Comparison
 from schemas.values.participants import AssessmentMode
@@ -84,8 +84,6 @@ async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: Pa
     async with ctx.database.connection() as connection:
         left, right = [await job_trace(connection, one) for one in (job_id, other_id)]
         parent = await forks.parent_job(connection, other_id)
-    if left is None or right is None:
-        raise JobMissingError(job_id if left is None else other_id)
     return page(
         request,
         "jobs_beside.html.j2",

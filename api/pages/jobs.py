@@ -16,7 +16,6 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import output_of
-from schemas.errors import JobMissingError
 from schemas.values.base import MAX_ID, Value
 from schemas.values.participants import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
@@ -35,11 +34,9 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
     """The present state of the job."""
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
-        run = None if job is None else await overviews.overview(connection, job.run_id)
+        run = await overviews.get(connection, job.run_id)
         document = (await chunks.lines(connection, [job_id])).get(job_id)
         parent_job = await forks.parent_job(connection, job_id)
-    if job is None or run is None:
-        raise JobMissingError(job_id)
     outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
     spans = [
         (attempt.started_at.timestamp(), (attempt.ended_at or job.read_at).timestamp()) for attempt in job.attempts

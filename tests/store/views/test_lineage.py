@@ -25,7 +25,6 @@ async def test_calls_are_listed_at_the_attempt_that_made_them(connection: Connec
     last = (await _attempts_of(connection, job_id))[-1]
     await ledger.use(connection, last, kept.call_id, "judge", is_reused=True)
     trace = await job_trace(connection, job_id)
-    assert trace is not None
     first, second = trace.attempts
     assert (first.paid, first.reused, first.paid_tokens) == (1, 0, (7, 2))
     assert (second.paid, second.reused, second.paid_tokens) == (1, 1, (7, 2))
@@ -46,7 +45,6 @@ async def test_texts_are_read_with_their_ids(connection: Connection) -> None:
         job_id,
     )
     trace = await job_trace(connection, job_id)
-    assert trace is not None
     assert trace.question is not None
     assert trace.question.original_query == "text of the question about q1"
     assert trace.titles == {work_id: "A title"}
