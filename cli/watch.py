@@ -16,7 +16,6 @@ from cli.output import Drawing, ProgressLines, Text, Trimmed, notices, print_jso
 from cli.query import only_question, print_outcome, query_json, so_far
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
 from cli.tags import found_tags, print_set, sets_json
-from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from stack.probes import broker_answers
@@ -108,12 +107,8 @@ def wait_until_idle(
 
 
 async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
-    """The run with the jobs that a table lists, or all; Refused when there is none of that number."""
-    found = run_view(connection, run_id) if all_jobs else shortened(connection, run_id, jobs_at_most=SHOWN_JOBS)
-    view = await found
-    if view is None:
-        raise RunMissingError(run_id)
-    return view
+    """The run with the jobs that a table lists, or all. Raises RunMissingError."""
+    return await (run_view(connection, run_id) if all_jobs else shortened(connection, run_id, jobs_at_most=SHOWN_JOBS))
 
 
 async def _until_rest(

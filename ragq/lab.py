@@ -156,8 +156,6 @@ class Run:
                 while True:
                     async with self._lab.database.connection() as connection:
                         found = await run_state(connection, self.id)
-                    if found is None:
-                        raise RunMissingError(self.id)
                     if found.is_idle:
                         return found
                     await asyncio.sleep(_POLL_S)

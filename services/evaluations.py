@@ -74,9 +74,9 @@ async def _measured_validator(
 ) -> MeasuredValidator | None:
     """The quality of the judge as a validator of passages; None where no judged run was validated by it."""
     run_id = await evaluations.validated_run(connection, judge, first=evaluates)
-    run = None if run_id is None else await query_runs.query_run(connection, run_id)
-    if run is None:
+    if run_id is None:
         return None
+    run = await query_runs.query_run(connection, run_id)
     judged = [query for query in run.queries if is_judged(query) and query.validator == judge]
     quality = validator_quality(judged, run.documents, measures=measures)
     return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)

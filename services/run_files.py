@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from store.database import Connection
 from store.runs import audit
 from store.runs.chain import Link, chain_flaws, has_settings_hash, stored_hash
@@ -74,8 +74,6 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         state, run = await run_state(connection, run_id), await connection.fetchrow(audit.EXPORTED_ROWS_RUN, run_id)
-        if run is None or state is None:
-            raise RunMissingError(run_id)
         if not state.is_idle:
             raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
         if (await audit.audit(connection, run_id)).flaws:

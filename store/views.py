@@ -157,13 +157,11 @@ class RunState(Value):
     """No work is running, and none will start by itself."""
 
 
-async def run_state(connection: Connection, run_id: int) -> RunState | None:
-    """The state of a run; None when there is none of that number."""
+async def run_state(connection: Connection, run_id: int) -> RunState:
+    """The state of a run. Raises RunMissingError."""
     # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            return None
+        overview = await overviews.get(connection, run_id)
         progress = await past_work.progress(connection, run_id)
         idle = await is_run_idle(connection, overview)
     return RunState(
@@ -187,12 +185,8 @@ async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:
 
 async def reported_run(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
     """The run. Raises RunMissingError when there is none of that number, and Refused when nothing can be reported."""
-    overview = await overviews.overview(connection, run_id)
-    is_query = overview is not None and overview.kind == "query"
-    run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
-    if run is None:
-        raise RunMissingError(run_id)
-    return run
+    is_query = (await overviews.get(connection, run_id)).kind == "query"
+    return await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
 
 
 JOBS = """

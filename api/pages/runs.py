@@ -13,7 +13,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
@@ -137,8 +137,6 @@ async def run_page(
         )
         view = await run_view(connection, run_id, job_ids=job_ids)
         progress = await run_state(connection, run_id)
-        if view is None or progress is None:
-            raise RunMissingError(run_id)
         view = await with_origin(connection, view)
         overview = view.overview
         times = {one.stage: one for one in await stage_times(connection, run_id)}

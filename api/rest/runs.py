@@ -10,7 +10,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from api.context import Context
 from api.parameters import PathId
 from api.rest.bodies.base import Body, Reply, with_example
-from schemas.errors import JobMissingError, Refused, RunMissingError
+from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.listings import RunsWanted
@@ -132,8 +132,6 @@ async def show_run(
         state = await run_state(connection, run_id)
         job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
-        if view is None or state is None:
-            raise RunMissingError(run_id)
         view = await with_origin(connection, view)
     return RunReply(
         run=view.overview,
@@ -190,12 +188,10 @@ async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionB
 async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     """A job: its state, its stages, what was kept, its calls of models, and its error."""
     async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, job_id)
+        job = await jobs.get(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
         parent_job_id = await forks.parent_job(connection, job_id)
-    if job is None or view is None:
-        raise JobMissingError(job_id)
     return JobReply(
         **vars(view),
         run_id=job.run_id,

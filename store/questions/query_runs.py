@@ -25,7 +25,7 @@ from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import attempts, deletions, edits, jobs, overviews, stored_runs
+from store.runs import attempts, deletions, edits, jobs, overviews
 from store.runs.failures import final_categories
 from store.runs.jobs import JobProgress
 from store.runs.scored_runs import reported
@@ -67,11 +67,9 @@ WHERE c.id = ANY($1::bigint[])
 WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
 
 
-async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
-    """A run; None when there is none of that number. Raises Refused when it has no queries."""
+async def query_run(connection: Connection, run_id: int) -> QueryRun:
+    """A run. Raises Refused when it has no queries."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        if not await stored_runs.exists(connection, run_id=run_id):
-            return None
         rows = await connection.fetch(QUERIES, run_id)
         if not rows:
             raise Refused(f"Run r{run_id} has no queries to report. `ragq show r{run_id}` shows what it did.")

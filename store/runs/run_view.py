@@ -243,15 +243,10 @@ class RunView:
     """Who is told when it has finished or is paused."""
 
 
-async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
-    """A run, with all of its jobs or those that are named; None when there is none of that number.
-
-    All of it is read at one moment.
-    """
+async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView:
+    """A run, with all of its jobs or those that are named, read at one moment. Raises RunMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            return None
+        overview = await overviews.get(connection, run_id)
         read_at: datetime = await connection.fetchval("SELECT now()")
         jobs = await _jobs(connection, run_id, job_ids)
         settings = await stored_runs.settings(connection, run_id)
@@ -275,8 +270,8 @@ async def cut_texts(connection: Connection, run_id: int) -> int:
     return int(await connection.fetchval(CUT_TEXTS, run_id))
 
 
-async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView | None:
-    """A run with its most urgent jobs, at most so many, in the order of submission."""
+async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView:
+    """A run with its most urgent jobs, at most so many, in the order of submission. Raises RunMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         urgent = await jobs.most_urgent(connection, run_id, limit=jobs_at_most)
         return await run_view(connection, run_id, job_ids=urgent)
@@ -293,12 +288,10 @@ async def with_origin(connection: Connection, view: RunView) -> RunView:
     )
 
 
-async def job_view(connection: Connection, job_id: int) -> JobView | None:
-    """One job; None when there is none of that number."""
+async def job_view(connection: Connection, job_id: int) -> JobView:
+    """One job. Raises JobMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await jobs.job(connection, job_id)
-        if job is None:
-            return None
+        job = await jobs.get(connection, job_id)
         (view,) = await _jobs(connection, job.run_id, [job_id])
     return view
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.errors import Refused
+from schemas.errors import Refused, RunMissingError
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.runs import (
     AttemptTime,
@@ -93,12 +93,12 @@ async def reported(connection: Connection, run_id: int) -> ReportedRun:
     )
 
 
-async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
-    """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
+async def scored_run(connection: Connection, run_id: int) -> ScoredRun:
+    """A run. Raises RunMissingError, and Refused when no job of it ends in scores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await connection.fetchrow(KIND, run_id)
         if run is None:
-            return None
+            raise RunMissingError(run_id)
         if not run["has_scores"]:
             shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
             raise Refused(

@@ -29,7 +29,6 @@ async def test_rankings_judgements_and_names_are_read(connection: Connection) ->
     )
     found = await query_run(connection, run_id)
 
-    assert found is not None
     assert found.documents == {one: "d1", two: "d2"}
     first, second, third = found.queries
     assert (first.key, first.corpus, first.embedding_model, first.judgements) == (
@@ -61,6 +60,5 @@ async def test_no_text_is_read(connection: Connection) -> None:
     found = await query_run(connection, run_id)
     stored = await queries.lines(connection)
 
-    assert found is not None
     assert "words" not in found.model_dump_json()
     assert stored[0].original_query not in found.model_dump_json()

@@ -174,5 +174,4 @@ async def test_a_run_that_is_about_to_publish_is_never_idle(
         monkeypatch.setattr(overviews, "overview", read_then_change)
         state = await run_state(connection, run_id)
 
-    assert state is not None
     assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)

@@ -4,7 +4,7 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.runs import ScoredRun, SettingValue
+from schemas.values.runs import SettingValue
 from stages.participants.validate import keep_all
 from store.database import Connection
 from store.runs import runs, scored_runs
@@ -16,12 +16,6 @@ from tests.store.scored import TIMED_OUT, committing, import_labels, store_score
 ZERO_SHOT, FEW_SHOT = AssessmentMode
 
 
-async def read(connection: Connection, run_id: int) -> ScoredRun:
-    found = await scored_runs.scored_run(connection, run_id)
-    assert found is not None
-    return found
-
-
 async def test_each_job_is_read_with_its_scores_and_labels(connection: Connection) -> None:
     await import_labels(connection, {316: labels("10320102"), 319: None})
     run_id = await store_scored_run(
@@ -30,7 +24,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(connection: Connectio
         settings={"LLM_BACKEND": "ollama"},
     )
 
-    found = await read(connection, run_id)
+    found = await scored_runs.scored_run(connection, run_id)
 
     first = found.jobs[0].job_id
     assert [(job.mode, job.participant_id, job.status, job.scores, job.labels) for job in found.jobs] == [
@@ -59,7 +53,7 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(con
     for stage, output in outputs.items():
         await take(connection, stored.job_ids[0], stage, committing(output))
 
-    found = await read(connection, stored.run_id)
+    found = await scored_runs.scored_run(connection, stored.run_id)
 
     assert await scored_runs.reference_outputs(connection, stored.run_id) == [(references, keep_all(references), None)]
     assert (found.jobs[0].ranked, found.jobs[0].validated) == (references, keep_all(references))

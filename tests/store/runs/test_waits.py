@@ -37,7 +37,7 @@ async def test_a_run_waits_while_the_other_one_works(connection: Connection) -> 
     assert await job_control.end_waits(connection) == []
     assert await state(connection, run_id) == ("paused", f"Waits until r{after_id} has succeeded.")
     found = await run_state(connection, run_id)
-    assert found is not None and not found.is_idle
+    assert not found.is_idle
     assert "paused" not in [one.what for one in await problems(connection, is_broker_away=False)]
     await job_control.hold(connection, JobStatus.PAUSED, None, run_id=after_id)
     assert await job_control.end_waits(connection) == []

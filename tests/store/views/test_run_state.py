@@ -16,7 +16,6 @@ async def test_a_run_counts_stages_and_reports_when_it_is_idle(connection: Conne
     await take(connection, first, "embed", committing({}))
     resting = await run_state(connection, stored.run_id)
 
-    assert going_on is not None and resting is not None
     assert (going_on.stages_done, going_on.stages, going_on.is_idle) == (1, 4, False)
     assert going_on.seconds_left is None, "no stage `embed` has finished, from which its time could be known"
     assert resting.states == {JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}
