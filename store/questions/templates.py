@@ -26,6 +26,8 @@ SELECT $1::text, coalesce(max(version), 0) + 1, $2, $3, false FROM prompt_templa
 RETURNING {COLUMNS}
 """
 
+NEWEST = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 ORDER BY version DESC LIMIT 1"
+
 # Additions and activations take turns; readers are not blocked.
 ALONE = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
 
@@ -82,11 +84,16 @@ def template_missing(tag: str, version: int | None) -> TemplateMissingError:
 
 
 async def add(connection: Connection, tag: TemplateTag, text: str, *, title: str) -> StoredTemplate:
-    """Store the next version, which is not used until it is activated. Raises TemplateError for a text that cannot be
-    a template of this tag."""
+    """Store the next version, which is not used until it is activated. The newest one, sent again, stays the newest.
+
+    Raises TemplateError for a text that cannot be a template of this tag.
+    """
     check_template(tag, text)
     async with connection.transaction():
         await connection.execute(ALONE)
+        newest = await connection.fetchrow(NEWEST, tag)
+        if newest is not None and (newest["title"], newest["text"]) == (title, text):
+            return StoredTemplate(**newest)
         return StoredTemplate(**await connection.fetchrow(ADD, tag, title, text))
 
 

@@ -32,6 +32,13 @@ async def test_a_new_version_is_the_next_one_and_not_active(connection: Connecti
     assert await templates.get(connection, TAG, 2) == added
 
 
+async def test_the_newest_version_sent_twice_is_stored_once(connection: Connection) -> None:
+    added = await templates.add(connection, TAG, TEXT, title="Short")
+
+    assert await templates.add(connection, TAG, TEXT, title="Short") == added
+    assert (await templates.add(connection, TAG, TEXT, title="Another")).version == 3
+
+
 async def test_activating_a_version_retires_the_one_before(connection: Connection) -> None:
     await templates.add(connection, TAG, TEXT, title="Short")
 
