@@ -89,6 +89,8 @@ class FailureSummary(FailureCounts):
     unresolved: int
     by_participant: dict[str, int]
     """The ten with the most failures."""
+    fatal_count: int
+    error_count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -64,12 +64,17 @@ class Provenance(Value):
     embedding_model_digests: tuple[str, ...]
     embedding_dtypes: tuple[str, ...]
     """The number formats of these weights, where they are known."""
+    llm_backend: str | None
+    embedding_backend: str | None
     reference_indexes: tuple[IndexIdentity, ...]
     """One; empty in zero-shot."""
     rankers: tuple[str, ...]
     """The rankers: `similarity`, or `cross_encoder` and its model; empty in zero-shot."""
     participants_requested: int
     participants_evaluated: int
+    consistency_enabled: bool
+    consistency_n_samples: int | None
+    consistency_temperature: float | None
 
     @property
     def subjects(self) -> str:

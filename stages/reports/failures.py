@@ -14,7 +14,7 @@ from schemas.values.failures import (
     ReportedFailure,
 )
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from stages.failures import FailureCategory
+from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.results import ground_truth
 
 _MOST_FAILING = 10
@@ -30,14 +30,17 @@ def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAtt
     """Every failure of a run, oldest first, then the labels that are missing or invalid."""
     happened = sorted(failed, key=lambda attempt: (attempt.ended_at, f"j{attempt.job_id}"))
     failures = (*map(_of_attempt, happened), *of_labels(labels))
+    counts = _counts(failures)
     by_participant = _counted(str(one.participant_id) for one in failures if one.participant_id is not None)
     summary = FailureSummary(
-        **_counts(failures),
+        **counts,
         run_id=f"r{run_id}",
         start=submitted_at,
         end=max((attempt.ended_at for attempt in happened), default=None),
         unresolved=sum(not failure.context.resolved for failure in failures),
         by_participant=dict(list(by_participant.items())[:_MOST_FAILING]),
+        fatal_count=counts["by_severity"].get(FailureSeverity.FATAL, 0),
+        error_count=counts["by_severity"].get(FailureSeverity.ERROR, 0),
     )
     return FailureList(summary=summary, failures=failures)
 

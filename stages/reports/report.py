@@ -200,6 +200,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
     jobs = jobs_of(run, mode)
     settings = {name: setting.value for name, setting in run.settings.items()}
     index_ids = {job.index_id for job in jobs}
+    has_consistency = settings.get("CONSISTENCY_ENABLED", False)
     return Provenance(
         mode=mode,
         data_set=run.request.get("data_set"),
@@ -214,10 +215,15 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
         embedding_model_digests=distinct(job.embedding_digest for job in jobs if job.embedding_digest),
         embedding_dtypes=distinct(job.embedding_dtype for job in jobs if job.embedding_dtype),
+        llm_backend=settings.get("LLM_BACKEND"),
+        embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         rankers=distinct(job.ranked.ranker for job in jobs if job.ranked),
         participants_requested=len(jobs),
         participants_evaluated=evaluated,
+        consistency_enabled=has_consistency,
+        consistency_n_samples=settings.get("CONSISTENCY_N_SAMPLES") if has_consistency else None,
+        consistency_temperature=settings.get("CONSISTENCY_TEMPERATURE") if has_consistency else None,
     )
 
 
