@@ -24,7 +24,7 @@ from schemas.values.metrics import (
 )
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import IndexIdentity, RunOrigin, SettingValue
-from schemas.values.scoring import ItemSignals, Totals
+from schemas.values.scoring import InferenceType, NAReason, ScoreBasis, Totals
 
 
 class RunMetadata(Value):
@@ -82,6 +82,31 @@ class Provenance(Value):
         if self.split is None:
             return "participants by number" + (f" of {self.data_set}" if self.data_set else "")
         return f"{self.data_set}/{self.split}" if self.data_set else self.split
+
+
+class ItemSignals(Value):
+    """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""
+
+    na_reason: NAReason | None
+    basis: ScoreBasis | None
+    """None for the score of a language model, and for an N/A."""
+    evidence_source: str | None
+    llm_evidence_count: int
+    retrieval_reference_count: int
+    retrieval_similarity_mean: float | None
+    retrieval_similarity_max: float | None
+    verbalized_confidence: int | None
+    token_msp: float | None
+    token_pe: float | None
+    token_energy: float | None
+    consistency_samples: tuple[int | None, ...] | None
+    consistency_modal_score: int | None
+    consistency_modal_count: int | None
+    consistency_modal_confidence: float | None
+    consistency_score_std: float | None
+    consistency_na_rate: float | None
+    inference_used: bool
+    inference_type: InferenceType | None
 
 
 class SubjectResult(Value):

@@ -65,8 +65,8 @@ class Consistency(Value):
     na_rate: float
 
 
-class ItemSignals(Value):
-    """The score of one item, and all signals of its reliability; no word of the interview."""
+class ItemScore(Value):
+    """The answer for one item, and all signals of its reliability."""
 
     score: int | None = Field(default=None, ge=0, le=3)
     confidence: int | None = Field(default=None, ge=1, le=5)
@@ -86,11 +86,6 @@ class ItemSignals(Value):
     """None if a single reply was requested."""
     basis: ScoreBasis | None = None
     """None for the score of a language model, and for an N/A."""
-
-
-class ItemScore(ItemSignals):
-    """The answer for one item, with its signals."""
-
     evidence: str = Field(default="", repr=False)
     reason: str = Field(default="", repr=False)
     inference_marker: str | None = Field(default=None, repr=False)

@@ -11,9 +11,9 @@ from schemas.values.differences import Measures
 from schemas.values.failures import FailedAttempt
 from schemas.values.metrics import Draw, ModeDraws, Spread
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
-from schemas.values.reports import ItemResult, Results, SubjectResult
+from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
 from schemas.values.runs import ScoredJob, ScoredRun
-from schemas.values.scoring import ItemScore, ItemSignals, ScoreBasis, Subject
+from schemas.values.scoring import ItemScore, ScoreBasis, Subject
 from stages.failures import FailureCategory
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
@@ -87,8 +87,29 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
 
 
 def _signals(item: ItemScore) -> ItemSignals:
-    """Without evidence, reason and marker, which quote the interview."""
-    return ItemSignals(**{name: getattr(item, name) for name in ItemSignals.model_fields})
+    """The signals of a score. Evidence, reason and marker are omitted because they quote the interview."""
+    tokens, consistency = item.tokens, item.consistency
+    return ItemSignals(
+        na_reason=item.na_reason,
+        basis=item.basis,
+        evidence_source=item.evidence_source,
+        llm_evidence_count=item.evidence_count,
+        retrieval_reference_count=item.retrieval.count,
+        retrieval_similarity_mean=item.retrieval.mean,
+        retrieval_similarity_max=item.retrieval.maximum,
+        verbalized_confidence=item.confidence,
+        token_msp=tokens and tokens.msp,
+        token_pe=tokens and tokens.pe,
+        token_energy=tokens and tokens.energy,
+        consistency_samples=consistency and consistency.samples,
+        consistency_modal_score=consistency and consistency.modal_score,
+        consistency_modal_count=consistency and consistency.modal_count,
+        consistency_modal_confidence=consistency and consistency.modal_confidence,
+        consistency_score_std=consistency and consistency.score_std,
+        consistency_na_rate=consistency and consistency.na_rate,
+        inference_used=item.inference_used,
+        inference_type=item.inference_type,
+    )
 
 
 def modes_of(run: ScoredRun) -> tuple[AssessmentMode, ...]:
