@@ -155,6 +155,7 @@ def test_one_timeout_is_copied_to_the_other(environment: dict[str, str], timeout
         ("LOG_LEVL", "LOG_LEVEL"),
         ("DATA_BASEDIR", "DATA_BASE_DIR"),
         ("ENABLE_FEWSHOT", "ENABLE_FEW_SHOT"),
+        ("PREDICTON_MODE", "PREDICTION_MODE"),
         ("QUANTITATIVE_SEVERITY_INFERENC_MODE", "QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
     ],
 )
