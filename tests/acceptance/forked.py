@@ -20,12 +20,16 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
         *dict.fromkeys(entry.module for entry in COMMANDS.values()),
-        "celery.bin.worker",
+        "celery.bin.celery",
+        "celery.apps.worker",
+        "celery.worker.components",
+        "kombu.pidbox",
         "flower.command",
         "adapters.ollama",
         "sentence_transformers",
         "transformers.models.bert.modeling_bert",
         "workers.process",
+        "workers.stage_pool",
         "api.app",
         __name__,
     ]
