@@ -100,7 +100,7 @@ def test_token_signals_that_the_server_does_not_give_are_recorded_as_absent(firs
 
     (experiment,) = first_run.report["experiments"]
     assert [item["tokens"] for item in attempt["output"]["items"].values()] == [None] * 8
-    assert experiment["provenance"]["token_signals"] is True
+    assert first_run.report["settings"]["RAGQ_TOKEN_SIGNALS"]["value"] is True
     assert experiment["selective_prediction"]["signals"]["tokens"] == 0
     assert "RAGQ_TOKEN_SIGNALS" in experiment["selective_prediction"]["unavailable"]["token_msp"]
     assert attempt["calls"][0]["tokens"] is None

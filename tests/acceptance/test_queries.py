@@ -68,7 +68,7 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
     assert asked.wait_for(run_id) == {"succeeded": 1}
 
     query = shown(asked, run_id)
-    assert (query["status"], query["intent"], query["entities"]) == ("ready", "MECHANISM", 1)
+    assert (query["status"], query["intent"], query["entities_count"]) == ("ready", "MECHANISM", 1)
     retrieved = query["stages"]["retrieve"]
     assert [(ranked["leg"], ranked["text"]) for ranked in retrieved["lists"]] == [
         ("dense", "original"),

@@ -118,14 +118,14 @@ async def test_a_stage_at_its_last_attempt_runs_alone(
 
     async def stage(work: Work) -> Result[Nothing]:
         seen.append(f"+{work.claim.subject}")
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.6)
         seen.append(f"-{work.claim.subject}")
         return Result(Nothing())
 
     running = [asyncio.ensure_future(run_extract(neighbour, stage))]
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)
     running.append(asyncio.ensure_future(run_extract(suspect, stage)))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)
     running.append(asyncio.ensure_future(run_extract(newcomer, stage)))
 
     assert await asyncio.gather(*running) == [Outcome.STORED] * 3
