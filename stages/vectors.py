@@ -74,8 +74,8 @@ def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray
     """(1 + cosine) / 2 of each row with the query, all of length 1.
 
     1 is the same direction, 0.5 a right angle, 0 the opposite; results are clipped to 0..1. The database's search is
-    tested against this function. Raises EmbeddingDimensionMismatchError when
-    the query has another length than the rows, EmbeddingValidationError when a cosine is not finite.
+    tested against this function. Raises EmbeddingDimensionMismatchError when the query has another length than the
+    rows, EmbeddingValidationError when a cosine is not finite.
     """
     if unit_query.shape != unit_rows.shape[1:]:
         raise EmbeddingDimensionMismatchError(expected=unit_rows.shape[1], actual=unit_query.shape[-1])

@@ -4,7 +4,7 @@ the result, the sections that are skipped, and what is computed again.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
@@ -47,8 +47,13 @@ Show = Literal["outline", "text", "sections"]
 Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
 
 
-TextLine = tuple[int, str, int | None]
-"""A line of the markdown: its number, its text, and the page that begins here."""
+class TextLine(NamedTuple):
+    """A line of the markdown."""
+
+    number: int
+    text: str
+    page: int | None
+    """The page that begins here, or whose rest the first line shown is on."""
 
 
 @router.get("/documents/{job_id:int}")
@@ -189,7 +194,7 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
     if pages := pages_of(page_lines, first, first):
         begins.setdefault(first, pages[0])
     shown = enumerate(lines[first - 1 :][:PAGE_LINES], first)
-    return [(number, text, begins.get(number)) for number, text in shown], len(lines)
+    return [TextLine(number, text, begins.get(number)) for number, text in shown], len(lines)
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:

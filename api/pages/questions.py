@@ -1,14 +1,14 @@
 """`/rag`: the questions, with their progress and next steps."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step
+from api.pages.forms import Next, Typed, assigned, can_run_all, form_key, next_step
 from api.pages.results import shown_answer
 from api.parameters import PathId
 from api.rendering import page
@@ -31,8 +31,10 @@ from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
+from store.questions.queries import QueryLine
 from store.questions.query_runs import existing_view
 from store.runs import answer_pieces, jobs, stored_runs
+from store.runs.jobs import JobProgress
 
 PAGE_ROWS: Final = 25
 
@@ -56,6 +58,15 @@ _LABELS: Final[dict[Listed, str]] = {
 }
 
 
+class QuestionRow(NamedTuple):
+    """A question of the list."""
+
+    line: QueryLine
+    progress: JobProgress
+    next: Next | None
+    can_run_all: bool
+
+
 @lists.api_route("/", methods=["GET", "HEAD"])
 async def home() -> Response:
     """Redirects to the questions."""
@@ -77,7 +88,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        (line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(
@@ -87,7 +98,7 @@ async def list_page(
         filters=_filters(counted, status),
         shown=status,
         before=before,
-        older=rows[-1][0].id if len(lines) > PAGE_ROWS else None,
+        older=rows[-1].line.id if len(lines) > PAGE_ROWS else None,
         searchable=searchable,
         asked=sum(counted.values()),
     )

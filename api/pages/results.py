@@ -146,11 +146,11 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
     prompt = await answers.prompt(connection, job_id, result.prompt_hash)
     labels = [source.label for source in result.sources]
     texts = {} if prompt is None else source_texts(prompt, result.sources)
-    shown = [(source, texts.get(source.label), source.label in result.cited) for source in result.sources]
+    cited_first = sorted(result.sources, key=lambda source: source.label not in result.cited)
     return ShownAnswer(
         result=result,
         html=answer_html(result.response_text, labels),
-        sources=sorted(shown, key=lambda source: not source[2]),
+        sources=[(source, texts.get(source.label), source.label in result.cited) for source in cited_first],
         prompt=prompt,
     )
 
