@@ -1,4 +1,4 @@
-"""The heartbeat: one statement a second renews every lease of this process.
+"""The heartbeat: one statement a second, or six in a lease, renews every lease of this process.
 
 It has its own thread, loop and connection, so that neither model work nor a full pool can stall it.
 """
@@ -81,8 +81,9 @@ def essential(work: "Future[Any] | asyncio.Task[Any]", name: str) -> None:
     work.add_done_callback(look)
 
 
-#: Heartbeats in the time of a lease.
+#: Heartbeats in the time of a lease, and the longest time between two: a worker without one for 10 s counts as gone.
 _BEATS: Final = 6
+_LONGEST_BEAT_S: Final = 1.0
 
 
 class Leases:
@@ -91,7 +92,7 @@ class Leases:
     def __init__(self, database_url: str, worker_id: str, *, lease_s: float, hung_s: float = math.inf) -> None:
         self._worker_id = worker_id
         self._lease_s = lease_s
-        self._heartbeat_s = lease_s / _BEATS
+        self._heartbeat_s = min(lease_s / _BEATS, _LONGEST_BEAT_S)
         self._held: dict[int, Claim] = {}
         self.on_cancelled: Callable[[Collection[int]], object] = lambda attempts: None
         """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""

@@ -98,7 +98,7 @@ class ProcessSettings(BaseModel):
     ragq_home: Path | None = None
     """Folder of the embedded servers and their data; unset, the user's data folder."""
     ragq_lease_seconds: float = Field(default=6.0, ge=1)
-    """Seconds for which a claim on a stage is valid without a heartbeat, of which there are six in the time."""
+    """Seconds for which a claim on a stage is valid without a heartbeat: one a second, and six in this time."""
     ragq_hung_seconds: float = Field(default=300.0, ge=10)
     """Seconds without a heartbeat after which a worker process is killed, so that its supervisor starts another."""
     ragq_reaper_seconds: float = Field(default=1.0, gt=0)

@@ -2,8 +2,9 @@
 
 import asyncio
 
-from store.database import Database
-from store.runs import stages
+from store.database import Connection, Database
+from store.runs import stages, workers
+from tests.store.enrolled import enroll
 from workers.leases import Leases
 
 
@@ -20,5 +21,20 @@ async def test_a_kind_counts_between_two_stages_of_a_job(database: Database, dat
         async with asyncio.timeout(60):
             while leases.kinds(0.2):  # noqa: ASYNC110  (time passes without an event)
                 await asyncio.sleep(0.05)
+    finally:
+        leases.stop()
+
+
+async def test_a_worker_is_seen_every_second_however_long_its_leases_are(
+    database: Database, database_url: str, connection: Connection
+) -> None:
+    await enroll(connection, "extract")
+    leases = Leases(database_url, "w", lease_s=600)
+    try:
+        for _ in range(2):
+            await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour'")
+            async with asyncio.timeout(15):
+                while not await workers.seen(connection, within_s=10):  # noqa: ASYNC110  (the heartbeat notifies nobody)
+                    await asyncio.sleep(0.05)
     finally:
         leases.stop()
