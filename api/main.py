@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
 from store.database import Database

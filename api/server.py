@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from schemas.errors import RagqError, Refused, StackError
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import logs as logs
 from stack.connections import connections

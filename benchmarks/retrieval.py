@@ -14,8 +14,8 @@ import Stemmer
 
 from benchmarks.common import Memory, Stack, data_folder, show, show_machine, stack
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.metrics import Interval
 from schemas.values.queries import QuerySet
+from schemas.values.scoring import Interval
 from stages.corpora.works import parse_corpus
 from stages.files.records import accept
 from stages.metrics.bootstrap import mean_intervals

@@ -13,15 +13,21 @@ from rich.table import Column
 from cli.options import effective_settings, group, settings_options
 from cli.output import FittingTable, Text, draw, plain_table, print_data, print_json
 from schemas.errors import StackError
-from schemas.settings.base import Setting, SettingsGroup, allowed, settings_of, value_in_words
-from schemas.settings.changes import ChangedSetting
-from schemas.settings.layers import ENV_FILE, SettingSource, merged
-from schemas.settings.name_report import report_names
+from schemas.settings.base import (
+    ENV_FILE,
+    Setting,
+    SettingsGroup,
+    SettingSource,
+    allowed,
+    merged,
+    settings_of,
+    value_in_words,
+)
 from schemas.settings.names import ORIGINAL_NAMES, SAME_NAME
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process
-from schemas.settings.profiles import PROFILES
-from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.profiles import PROFILES, ChangedSetting
+from schemas.settings.resolve import EffectiveSettings, report_names
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, settings_hash
 from stack.connections import Connections, connections, given_servers
 from stack.home import find_home, full_disk

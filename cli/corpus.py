@@ -8,7 +8,7 @@ from cli.options import group, wanted_options
 from cli.output import confirm, draw, json_option, print_json, print_rest, print_result
 from cli.sheets import print_listing, rows_drawing
 from schemas.full_text import language_words
-from schemas.values.listings import WorksWanted
+from schemas.values.requests import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from services.listings import corpora_table, listed_corpora, works_table
 from services.works import ListedDocument, listed_documents

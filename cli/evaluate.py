@@ -12,8 +12,8 @@ from cli.ids import RUN
 from cli.options import assignment, refuse_prices
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
-from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import PHQ8Item
+from schemas.values.scoring import ScorerComparison
 from services.evaluations import compare_scorers, evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
 from stages.reports.numbers_in_words import bounds, counted, number

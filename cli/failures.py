@@ -23,7 +23,7 @@ from cli.output import (
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.failures import FailureCluster, FailureList, ReportedFailure
+from schemas.values.runs import FailureCluster, FailureList, ReportedFailure
 from stack.probes import broker_answers
 from stages.reports.failures import failure_list
 from stages.reports.numbers_in_words import counted

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from cli.options import Typed
 from cli.output import draw, print_text
 from schemas.errors import Refused
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import effective_process
 from schemas.suggestions import nearest
 from schemas.values.participants import DataSet, FileProblem, TranscriptVariant

@@ -13,7 +13,7 @@ import click
 from cli.config import servers, unavailable, with_database
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from services import backups
 from stages.reports.numbers_in_words import counted
 from store import access, revision

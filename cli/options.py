@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from cli.output import print_text
-from schemas.settings.layers import ENV_FILE, Layer, merged, outside_layers
+from schemas.settings.base import ENV_FILE, Layer, merged, outside_layers
 from schemas.settings.names import check_names
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES

@@ -12,8 +12,7 @@ from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
 from cli.output import print_result
-from schemas.values.reports import Report
-from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.reports import Report, RetrievalReport
 from schemas.values.runs import StageShare
 from services.plots import RunPlot, as_file, plots_of_run, png, svg
 from services.reports import report_of

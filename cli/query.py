@@ -26,10 +26,9 @@ from cli.output import (
 from cli.submissions import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.failures import StageFailure
-from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import AugmentedPrompt, Intent
-from schemas.values.requests import QueryEdit
+from schemas.values.requests import QueryEdit, QuestionsWanted
+from schemas.values.runs import StageFailure
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
 from services.questions.steps import run_stages

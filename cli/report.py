@@ -17,8 +17,7 @@ from schemas.values.differences import ChosenMeasures, Measures, RetrievalMeasur
 from schemas.values.estimates import Prices
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.queries import QueryRun
-from schemas.values.reports import Report
-from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.reports import Report, RetrievalReport
 from schemas.values.runs import ScoredRun
 from services.evaluations import evaluation_report
 from services.reports import report_page, sheet_of

@@ -10,12 +10,12 @@ from rich.table import Column
 from cli.config import changed_table
 from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, plain_table, spaced
 from schemas.chains import in_order
-from schemas.settings.changes import ChangedSetting, changed_in_words, changes
+from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.estimates import RunCost
-from schemas.values.metrics import ModeScores, ParticipantRow, ScoreTable
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import RunOrigin
+from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.costs import cost_words
 from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, number
 from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words

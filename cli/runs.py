@@ -17,15 +17,15 @@ from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
-from schemas.settings.changes import changed_settings
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.profiles import changed_settings
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.documents import conditions_of
 from schemas.values.estimates import RunCost
-from schemas.values.listings import RunsWanted
-from schemas.values.metrics import ModeSummary, ScoreTable
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
+from schemas.values.requests import RunsWanted
+from schemas.values.scoring import ModeSummary, ScoreTable
 from services.costs import cost_of_run
 from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection

@@ -17,7 +17,7 @@ from cli.output import Text, draw, plain_table, print_json, print_text
 from ragq.packages import shadowing_in
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
-from schemas.settings.layers import ENV_FILE, SettingSource, merged
+from schemas.settings.base import ENV_FILE, SettingSource, merged
 from schemas.settings.process import ProcessSettings, effective_process
 from services.doctor.examine import examine
 from services.doctor.servers import Verdict

@@ -37,10 +37,10 @@ from cli.submissions import (
     tags_request,
 )
 from schemas.errors import Refused
-from schemas.settings.changes import changed_in_words, of_kind
-from schemas.settings.layers import ENV_FILE, config_layer
+from schemas.settings.base import ENV_FILE, config_layer
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
+from schemas.settings.profiles import changed_in_words, of_kind
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean

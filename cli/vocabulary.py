@@ -6,7 +6,7 @@ from cli.config import with_database
 from cli.options import group, wanted_options
 from cli.output import confirm, draw, json_option, print_json, print_rest, print_result
 from cli.sheets import print_listing
-from schemas.values.listings import TagsWanted
+from schemas.values.requests import TagsWanted
 from schemas.values.tags import Tag
 from services.listings import tags_table, vocabularies_table
 from services.tags import delete_vocabulary, vocabulary_of_name

@@ -14,9 +14,8 @@ from cli.options import Typed, group, wanted_options
 from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_rest, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
-from schemas.values.documents import Cleaned, RepairAction, SelectionAction
-from schemas.values.listings import ChunksWanted
-from schemas.values.works import WorkChunk
+from schemas.values.documents import Cleaned, RepairAction, SelectionAction, WorkChunk
+from schemas.values.requests import ChunksWanted
 from services import document_edits
 from services.document_edits import Edited
 from services.document_jobs import DocumentTarget

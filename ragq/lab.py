@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from ragq.background import Background
 from ragq.packages import shadowing
 from schemas.errors import Refused, RunMissingError
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
 from schemas.values.queries import QueryRun, QuerySet, SubmittedQuery
-from schemas.values.reports import Report
+from schemas.values.reports import Report, RetrievalReport
 from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
-from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.runs import run_number
 from services.submit import Request, submit
 from stack.connections import connections

@@ -234,7 +234,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "chunk",
             "model",
-            "references.ChunkedTranscript",
+            "participants.ChunkedTranscript",
             reads=_names("EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP EMBEDDING_MIN_EVIDENCE_CHARS"),
         ),
         # By similarity, and only of an index for RAGQ_SCORER=neighbours.
@@ -248,16 +248,16 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "embed",
             "model",
-            "references.EmbeddedChunks",
+            "participants.EmbeddedChunks",
             reads=_TEXT_EMBEDDING | _names("RAGQ_LONG_TEXTS EMBEDDING_MIN_EVIDENCE_CHARS"),
         ),
-        Stage("publish", "model", "references.FinishedBatch"),
+        Stage("publish", "model", "participants.FinishedBatch"),
     ),
     ("index", "chunk_scores"): (
         Stage(
             "score", "llm", "scoring.ChunkScores", asks_llm=True, reads=_REPLIES | _names("RAGQ_CHUNK_SCORE_MAX_TOKENS")
         ),
-        Stage("publish", "model", "references.FinishedBatch", reads=_names("LLM_BACKEND")),
+        Stage("publish", "model", "participants.FinishedBatch", reads=_names("LLM_BACKEND")),
     ),
     ("index", "corpus"): (
         Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
-from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.estimates import Estimate, Prices, StageEstimate
 from services.few_shot import in_draw
 from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch

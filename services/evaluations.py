@@ -5,15 +5,14 @@ from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, settings_read, stages_of
 from schemas.errors import Refused, RunMissingError
-from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
-from schemas.settings.run import settings_hash
+from schemas.settings.run import settings_hash, thaw
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality, MeasuredValidator
-from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Source
 from schemas.values.runs import ScoredRun
+from schemas.values.scoring import ScorerComparison
 from services.costs import cost_of_run
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run

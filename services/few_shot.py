@@ -9,11 +9,9 @@ from typing import Any, Final, NamedTuple, Self
 
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
-from schemas.settings.frozen import thaw
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RUN_SETTINGS, RunSettings
-from schemas.values.participants import TranscriptVariant
-from schemas.values.references import ChunkScoresMeta, PartialBuild
+from schemas.settings.run import RUN_SETTINGS, RunSettings, thaw
+from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
 from services import baselines
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from services.new_runs import PlannedRun

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from schemas.chains import CHAINS, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
-from schemas.settings.frozen import FrozenSettings, thaw
-from schemas.settings.layers import unknown_name
+from schemas.settings.base import unknown_name
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
-from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
+from schemas.settings.run import RUN_SETTINGS, FrozenSettings, run_settings, settings_hash, thaw
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
 from schemas.values.participants import AssessmentMode

@@ -7,12 +7,19 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
-from schemas.settings.layers import SettingSource
+from schemas.settings.base import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import SplitAddress, StoredSplit, TranscriptVariant
-from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
+from schemas.values.participants import (
+    ArtifactMeta,
+    ChunkScoresMeta,
+    PartialBuild,
+    Sidecar,
+    SplitAddress,
+    StoredSplit,
+    TranscriptVariant,
+)
 from schemas.values.runs import IndexIdentity
 from stages.participants.artifacts.files import LoadRules, describe
 from stages.participants.artifacts.load import Identity, load_artifact, write_artifact

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.values.documents import ListedWork
 from schemas.values.tags import Candidate, PhraseReport, Tag
-from schemas.values.works import ListedWork
 from services.corpora import CorpusLoss, corpus_loss
 from services.works import ListedDocument
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table

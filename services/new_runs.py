@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from pydantic import Field
 
 from schemas.errors import OutcomeUnknownError, Refused, StackError
-from schemas.settings.frozen import thaw
 from schemas.settings.process import ProcessSettings
+from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message

@@ -15,11 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from schemas.errors import Refused
-from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.reports import Experiment, Report
-from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.reports import Experiment, Report, RetrievalReport
 from schemas.values.runs import StageShare
+from schemas.values.scoring import Interval
 from stages.metrics.selective import measure_names
 
 # Names of colours, which a page, an SVG file and a PNG each give values to.

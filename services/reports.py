@@ -5,8 +5,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.queries import QueryRun
-from schemas.values.reports import Report
-from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.reports import Report, RetrievalReport
 from schemas.values.runs import ScoredRun
 from stages.reports.report import build_report, measures_of
 from stages.reports.report_sheet import report_sheet

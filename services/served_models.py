@@ -10,8 +10,8 @@ import httpx
 
 from schemas.chains import CHAINS
 from schemas.errors import LLMError, ModelMissingError, ModelUnavailableError, Refused, StackError
-from schemas.settings.frozen import FrozenSettings, thaw
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
 from stack.connections import connections, given_servers, masked
 from stages.models import server_name

@@ -15,13 +15,13 @@ from schemas.values.documents import (
     ConvertedDocument,
     DecidedBy,
     DocumentOutline,
+    ListedWork,
     RepairAction,
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
     TocEntry,
 )
-from schemas.values.works import ListedWork
 from services.document_jobs import KIND, MODE, DocumentTarget, job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import sources, works

@@ -17,7 +17,7 @@ from typing import Final
 import psutil
 import structlog
 
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import logs
 from stack.connections import connections

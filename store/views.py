@@ -10,9 +10,9 @@ from pydantic import Field
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
-from schemas.values.metrics import ScoreTable
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
+from schemas.values.scoring import ScoreTable
 from stages.reports import score_table
 from store.corpora import works
 from store.database import Connection

@@ -1,7 +1,7 @@
 """The stages of a job that scores a chunk by itself."""
 
 from schemas.errors import InputChangedError
-from schemas.values.references import ChunkScoresMeta, FinishedBatch
+from schemas.values.participants import ChunkScoresMeta, FinishedBatch
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunking import PROMPT_HASH, score_chunk
 from store.database import Connection

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
 from schemas.errors import ModelChangedError, ModelMissingError
-from schemas.settings.frozen import FrozenSettings, thaw
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
 from schemas.values.runs import FrozenModel
 from store.database import Connection, Database

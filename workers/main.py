@@ -7,7 +7,7 @@ import structlog
 from celery import signals
 
 from schemas.chains import STAGES
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import logs as logs
 from stack.connections import connections

@@ -20,7 +20,7 @@ from celery.app import app_or_default
 from celery.exceptions import Ignore
 
 from schemas.chains import CHAINS
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import logs as logs
 from stack.connections import Connections, connections

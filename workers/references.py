@@ -1,8 +1,7 @@
 """The stages of a job that indexes a transcript."""
 
 from schemas.errors import EmptyTranscriptError, InputChangedError
-from schemas.values.participants import ExtractedEvidence
-from schemas.values.references import Chunk, ChunkedTranscript, EmbeddedChunks, FinishedBatch
+from schemas.values.participants import Chunk, ChunkedTranscript, EmbeddedChunks, ExtractedEvidence, FinishedBatch
 from stages.participants.chunking import chunk_transcript, tag_chunk
 from stages.participants.embed import embed_chunks, embedded_texts
 from stages.participants.extract import extract_by_similarity

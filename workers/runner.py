@@ -15,10 +15,10 @@ import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, Refused, UnusableReply
-from schemas.settings.frozen import declared_settings
+from schemas.settings.run import declared_settings
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseTime, DatabaseUnavailableError, measured
 from store.runs import backlog, ledger, stages

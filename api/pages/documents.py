@@ -20,8 +20,7 @@ from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument
-from schemas.values.works import WorkHeading
+from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument, WorkHeading
 from services import document_edits
 from services.document_edits import Edited
 from services.document_jobs import DocumentTarget, document_job, output_of

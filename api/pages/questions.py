@@ -16,7 +16,7 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, Refused
-from schemas.settings.frozen import thaw
+from schemas.settings.run import thaw
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text, first_problem
 from schemas.values.requests import QueryEdit

@@ -14,12 +14,11 @@ from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
 from schemas.errors import Refused
-from schemas.settings.changes import changed_settings
+from schemas.settings.profiles import changed_settings
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
-from schemas.values.listings import RunKind
 from schemas.values.participants import PHQ8Item
-from schemas.values.requests import RunChanges
+from schemas.values.requests import RunChanges, RunKind
 from schemas.values.runs import RunLimits, Target
 from services.costs import cost_of_run
 from services.runs import Action, change_run, delete_run

@@ -18,7 +18,7 @@ from api.rest.bodies.documents import (
 )
 from api.work_uploads import import_requested, uploaded
 from schemas.values.base import Text
-from schemas.values.listings import WorksWanted
+from schemas.values.requests import WorksWanted
 from services.corpora import corpus_loss, delete_corpus
 from services.imports import ImportedFiles
 from services.works import listed_documents

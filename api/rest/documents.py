@@ -16,7 +16,7 @@ from api.rest.bodies.documents import (
     WorkReply,
 )
 from schemas.values.documents import SelectionAction
-from schemas.values.listings import ChunksWanted
+from schemas.values.requests import ChunksWanted
 from services import document_edits
 from services.document_edits import Edited
 from services.document_jobs import DocumentTarget

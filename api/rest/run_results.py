@@ -14,7 +14,7 @@ from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
-from schemas.values.metrics import ScoreTable
+from schemas.values.scoring import ScoreTable
 from services.comparisons import MOST, compare
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation

@@ -13,8 +13,7 @@ from api.rest.bodies.base import Body, Reply, with_example
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
-from schemas.values.listings import RunsWanted
-from schemas.values.requests import RunChanges
+from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from store.questions import queries

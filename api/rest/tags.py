@@ -23,7 +23,7 @@ from api.rest.submissions import SUBMITTED, submit_body
 from api.work_uploads import base_name
 from schemas.errors import RunMissingError
 from schemas.values.estimates import Estimate
-from schemas.values.listings import TagsWanted
+from schemas.values.requests import TagsWanted
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,

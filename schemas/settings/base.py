@@ -1,4 +1,4 @@
-"""The base class of groups of settings, and the description of a single setting."""
+"""Groups of settings, single settings, and layers of values, where a later layer overrides an earlier one."""
 
 import ast
 from abc import ABC
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from io import StringIO
+from pathlib import Path
+from reprlib import Repr
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 
 class SettingsGroup(ABC):
@@ -152,3 +163,187 @@ def value_in_words(value: object) -> str:
         case bool():
             return str(value).lower()
     return str(value)
+
+
+ENV_FILE = Path(".env")
+"""Read from the working directory, if it exists."""
+
+
+class SettingSource(StrEnum):
+    """The layer of a value; a later member overrides an earlier one."""
+
+    #: Written in the code.
+    DEFAULT = "default"
+    #: Part of the chosen profile.
+    PROFILE = "profile"
+    #: Chosen for everybody over REST, and stored.
+    CHOSEN = "chosen"
+    #: A line of the .env file.
+    FILE = "file"
+    #: A variable of the environment.
+    ENVIRONMENT = "environment"
+    #: Given in the file of --config.
+    CONFIG = "config"
+    #: Given with --set.
+    OPTION = "option"
+
+
+BELOW_CHOSEN = (SettingSource.DEFAULT, SettingSource.PROFILE)
+"""The layers that a chosen value overrides."""
+
+
+class Layer(NamedTuple):
+    """Texts under environment names, all from one source."""
+
+    source: SettingSource
+    origin: str
+    """The source as errors name it: `file .env`."""
+    variables: Mapping[str, str]
+    """Names in capitals: the case of names does not matter."""
+
+
+def option_layer(options: Mapping[str, str]) -> Layer:
+    """The values of --set."""
+    return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))
+
+
+def config_layer(options: Mapping[str, str], *, origin: str) -> Layer:
+    """The settings in the file of --config."""
+    return Layer(SettingSource.CONFIG, origin, _in_capitals(options))
+
+
+def file_layer(path: Path) -> tuple[Layer, list[str]]:
+    """The lines of a .env file, and its problems. References such as ${HOME} are expanded.
+
+    A file that does not exist, or cannot be read, is an empty layer; the second is a problem.
+    """
+    origin = f"file {path}"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return Layer(SettingSource.FILE, origin, {}), []
+    except (OSError, UnicodeDecodeError) as error:
+        return Layer(SettingSource.FILE, origin, {}), [
+            f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."
+        ]
+    # Most processes have no such file.
+    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
+
+    lines = list(parse_stream(StringIO(text)))
+    # python-dotenv logs an invalid line and continues; here it is a problem like any other.
+    problems = [f"{origin}, line {line.original.line} is not of the form NAME=VALUE." for line in lines if line.error]
+    variables = dotenv_values(stream=StringIO("".join(line.original.string for line in lines if not line.error)))
+    return Layer(
+        SettingSource.FILE, origin, _in_capitals({name: value or "" for name, value in variables.items()})
+    ), problems
+
+
+def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tuple[list[Layer], list[str]]:
+    """The .env file below the environment, and the problems of the file, which is ignored if TESTING is set."""
+    layer = Layer(SettingSource.ENVIRONMENT, "environment", _in_capitals(environment))
+    if env_file is None or environment.get("TESTING"):
+        return [layer], []
+    from_file, problems = file_layer(env_file)
+    return [from_file, layer], problems
+
+
+def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
+    """The lines of the .env file, overridden by the environment: the connections of a process of ragq."""
+    layers, _ = outside_layers(environment, env_file)
+    return {name: text for layer in layers for name, text in layer.variables.items()}
+
+
+def _in_capitals(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name.upper(): text for name, text in variables.items()}
+
+
+class Given(NamedTuple):
+    """The effective text of a setting, and its layer."""
+
+    text: str
+    layer: Layer
+
+
+def given_in(layers: Sequence[Layer], names: Iterable[str]) -> dict[str, Given]:
+    """The texts of settings in the layers, lowest first, by environment name."""
+    return {name: Given(layer.variables[name], layer) for layer in layers for name in names if name in layer.variables}
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_SHORT = Repr()
+_SHORT.maxstring = 80
+
+
+def disagreement(message: str, *names: str) -> PydanticCustomError:
+    """The error of a validator for valid values that conflict; `names` are environment names."""
+    return PydanticCustomError("disagreement", "{message}", {"message": message, "names": names})
+
+
+def unusable_value(setting: Setting, value: object, origin: str) -> str:
+    """A value that the setting does not accept. The value of a secret is omitted."""
+    found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
+    return f"{setting.name} {found} ({origin}); allowed is {allowed(setting)}."
+
+
+def unknown_name(name: str, origin: str, known: Iterable[str], *, what: str = "setting") -> str:
+    """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
+    lowered = {one.lower(): one for one in known}
+    nearest = get_close_matches(name.lower(), list(lowered), n=1)
+    advice = f"did you mean {lowered[nearest[0]]}?" if nearest else "remove it."
+    return f"{name} ({origin}) is not a {what}; {advice}"
+
+
+def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
+    """One problem for every unknown name of the layer that starts with one of the prefixes."""
+    return [
+        unknown_name(name, layer.origin, known)
+        for name in layer.variables
+        if name.startswith(prefixes) and name not in known
+    ]
+
+
+def misspelt_name(name: str, origin: str, meant: str) -> str:
+    """A name that is near the name of a setting."""
+    return f"{name} ({origin}) is not a setting; did you mean {meant}?"
+
+
+def without_effect(name: str, origin: str, instead: str) -> str:
+    """A name that ragq knows and has no use for. Its value is omitted: it may be a secret."""
+    return f"{name} ({origin}) has no effect: {instead}."
+
+
+def checked(
+    model: type[Model],
+    values: Mapping[str, Any],
+    *,
+    settings: Mapping[str, Setting],
+    origins: Mapping[str, str],
+) -> tuple[Model | None, list[str]]:
+    """The model with these values by the names of its settings, or None and every problem with them.
+
+    Values of other names are ignored. `origins` has the source of the value for every name.
+    """
+    placed: dict[str, Any] = {}
+    for name in values.keys() & settings.keys():
+        *groups, field = settings[name].place
+        part = placed
+        for group in groups:
+            part = part.setdefault(group, {})
+        part[field] = values[name]
+    try:
+        return model.model_validate(placed), []
+    except ValidationError as error:
+        at = {setting.place: setting for setting in settings.values()}
+        # A value that fits no kind of several is reported once per kind.
+        return None, list(dict.fromkeys(_message(found, at, origins) for found in error.errors()))
+
+
+def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
+    if found["type"] == "disagreement":
+        where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
+        return f"{found['msg']} ({where})."
+    location = found["loc"]
+    setting = settings[location] if location in settings else settings[location[:-1]]
+    return unusable_value(setting, found["input"], origins[setting.name])

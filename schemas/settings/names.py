@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from schemas.settings.layers import Given, Layer, misspelt_name, unknown_names, without_effect
+from schemas.settings.base import Given, Layer, misspelt_name, unknown_names, without_effect
 from schemas.settings.run import RUN_SETTINGS
 from schemas.suggestions import has_mistakes
 

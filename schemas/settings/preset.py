@@ -9,8 +9,7 @@ from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.errors import PresetValueError
-from schemas.settings.base import Setting, SettingsGroup, settings_of
-from schemas.settings.layers import checked, disagreement, unknown_name
+from schemas.settings.base import Setting, SettingsGroup, checked, disagreement, settings_of, unknown_name
 
 # A value has a name like `retrieval.dense_limit`: its group and its key.
 

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from schemas.errors import SettingsError
-from schemas.settings.base import Setting
-from schemas.settings.layers import (
+from schemas.settings.base import (
+    Setting,
     SettingSource,
     checked,
     disagreement,

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from schemas.values.base import PlainValue, Request, Value
-from schemas.values.metrics import Interval
 from schemas.values.runs import Option, RunOrigin
+from schemas.values.scoring import Interval
 
 
 class GateOutcome(StrEnum):

@@ -8,9 +8,9 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import FromReplies
 from schemas.values.estimates import RunCost
-from schemas.values.metrics import Interval
 from schemas.values.participants import Decision
-from schemas.values.retrieval_reports import ValidatorQuality
+from schemas.values.reports import ValidatorQuality
+from schemas.values.scoring import Interval
 
 
 class AnswerSentence(Value):

@@ -1,12 +1,19 @@
-"""The scores of a participant. An item without a score is N/A, which is a separate value and never 0."""
+"""The scores of participants, and the metrics over them.
 
+An item without a score is N/A, which is a separate value and never 0. A metric that is None is undefined; NaN or 0 is
+never used instead.
+"""
+
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
-from schemas.values.base import Value
+from schemas.statuses import JobStatus
+from schemas.values.base import PlainValue, Value
 from schemas.values.chat import FromReplies, TokenSignals
-from schemas.values.participants import EvidenceExtractor, PHQ8Item, SimilarityStatistics
+from schemas.values.participants import AssessmentMode, EvidenceExtractor, PHQ8Item, SimilarityStatistics
 
 
 class Severity(StrEnum):
@@ -134,3 +141,261 @@ class ChunkScores(FromReplies):
     """Scores of different prompts are not comparable."""
     scores: dict[PHQ8Item, int | None]
     """All eight items, 0..3; None where the chunk does not support any score."""
+
+
+class ItemMetrics(Value):
+    """One item over the evaluated participants."""
+
+    mae: float | None
+    count: int
+    """Participants with a score for the item."""
+    coverage: float | None
+    """count / (count + na_count)"""
+    na_count: int
+
+
+class TotalMetrics(Value):
+    """The total score, over the participants with enough scored items to have one."""
+
+    subjects: int
+    predicted: int
+    coverage: float | None
+    """predicted / subjects"""
+    mae: float | None
+    rmse: float | None
+    pearson_r: float | None
+    severity_accuracy: float | None
+
+
+class Confusion(Value):
+    """Participants by prediction and truth; positive is depressed."""
+
+    true_positive: int
+    false_positive: int
+    true_negative: int
+    false_negative: int
+
+
+class BinaryMetrics(Value):
+    """Predictions of depression, over the participants whose bounds allow only one."""
+
+    subjects: int
+    predicted: int
+    coverage: float | None
+    """predicted / subjects"""
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    auroc: float | None
+    confusion: Confusion
+
+
+class RiskCoveragePoint(Value):
+    """The point at which all items of at least this confidence are included."""
+
+    confidence: float
+    coverage: float
+    """Included items / all items of all successful participants."""
+    selective_risk: float
+    """Mean loss of the included items."""
+    generalized_risk: float
+    """Their summed loss / all items."""
+
+
+class BandPoint(Value):
+    """The risk at a coverage, with its 95 % percentile interval over the resamples that reach it."""
+
+    coverage: float
+    risk: float
+    """Of the first step that reaches the coverage."""
+    low: float
+    high: float
+
+
+class ReliabilityBin(Value):
+    """The scored items whose confidence falls between two bounds."""
+
+    low: float
+    high: float
+    """Included only in the last bin."""
+    count: int
+    confidence: float | None
+    """Mean."""
+    exact: float | None
+    """Share of scores that equal the truth."""
+    loss: float | None
+    """Mean."""
+
+
+class Interval(Value):
+    """A value with its 95 % percentile interval over resampled participants."""
+
+    value: float | None = Field(examples=[0.75])
+    low: float | None = Field(examples=[0.62])
+    """None, as are `high` and `std`, for a value of one participant, which resampling cannot vary."""
+    high: float | None = Field(examples=[0.86])
+    std: float | None = Field(examples=[0.06])
+    """Standard error: the sample standard deviation over the resamples; None for fewer than two of them."""
+    drop_rate: float = Field(examples=[0.0])
+    """Share of resamples in which the metric has no value."""
+    resamples: int = Field(examples=[10000])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobScores(PlainValue):
+    """The item scores of one participant in one mode."""
+
+    run_id: int
+    job_id: int
+    mode: AssessmentMode
+    participant_id: int
+    status: JobStatus
+    is_to_score: bool
+    """False where the chain ends before stage `score`."""
+    scores: dict[PHQ8Item, int | None] | None = field(repr=False)
+    """All eight; None until stage `score` is done."""
+    labels: dict[str, Any] | None = field(repr=False)
+    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+    data_set: str | None = None
+    """That of the participant; None where an imported run does not name one that is stored."""
+
+
+class ExperimentStatus(StrEnum):
+    """The state of one mode of a run."""
+
+    SUCCEEDED = "succeeded"
+    """Every job succeeded."""
+    UNFINISHED = "unfinished"
+    """A job is waiting, running or paused."""
+    FAILED = "failed"
+    """Finished, and a job did not succeed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw(PlainValue):
+    """One mode of a run among those of the same work in other draws."""
+
+    run_id: str
+    draw: int
+    mode: AssessmentMode
+    evaluated: int
+    item_mae_weighted: float | None
+    prediction_coverage: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spread(PlainValue):
+    """A figure over the draws that have it."""
+
+    mean: float | None
+    std: float | None
+    """Of a sample (ddof 1); None with fewer than two values."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeDraws(PlainValue):
+    """The draws of one mode."""
+
+    mode: AssessmentMode
+    draws: tuple[Draw, ...]
+    """Ascending by draw; the run of the report is one of them."""
+    item_mae_weighted: Spread
+    prediction_coverage: Spread
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeScores(PlainValue):
+    """One participant in one mode."""
+
+    job_id: int
+    status: JobStatus
+    items: dict[PHQ8Item, int | None] | None
+    """All eight; None for an item is N/A: the model abstained. None for all: not scored."""
+    total: int | None
+    """The sum, where all eight items have a score."""
+    lowest_total: int | None
+    """N/A counted as 0; None where the participant is not scored."""
+    highest_total: int | None
+    """N/A counted as 3."""
+    mae: float | None
+    """Over the items with a score; None without one or without ground truth."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParticipantRow(PlainValue):
+    """One participant with the truth."""
+
+    participant_id: int
+    truth: dict[PHQ8Item, int] | None
+    """All eight; None without valid labels."""
+    truth_total: int | None
+    modes: dict[AssessmentMode, ModeScores]
+    """A mode that the participant was not submitted in is absent."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeSummary(PlainValue):
+    """One mode over all participants of the run."""
+
+    mode: AssessmentMode
+    status: ExperimentStatus
+    participants: int
+    scored: int
+    """Participants with scores; each of the others is in some state before that, or failed."""
+    compared: int
+    """Of these, with ground truth and at least one item that has a score."""
+    mae: float | None
+    """Over all items with a score and ground truth: `item_mae_weighted` of the report."""
+    coverage: float | None
+    """These items / all items of the compared participants: `prediction_coverage` of the report."""
+    compared_items: int
+    """Those items."""
+    na_items: int
+    """Items of scored participants that the model gave no score."""
+    median_mae: float | None
+    """The MAE of the median of the training split, over the compared items; None where its labels are not stored."""
+    modal_mae: float | None
+    """The same of the most frequent score there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreTable(PlainValue):
+    """A participant run."""
+
+    run_id: int
+    data_set: str | None
+    """Whose participants they are; None where an imported run does not name one that is stored."""
+    modes: tuple[ModeSummary, ...]
+    """Few-shot first."""
+    participants: tuple[ParticipantRow, ...] = field(repr=False)
+    """Ascending by number."""
+
+
+class ScorerErrors(Value):
+    """One scorer."""
+
+    scorer: str
+    item_mae_weighted: Interval
+    less_median: Interval
+    """item_mae_weighted less that of the median, each resample with the same participants for both."""
+    per_item: dict[PHQ8Item, float | None]
+    """The MAE of each item."""
+
+
+class ScorerComparison(Value):
+    """All scorers of the same participants, fitted and tuned on the same training participants alone."""
+
+    run_id: str
+    split: str | None
+    participants: int
+    trained_on: str
+    """The training split."""
+    training_participants: int
+    neighbours: int
+    alphas: dict[PHQ8Item, float]
+    """The strength of ridge regression for each item, chosen by leaving out each training participant in turn."""
+    bootstrap_resamples: int
+    bootstrap_seed: int
+    scorers: tuple[ScorerErrors, ...]
+    """The run itself first."""

@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 import httpx
 
 from schemas.errors import SettingsError, StackError
-from schemas.settings.frozen import FrozenSettings
-from schemas.settings.layers import ENV_FILE
+from schemas.settings.base import ENV_FILE
 from schemas.settings.preset import Preset
 from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RunSettings
+from schemas.settings.run import FrozenSettings, RunSettings
 from services.doctor.servers import Finding, Findings, Verdict, shown
 from services.served_models import model_of
 from stack.connections import connections, masked

@@ -15,7 +15,7 @@ from redis.retry import Retry
 
 from schemas.chains import QUEUES
 from schemas.errors import SettingsError, StackError
-from schemas.settings.layers import ENV_FILE, SettingSource
+from schemas.settings.base import ENV_FILE, SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 from schemas.settings.resolve import resolve
 from stack.connections import connections, masked

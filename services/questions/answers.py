@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import QueryMissingError, StageRunningError
-from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import thaw
 from schemas.statuses import StageStatus
 from schemas.values.queries import (
     AugmentedPrompt,

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.chains import readers_of, stages_of
 from schemas.errors import QueryValueError, Refused
-from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import JobStatus, Priority, StageStatus
 from schemas.values.queries import Expansion, Origin
 from services.questions.submission import refuse_idle_expansion

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
-from schemas.settings.frozen import FrozenSettings, thaw
-from schemas.settings.layers import BELOW_CHOSEN
+from schemas.settings.base import BELOW_CHOSEN
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import FrozenSettings, RunSettings, thaw
 from schemas.statuses import Priority
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery

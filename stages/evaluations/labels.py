@@ -9,8 +9,8 @@ from random import Random
 from typing import Final, NamedTuple
 
 from schemas.values.evaluations import Check, JudgedAnswer, JudgeQuality, SplitAnswer
-from schemas.values.metrics import Interval
 from schemas.values.participants import Decision, FileProblem
+from schemas.values.scoring import Interval
 from stages.files.records import Parsed, Separator, parse_rows
 
 COLUMNS: Final = ("job", "sentence", "supported")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.differences import Measures
-from schemas.values.metrics import ScorerErrors
 from schemas.values.participants import ITEM_SCORES, Neighbour, PHQ8Item
+from schemas.values.scoring import ScorerErrors
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, item_mae, item_mae_weighted, together, value_of, with_scores
 from stages.participants.score_by_neighbours import mean_score

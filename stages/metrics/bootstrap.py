@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.differences import ComparedMeasure
-from schemas.values.metrics import Interval
+from schemas.values.scoring import Interval
 from stages.metrics import bootstrap
 from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import Refused
-from schemas.values.metrics import ReliabilityBin
 from schemas.values.participants import PHQ8Item
+from schemas.values.scoring import ReliabilityBin
 from stages.metrics.confidence import Confidence
 from stages.metrics.scores import ORDER, Cohort, Floats
 from stages.metrics.selective import Loss, losses

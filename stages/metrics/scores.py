@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.metrics import BinaryMetrics, Confusion, ItemMetrics, TotalMetrics
 from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import ItemScore, Subject, Totals
+from schemas.values.scoring import BinaryMetrics, Confusion, ItemMetrics, ItemScore, Subject, TotalMetrics, Totals
 from stages.participants.score_reply import severity_of, totals_of
 
 Floats = NDArray[np.float64]

@@ -17,8 +17,8 @@ import numpy as np
 from ir_measures import RR, P, R, nDCG
 from numpy.typing import NDArray
 
-from schemas.values.metrics import BandPoint, RiskCoveragePoint
 from schemas.values.participants import ITEM_SCORES
+from schemas.values.scoring import BandPoint, RiskCoveragePoint
 from stages.metrics import bootstrap
 from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
 from stages.metrics.confidence import Confidence

@@ -7,8 +7,7 @@ import numpy as np
 
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
-from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item, TranscriptVariant
-from schemas.values.references import EmbeddedChunks
+from schemas.values.participants import EmbeddedChunks, EmbeddedEvidence, ExtractedEvidence, PHQ8Item, TranscriptVariant
 from stages.models import canonical_model
 from stages.ports import Embedder, TextVectors, Vectors
 from stages.texts.characters import straight_apostrophes

@@ -8,7 +8,6 @@ import numpy as np
 
 from schemas.errors import Refused
 from schemas.values.differences import Measures
-from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import (
     CalibratedConfidence,
@@ -20,7 +19,7 @@ from schemas.values.reports import (
     SelectivePrediction,
 )
 from schemas.values.runs import ScoredRun
-from schemas.values.scoring import ItemScore
+from schemas.values.scoring import Interval, ItemScore
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.calibrators import METHODS, Exact, Fitted, brier, expected_calibration_error, log_loss, reliability
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named

@@ -16,11 +16,11 @@ from schemas.values.differences import (
     Movement,
     RetrievalMeasures,
 )
-from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
-from schemas.values.retrieval_reports import RankingStage
+from schemas.values.reports import RankingStage
 from schemas.values.runs import ReportedRun, ScoredJob, ScoredRun, SettingValue
+from schemas.values.scoring import Interval
 from schemas.values.tags import TagsRun, TagsSet, ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named

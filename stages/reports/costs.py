@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from schemas.chains import in_order
-from schemas.settings.frozen import FrozenSettings
+from schemas.settings.run import FrozenSettings
 from schemas.values.estimates import Estimate, KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun

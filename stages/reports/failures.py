@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from schemas.values.failures import (
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.runs import (
     FailedAttempt,
     FailureContext,
     FailureCounts,
@@ -13,7 +14,6 @@ from schemas.values.failures import (
     FailureSummary,
     ReportedFailure,
 )
-from schemas.values.participants import AssessmentMode, PHQ8Item
 from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.results import ground_truth
 

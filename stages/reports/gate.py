@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOutcome, Verdict
-from schemas.values.retrieval_reports import RankingStage
+from schemas.values.reports import RankingStage
 from stages.metrics.bootstrap import LEAST
 from stages.reports.comparison import SUBJECTS
 from stages.reports.numbers_in_words import bounds

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from schemas.values.metrics import Interval
+from schemas.values.scoring import Interval
 
 NOT_AVAILABLE = "N/A"
 NO_INTERVAL = "too few"

@@ -18,8 +18,7 @@ from schemas.values.participants import (
     ValidatedReferences,
 )
 from schemas.values.queries import QueryRun, RankedQuery
-from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Report, RunMetadata
-from schemas.values.retrieval_reports import ValidatorQuality
+from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Report, RunMetadata, ValidatorQuality
 from schemas.values.runs import ScoredRun, SettingValue
 from schemas.values.scoring import ParticipantScores
 from stages.metrics.bootstrap import share_interval

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from schemas.settings.base import value_in_words
-from schemas.settings.changes import changed_in_words, changes
-from schemas.values.metrics import ModeDraws
+from schemas.settings.profiles import changed_in_words, changes
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import CalibrationErrors, Experiment, Report, RunMetadata, RunTimings, StageTelemetry
 from schemas.values.runs import RunOrigin, SettingValue
+from schemas.values.scoring import ModeDraws
 from stages.reports.costs import cost_words
 from stages.reports.numbers_in_words import counted, counts_or_none, duration, number
 from stages.reports.report import over_all_items

@@ -8,12 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from schemas.values.differences import Measures
-from schemas.values.failures import FailedAttempt
-from schemas.values.metrics import Draw, ModeDraws, Spread
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
-from schemas.values.runs import ScoredJob, ScoredRun
-from schemas.values.scoring import ItemScore, ScoreBasis, Subject
+from schemas.values.runs import FailedAttempt, ScoredJob, ScoredRun
+from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Spread, Subject
 from stages.failures import FailureCategory
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (

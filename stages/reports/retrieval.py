@@ -7,7 +7,7 @@ from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Prices
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
-from schemas.values.retrieval_reports import (
+from schemas.values.reports import (
     QueryCounts,
     QueryQuality,
     RankingStage,

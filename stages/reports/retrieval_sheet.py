@@ -1,7 +1,7 @@
 """The reports of a run of questions, and of an evaluation of its answers, for readers."""
 
 from schemas.values.evaluations import EvaluationReport
-from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.reports import RetrievalReport
 from stages.metrics.selective import measure_names
 from stages.reports.costs import cost_words
 from stages.reports.evaluation import MEASURES, evaluation_remarks

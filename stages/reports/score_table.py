@@ -9,7 +9,9 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
-from schemas.values.metrics import (
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.reports import Baseline, Baselines, Report
+from schemas.values.scoring import (
     ExperimentStatus,
     Interval,
     JobScores,
@@ -18,8 +20,6 @@ from schemas.values.metrics import (
     ParticipantRow,
     ScoreTable,
 )
-from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.reports import Baseline, Baselines, Report
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together, with_scores
 from stages.participants.score_reply import totals_of

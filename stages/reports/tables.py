@@ -6,7 +6,7 @@ from datetime import datetime
 from io import StringIO
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from schemas.values.metrics import Interval
+from schemas.values.scoring import Interval
 from stages.reports.numbers_in_words import bounds, number, percent, percent_bounds
 
 

@@ -8,7 +8,7 @@ from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
 from schemas.values.base import Value
-from schemas.values.works import CorpusSize
+from schemas.values.documents import CorpusSize
 from stages.models import refuse_mixture
 from store import originals
 from store.database import Connection

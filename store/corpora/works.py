@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, WorkFilter
-from schemas.values.works import ListedWork, WorkChunk, WorkHeading, WorkView
+from schemas.values.documents import Bibliography, ListedWork, WorkChunk, WorkFilter, WorkHeading, WorkView
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.lines import lines_of
 from stages.queries.works import WorkName, WorkText, refuse_changed

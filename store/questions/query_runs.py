@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar
 
 from schemas.errors import QueryMissingError, Refused
 from schemas.values.base import Value
-from schemas.values.failures import StageFailure
 from schemas.values.queries import (
     ConsolidatedContext,
     EmbeddedQuery,
@@ -19,6 +18,7 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
+from schemas.values.runs import StageFailure
 from stages.failures import FailureCategory
 from stages.queries.query_files import document_name
 from stages.reports.words import notices

@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError
-from schemas.values.references import ChunkScoresMeta
+from schemas.values.participants import ChunkScoresMeta
 from store.database import Connection
 from store.runs.chain import content_hash
 

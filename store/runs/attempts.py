@@ -11,7 +11,7 @@ from pydantic import Field
 
 from schemas.statuses import AttemptOutcome
 from schemas.values.base import Value
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs.edits import MANUAL
 from store.runs.forks import COPIED

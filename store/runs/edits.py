@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 
 from schemas.errors import Refused, StageRunningError
-from schemas.settings.frozen import thaw
+from schemas.settings.run import thaw
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import DATABASE_ERRORS, Connection, asyncpg_url

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.failures import FailedAttempt, FailureCluster, StageFailure
+from schemas.values.runs import FailedAttempt, FailureCluster, StageFailure
 from store.database import Connection
 
 # What a stage says of a document does not name its file: that name is in Postgres alone.

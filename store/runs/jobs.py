@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from schemas.errors import JobMissingError
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.failures import StageFailure
+from schemas.values.runs import StageFailure
 from store.database import Connection
 from store.runs import stage_vectors
 from store.runs.failures import last_failures

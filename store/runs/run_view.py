@@ -11,10 +11,9 @@ from pydantic import Field, computed_field
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.failures import StageFailure
-from schemas.values.metrics import Draw, JobScores, ModeSummary
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
-from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageShare
+from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure, StageShare
+from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.numbers_in_words import counted
 from stages.reports.score_table import mode_summaries
 from store.database import Connection

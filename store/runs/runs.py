@@ -11,7 +11,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from schemas.settings.frozen import thaw
+from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from schemas.chains import asking_chains
 from schemas.statuses import AttemptOutcome, StageStatus
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import backlog
 from store.runs.chain import attempt_hash, content_hash

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cli.watch import wait_until_idle
-from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.runs import stages

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import job_control
 from tests.cli.conftest import Ragq, Stored

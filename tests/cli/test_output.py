@@ -15,7 +15,7 @@ import pytest
 
 from cli.output import Drawing, FittingTable, coloured, draw, plain_table, print_json
 from schemas.statuses import JobStatus
-from schemas.values.failures import StageFailure
+from schemas.values.runs import StageFailure
 from store.runs.run_view import JobView
 
 

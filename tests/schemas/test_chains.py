@@ -6,9 +6,8 @@ import pytest
 
 from schemas.chains import CHAINS, Stage, in_order, output_of, stage_that_stores, stages_of
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
-from schemas.settings.frozen import FrozenSettings
 from schemas.settings.preset import Preset
-from schemas.settings.run import RunSettings
+from schemas.settings.run import FrozenSettings, RunSettings
 from services.questions.steps import STAGES as STEPS
 from stages.failures import FailureCategory, categorise
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from schemas.chains import CHAINS, stages_of
 from schemas.values.chat import ModelIdentity
-from schemas.values.failures import AttemptError
 from schemas.values.participants import PHQ8Item
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import job_control, runs, stages
 from store.runs.chain import content_hash

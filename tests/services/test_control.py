@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.statuses import JobStatus
-from schemas.values.failures import AttemptError
-from schemas.values.runs import Target
+from schemas.values.runs import AttemptError, Target
 from services.questions.answers import ask
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.failures import AttemptError
 from schemas.values.participants import Decision
 from schemas.values.queries import Leg, QueryText, RelevanceJudgement, SubmittedQuery
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.runs import runs

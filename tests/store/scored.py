@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.values.chat import ModelIdentity
-from schemas.values.failures import AttemptError
 from schemas.values.participants import PHQ8Item
+from schemas.values.runs import AttemptError
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.references import interviews

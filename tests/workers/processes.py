@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas.settings.frozen import thaw
 from schemas.settings.process import LLMLimits, ProcessSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import RunSettings, thaw
 from store.database import Connection, Database
 from store.runs import stages, stored_runs
 from tests.store.scored import claimed

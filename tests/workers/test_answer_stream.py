@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.settings.frozen import thaw
+from schemas.settings.run import thaw
 from store.database import Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, stages, stored_runs

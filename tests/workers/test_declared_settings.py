@@ -7,11 +7,10 @@ import pytest
 
 from schemas.chains import CHAINS, Stage
 from schemas.errors import Refused, UndeclaredSettingError
-from schemas.settings.frozen import FrozenSettings, declared_settings
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RUN_SETTINGS, RunSettings
+from schemas.settings.run import RUN_SETTINGS, FrozenSettings, RunSettings, declared_settings
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.processes import stage_runner

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from schemas.errors import RerankerUnavailableError
-from schemas.settings.frozen import thaw
+from schemas.settings.run import thaw
 from schemas.values.queries import FusedHit
 from store.database import Database
 from store.runs import stages, stored_runs

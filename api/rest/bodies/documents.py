@@ -8,9 +8,16 @@ from pydantic import ConfigDict, Field, StringConstraints
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from api.work_uploads import relative_name
 from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import RepairAction, SelectionAction
+from schemas.values.documents import (
+    CorpusSize,
+    ListedWork,
+    RepairAction,
+    SelectionAction,
+    WorkChunk,
+    WorkHeading,
+    WorkView,
+)
 from schemas.values.requests import ImportRequest
-from schemas.values.works import CorpusSize, ListedWork, WorkChunk, WorkHeading, WorkView
 from services.documents import ImportedDocuments
 from services.imports import ImportedFile, ImportedFiles, ImportedWorks
 from services.work_files import WorkFile

@@ -6,7 +6,7 @@ from fastapi import UploadFile
 from pydantic import ConfigDict, Field, model_validator
 
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
-from schemas.settings.changes import ChangedSetting
+from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Text
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsPolicy, TagsRequest

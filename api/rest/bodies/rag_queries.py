@@ -9,7 +9,6 @@ from api.rest.bodies.participants import Submission
 from api.rest.bodies.rag_steps import StepDone
 from schemas.settings.preset import is_preset_name
 from schemas.values.base import MAX_ID, Text
-from schemas.values.failures import StageFailure
 from schemas.values.queries import (
     ContextGroup,
     QuerySet,
@@ -19,6 +18,7 @@ from schemas.values.queries import (
     SubmittedQuery,
 )
 from schemas.values.requests import QueryChanges, QueryPolicy, QueryRequest, Question, Searched
+from schemas.values.runs import StageFailure
 from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.questions.queries import QueryLine
 

@@ -26,9 +26,8 @@ from api.rest.bodies.rag_steps import ResultList, Started
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.base import MAX_ID
-from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
-from schemas.values.requests import QueryEdit
+from schemas.values.requests import QueryEdit, QuestionsWanted
 from services.questions.edits import edit, stored_context
 from store.database import Connection
 from store.questions import queries, query_runs

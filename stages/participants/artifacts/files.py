@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.run import RunSettings
-from schemas.values.participants import FileProblem, Split, TranscriptVariant
-from schemas.values.references import ArtifactMeta, Sidecar
+from schemas.values.participants import ArtifactMeta, FileProblem, Sidecar, Split, TranscriptVariant
 from schemas.values.runs import IndexIdentity
 from stages.files.records import validation_problems
 from stages.models import canonical_model, resolved_model

@@ -9,8 +9,13 @@ from schemas.errors import (
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
 )
-from schemas.values.participants import ParticipantChunks, TranscriptVariant
-from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild
+from schemas.values.participants import (
+    ArtifactMeta,
+    ChunkScoresMeta,
+    PartialBuild,
+    ParticipantChunks,
+    TranscriptVariant,
+)
 from stages.participants.artifacts.files import IndexFiles, LoadRules, to_bytes
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.per_chunk import (

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from schemas.errors import ScoringSchemaError
-from schemas.values.participants import ParticipantChunks, PHQ8Item
-from schemas.values.references import ChunkScoresMeta
+from schemas.values.participants import ChunkScoresMeta, ParticipantChunks, PHQ8Item
 from stages.participants.artifacts.files import IndexFiles, LoadRules, to_bytes
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of

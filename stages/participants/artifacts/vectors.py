@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from schemas.values.participants import ParticipantChunks
-from schemas.values.references import PartialBuild
+from schemas.values.participants import PartialBuild, ParticipantChunks
 from stages.failures import FailureCategory
 from stages.participants.artifacts.files import IndexFiles
 from stages.participants.artifacts.names import ArtifactFile

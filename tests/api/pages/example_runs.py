@@ -8,7 +8,6 @@ import numpy as np
 from schemas.chains import stages_of
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
-from schemas.values.failures import AttemptError
 from schemas.values.participants import (
     AssembledPrompt,
     Decision,
@@ -21,6 +20,7 @@ from schemas.values.participants import (
     Verdict,
 )
 from schemas.values.queries import Answer, Origin, RerankedChunks, ValidatedChunks
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.layers import SettingSource
+from schemas.settings.base import SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.layers import SettingSource
+from schemas.settings.base import SettingSource
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 

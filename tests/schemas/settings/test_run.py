@@ -5,7 +5,10 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.base import allowed
 from schemas.settings.groups import ModelSettings, RagqSettings
-from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash
+from schemas.settings.preset import Preset
+from schemas.settings.profiles import ChangedSetting
+from schemas.settings.resolve import resolve
+from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash, thaw
 
 #: Of each setting: the default, values that it accepts, and values that it does not.
 PINNED: dict[str, tuple[Any, list[str], list[str]]] = {
@@ -102,3 +105,32 @@ def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
     models = ModelSettings(quantitative_model="scorer")
     assert RunSettings(model=models).query_model == "scorer"
     assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
+
+
+def test_settings_and_preset_are_restored() -> None:
+    settings = resolve(profile="demo", environment={})
+    preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
+
+    frozen = thaw(settings.snapshot() | preset.snapshot("Mine"))
+
+    assert (frozen.run, frozen.preset) == (settings.run, preset)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(Refused, match="EMBEDDING_DANCE"):
+        thaw({"EMBEDDING_DANCE": {"value": 1, "source": "default"}})
+    with pytest.raises(Refused, match=r"retrieval\.dance"):
+        thaw({"retrieval.dance": {"value": 1, "source": "default"}})
+
+
+def test_a_value_that_differs_from_the_profile_is_listed_with_the_profiles() -> None:
+    settings = resolve(
+        profile="demo",
+        environment={"MODEL_JUDGE_MODEL": "judge", "EMBEDDING_TOP_K_REFERENCES": "3"},
+        options={"EMBEDDING_CHUNK_SIZE": "10", "EMBEDDING_DIMENSION": "384"},
+    )
+
+    assert settings.changed == {
+        "EMBEDDING_CHUNK_SIZE": ChangedSetting(10, 8, "option"),
+        "MODEL_JUDGE_MODEL": ChangedSetting("judge", "smollm2:135m", "environment"),
+    }

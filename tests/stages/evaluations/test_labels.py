@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from schemas.values.evaluations import Check, JudgedAnswer, SupportVerdict
-from schemas.values.metrics import Interval
 from schemas.values.participants import Decision
+from schemas.values.scoring import Interval
 from stages.evaluations.judge import split_answer
 from stages.evaluations.labels import JudgedSplit, Sentence, judge_quality, label_sheet, parse_labels
 

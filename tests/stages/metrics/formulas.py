@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from schemas.values.differences import ComparedMeasure
-from schemas.values.metrics import Interval
+from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.confidence import Confidence
 from stages.metrics.scores import Cohort, Draws, Floats, Metric, binary_rates, together, total_rates

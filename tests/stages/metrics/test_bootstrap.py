@@ -7,9 +7,8 @@ from statistics import mean, quantiles
 import numpy as np
 import pytest
 
-from schemas.values.metrics import Interval
 from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import ItemScore, Subject
+from schemas.values.scoring import Interval, ItemScore, Subject
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
 from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import (

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from schemas.errors import Refused
-from schemas.values.metrics import ReliabilityBin
 from schemas.values.participants import PHQ8Item
+from schemas.values.scoring import ReliabilityBin
 from stages.metrics.calibrators import (
     METHODS,
     TEMPERATURES,

@@ -9,8 +9,8 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
     roc_auc_score,
 )
 
-from schemas.values.metrics import BinaryMetrics, Confusion, ItemMetrics
 from schemas.values.participants import PHQ8Item
+from schemas.values.scoring import BinaryMetrics, Confusion, ItemMetrics
 from stages.metrics.scores import (
     Cohort,
     Metric,

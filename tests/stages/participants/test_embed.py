@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import LLMTimeoutError, TextTooLongError
-from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item
-from schemas.values.references import EmbeddedChunks
+from schemas.values.participants import EmbeddedChunks, EmbeddedEvidence, ExtractedEvidence, PHQ8Item
 from stages.participants.embed import embed_chunks, embed_evidence
 from stages.ports import TextVectors, Vectors
 from tests.fakes.embedder import FakeEmbedder

@@ -7,18 +7,17 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
 from schemas.values.estimates import StageCalls
-from schemas.values.failures import FailedAttempt
-from schemas.values.metrics import JobScores
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import (
     AttemptTime,
+    FailedAttempt,
     IndexIdentity,
     OutputTelemetry,
     ScoredJob,
     ScoredRun,
     SettingValue,
 )
-from schemas.values.scoring import ItemScore, ParticipantScores
+from schemas.values.scoring import ItemScore, JobScores, ParticipantScores
 from stages.participants.score_reply import totals_of
 from stages.participants.validate import keep_all
 from tests.stages.participants.builders import ranked

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from schemas.values.failures import FailureContext, ReportedFailure
+from schemas.values.runs import FailureContext, ReportedFailure
 from stages.reports.failures import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, failed, labels
 

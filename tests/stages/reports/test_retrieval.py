@@ -6,7 +6,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.participants import Decision
-from schemas.values.retrieval_reports import RankingStage, RetrievalReport
+from schemas.values.reports import RankingStage, RetrievalReport
 from stages.reports.retrieval import build_retrieval_report, document_rankings
 from tests.stages.reports.query_builders import DOCUMENTS, FEW_DRAWS, both_legs, query, query_run, verdicts
 

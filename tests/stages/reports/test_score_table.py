@@ -1,7 +1,7 @@
 """The scores of participants beside the truth."""
 
 from schemas.statuses import JobStatus
-from schemas.values.metrics import ExperimentStatus, ModeSummary
+from schemas.values.scoring import ExperimentStatus, ModeSummary
 from stages.reports.report import build_report
 from stages.reports.score_table import mode_summaries, score_table
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, labels, run, scores

@@ -7,9 +7,9 @@ import pytest
 from schemas.errors import QueryMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
-from schemas.values.failures import AttemptError
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryEdit, QueryRequest
+from schemas.values.runs import AttemptError
 from services.new_runs import store_run
 from services.questions.answers import answer, ask
 from services.questions.edits import edit

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.participants import PHQ8Item
-from schemas.values.references import ChunkScoresMeta
+from schemas.values.participants import ChunkScoresMeta, PHQ8Item
 from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database
 from store.references import chunk_scores, references

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.references import StoredIndex

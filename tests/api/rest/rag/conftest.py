@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
+from schemas.values.runs import AttemptError
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import jobs, stored_runs
 from tests.api.rest.problems import problem, slug

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from services.questions import answers as query_asked
 from store.database import Connection
 from store.questions import queries

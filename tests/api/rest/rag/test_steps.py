@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from schemas.errors import NothingRelevantError
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from tests.api.rest.problems import problem, slug

@@ -9,7 +9,7 @@ import pytest
 from httpx_sse import ServerSentEvent
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import PHQ8Item
-from schemas.values.references import ArtifactMeta, PartialBuild
+from schemas.values.participants import ArtifactMeta, PartialBuild, PHQ8Item
 from stages.participants.artifacts.files import LoadRules, describe
 from stages.participants.artifacts.load import write_artifact
 from stages.participants.artifacts.names import ArtifactFile
