@@ -1,12 +1,14 @@
-"""The stages of a document: from a file to the chunks of a work."""
+"""The stages of documents: from a file to the chunks of a work, and of batches of chunks of a corpus."""
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 from adapters.cutting import cutting
 from adapters.documents import convert
-from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError
+from schemas.errors import DocumentError, DuplicateWorkError, EmbeddingArtifactMismatchError, WorkFileError
+from schemas.values.base import Embedded
 from schemas.values.documents import (
     ConvertedDocument,
     CutChunk,
@@ -20,18 +22,22 @@ from schemas.values.documents import (
     SelectedSections,
 )
 from stages.corpora.blocks import read_markdown
-from stages.corpora.works import bibliography
+from stages.corpora.works import bibliography, embed_chunks
 from stages.documents.outline import DocumentFormat, format_of, holds_markdown, outline
 from stages.documents.repair import repair_by_model, repair_by_rules, sanitise
 from stages.documents.select import sections_of, select_by_model, select_by_rules, selected_chunks
+from stages.models import refuse_mixture, resolved_model
 from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
+from stages.vectors import embedded_by
 from store import originals
-from store.corpora import chunks, corpora
+from store.corpora import chunk_search, chunks, corpora, keeping
+from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork, keep
+from store.corpora.searchable import make_searchable
+from store.database import Connection
 from store.questions import templates
-from workers.corpora import embed
-from workers.corpora import run_publish as publish
+from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 
@@ -139,13 +145,83 @@ async def run_embed(work: Work) -> Result[EmbeddedBatch]:
     return await embed(work, (await work.output(CutDocument)).chunk_ids)
 
 
-async def run_publish(work: Work) -> Result[PublishedBatch]:
-    """The chunks of the work can be found."""
-    return await publish(work)
-
-
 async def template_of(work: Work, tag: TemplateTag) -> str:
     """The version that was active at submission."""
     version: int = work.claim.inputs["templates"][tag]
     work.read[f"template {tag}"] = version
     return (await work.database.ask(templates.get, tag, version)).text
+
+
+async def corpus_embed(work: Work) -> Result[EmbeddedBatch]:
+    """The chunks that the job was submitted with, in one call."""
+    return await embed(work, work.claim.inputs["chunk_ids"])
+
+
+async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
+    """The chunks that are still there; those of works that were replaced meanwhile are counted and left."""
+    corpus_id: int = work.claim.inputs["corpus_id"]
+    corpus = await work.database.ask(corpora.corpus, corpus_id)
+    found = await work.database.ask(chunks.by_ids, asked)
+    left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
+    work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
+    embedder = work.reusing_embedder(corpus.dimension)
+    if left:
+        refuse_mixture(await embedder.dtype(), corpus.model_dtypes, what=f"Corpus '{corpus.name}'")
+    embedded = await embed_chunks(
+        left,
+        embedder=embedder,
+        dimension=corpus.dimension,
+        embeds_headings=corpus.embeds_headings,
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+    )
+    by = await embedded_by(embedder, [embedded] if left else [], dimension=corpus.dimension)
+    batch = EmbeddedBatch(
+        **dict(by),
+        chunk_ids=tuple(chunk.id for chunk in left),
+        gone=len(asked) - len(left),
+        cut_chunk_ids=tuple(left[position].id for position in embedded.cut),
+    )
+    return Result(batch, embedded.vectors, texts=embedder.texts)
+
+
+async def corpus_publish(work: Work) -> Result[PublishedBatch]:
+    """Make the chunks of a batch searchable; refuses other weights than those of the batches before.
+
+    Merges what the batches before left, and builds the index of a corpus that has grown large.
+    """
+    corpus_id: int = work.claim.inputs["corpus_id"]
+    batch = await work.output(EmbeddedBatch)
+    embedded_by = await work.attempt_id(EmbeddedBatch)
+    corpus = await work.database.ask(corpora.corpus, corpus_id)
+    if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
+        # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
+        await work.database.with_retry(
+            lambda connection: chunk_search.build_index(connection, corpus_id), in_session=True
+        )
+
+    await work.database.ask(keeping.merge, corpus_id)
+
+    async def publish(connection: Connection) -> None:
+        if batch.chunk_ids:
+            await make_searchable(connection, corpus_id, batch.chunk_ids, embedded_by)
+            await corpora.pin_model(connection, corpus_id, batch.model_digest, batch.dtype)
+            if has_other_vectors(now := await corpora.corpus(connection, corpus_id), batch):
+                raise EmbeddingArtifactMismatchError(
+                    f"Corpus '{now.name}' has taken the vectors of {now.model} since its chunks were embedded by "
+                    f"{batch.model}; the next import embeds them again."
+                )
+
+    return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)
+
+
+#: The chunks of a work are published as any batch of its corpus.
+run_publish = corpus_publish
+
+
+def has_other_vectors(corpus: StoredCorpus, embedded: Embedded) -> bool:
+    """Whether another model embedded these texts than the corpus: by weights, or by names where these are not known."""
+    if corpus.dimension != embedded.dimension:
+        return True
+    if corpus.model_digest and embedded.model_digest:
+        return corpus.model_digest != embedded.model_digest
+    return resolved_model(corpus.model, corpus.backend) != embedded.model

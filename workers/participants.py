@@ -1,21 +1,27 @@
-"""The stages of a participant job."""
+"""The stages of participants, of indexing their transcripts, and of scoring the chunks of an index."""
 
 import structlog
 
-from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError
+from schemas.errors import EmbeddingArtifactMismatchError, EmptyTranscriptError, InputChangedError
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
+    Chunk,
+    ChunkedTranscript,
+    ChunkScoresMeta,
+    EmbeddedChunks,
     EmbeddedEvidence,
     ExtractedEvidence,
+    FinishedBatch,
     RankedReferences,
     RetrievedReferences,
     ValidatedReferences,
 )
-from schemas.values.scoring import ParticipantScores
+from schemas.values.scoring import ChunkScores, ParticipantScores
 from stages.models import refuse_mixture
 from stages.participants.assemble import assemble_prompt
-from stages.participants.embed import embed_evidence
+from stages.participants.chunking import PROMPT_HASH, chunk_transcript, score_chunk, tag_chunk
+from stages.participants.embed import embed_chunks, embed_evidence, embedded_texts
 from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
 from stages.participants.rerank import (
     RETRIEVED_REFERENCE,
@@ -28,7 +34,10 @@ from stages.participants.score import score_participant
 from stages.participants.score_by_neighbours import score_by_neighbours
 from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
-from store.references import chunk_scores, references
+from stages.texts.characters import short_hash
+from store.database import Connection
+from store.references import chunk_scores, index_runs, references
+from store.references.chunk_scores import ChunkIdentity
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")
@@ -206,3 +215,86 @@ async def run_score(work: Work) -> Result[ParticipantScores]:
     return Result(
         await score_participant(prompt, extracted=extracted, chat=work.chat, settings=settings, passages=passages)
     )
+
+
+async def index_chunk(work: Work) -> Result[ChunkedTranscript]:
+    """The windows of the transcript, with tags where they are asked for; without any window the job fails."""
+    settings = work.settings.embedding
+    texts = chunk_transcript(await work.transcript(), settings)
+    if not texts:
+        raise EmptyTranscriptError(
+            f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
+            f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
+        )
+    has_tags: bool = work.claim.inputs["write_item_tags"]
+    chunks = tuple(
+        Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
+    )
+    return Result(ChunkedTranscript(chunks=chunks))
+
+
+async def index_extract(work: Work) -> Result[ExtractedEvidence]:
+    """The utterances nearest to each item, for scores by neighbours, whatever the extractor of the settings."""
+    transcript = await work.transcript()
+    return Result(await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings))
+
+
+async def index_embed(work: Work) -> Result[EmbeddedChunks]:
+    """The windows and the evidence of a transcript in one call; any bad vector fails the job."""
+    embedder = work.reusing_embedder(work.settings.embedding.dimension)
+    extracted = await work.output_if_stored(ExtractedEvidence)
+    embedded, vectors = await embed_chunks(
+        [chunk.text for chunk in (await work.output(ChunkedTranscript)).chunks],
+        {} if extracted is None else embedded_texts(extracted, work.settings.embedding),
+        embedder=embedder,
+        settings=work.settings,
+    )
+    return Result(embedded, vectors, texts=embedder.texts)
+
+
+async def index_publish(work: Work) -> Result[FinishedBatch]:
+    """Finish a transcript; the last of a run makes the whole index visible, in the same transaction."""
+    run_id = work.claim.run_id
+    index = await work.database.ask(index_runs.by_run, run_id)
+    if index is None:
+        raise InputChangedError(f"Run r{run_id} has no index to publish.")
+    embedded = await work.output(EmbeddedChunks)
+
+    async def publish(connection: Connection) -> None:
+        await index_runs.publish_when_complete(connection, run_id)
+
+    return Result(FinishedBatch(index_id=index.id, chunks=embedded.vectors), effect=publish)
+
+
+async def chunk_score(work: Work) -> Result[ChunkScores]:
+    """The eight items of a chunk whose index is the current one of its name."""
+    inputs = work.claim.inputs
+    if inputs["prompt_hash"] != PROMPT_HASH:
+        raise InputChangedError(
+            f"Run r{work.claim.run_id} was submitted to score with the prompt {inputs['prompt_hash']}, and this worker "
+            f"asks by the prompt {PROMPT_HASH}; submit it again with the ragq that the workers run."
+        )
+    chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
+    work.read["chunk"] = chunk.chunk_hash
+    text = await work.database.ask(chunk_scores.text_to_score, inputs["index_id"], chunk)
+    return Result(await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings))
+
+
+async def chunk_publish(work: Work) -> Result[FinishedBatch]:
+    """Finish a chunk; the last of a run gives its index all their scores, in one transaction."""
+    claim = work.claim
+    index_id: int = claim.inputs["index_id"]
+    scores = await work.output(ChunkScores)
+    meta = ChunkScoresMeta(
+        prompt_hash=scores.prompt_hash,
+        scorer_model=scores.model,
+        scorer_model_digest=scores.model_digest,
+        scorer_backend=work.settings.llm.backend,
+        temperature=0.0,
+        allow_same_model=claim.inputs["is_circular"],
+    )
+
+    async def store(connection: Connection) -> None:
+        await chunk_scores.store_when_complete(connection, claim.run_id, index_id, meta)
+
+    return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)

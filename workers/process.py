@@ -28,18 +28,7 @@ from stack.home import this_environment
 from stages.models import server_name
 from store.database import Database
 from store.runs import workers
-from workers import (
-    chunk_scores,
-    corpora,
-    documents,
-    evaluations,
-    participants,
-    queries,
-    references,
-    tags,
-    telemetry,
-    vocabularies,
-)
+from workers import documents, participants, queries, tags, telemetry
 from workers.batches import BatchSender
 from workers.dispatcher import Dispatcher
 from workers.leases import Leases, LoopThread, essential
@@ -52,31 +41,26 @@ from workers.work import StageFunction
 
 log = structlog.get_logger(__name__)
 
-#: Both modes of a participant have one file: a stage of theirs does the same work in both.
-FILES: Final[dict[tuple[str, str], ModuleType]] = {
-    ("participant", "few_shot"): participants,
-    ("participant", "zero_shot"): participants,
-    ("query", "answer"): queries,
-    ("tags", "candidates"): tags,
-    ("index", "references"): references,
-    ("index", "chunk_scores"): chunk_scores,
-    ("index", "corpus"): corpora,
-    ("index", "tags"): vocabularies,
-    ("work", "document"): documents,
-    ("evaluation", "answers"): evaluations,
+#: The file of each chain, and the first word of the names of its functions.
+_FILES: Final[dict[tuple[str, str], tuple[ModuleType, str]]] = {
+    ("participant", "few_shot"): (participants, "run"),
+    ("participant", "zero_shot"): (participants, "run"),
+    ("query", "answer"): (queries, "run"),
+    ("tags", "candidates"): (tags, "run"),
+    ("index", "references"): (participants, "index"),
+    ("index", "chunk_scores"): (participants, "chunk"),
+    ("index", "corpus"): (documents, "corpus"),
+    ("index", "tags"): (tags, "index"),
+    ("work", "document"): (documents, "run"),
+    ("evaluation", "answers"): (queries, "evaluate"),
 }
 
 
-def functions_of_chains() -> dict[tuple[str, str, str], StageFunction]:
-    """The functions of every listed stage, by kind, mode and stage."""
-    return {
-        (*chain, stage.name): getattr(FILES[chain], f"run_{stage.name}")
-        for chain, stages in CHAINS.items()
-        for stage in stages
-    }
-
-
-FUNCTIONS: Final = functions_of_chains()
+FUNCTIONS: Final[dict[tuple[str, str, str], StageFunction]] = {
+    (*chain, stage.name): getattr(file, f"{verb}_{stage.name}")
+    for chain, (file, verb) in _FILES.items()
+    for stage in CHAINS[chain]
+}
 """What workers run. Modules that a worker includes may replace functions, and add those of other chains."""
 
 

@@ -1,4 +1,4 @@
-"""The stages of a query job: what each reads, asks and stores."""
+"""The stages of queries, and those that evaluate answers: what each reads, asks and stores."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
 from schemas.values.documents import CorpusChunk
+from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
 from schemas.values.queries import (
     Answer,
     AugmentedPrompt,
@@ -16,9 +17,12 @@ from schemas.values.queries import (
     RerankedChunk,
     RerankedChunks,
     RetrievedChunks,
+    Source,
     ValidatedChunks,
 )
+from stages.evaluations.judge import judge_answer, score_answer, split_answer
 from stages.ports import Terms
+from stages.queries.augment import source_texts
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
@@ -34,12 +38,12 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_chunks
 from store.database import Connection
-from store.questions import queries, templates
+from store.questions import answers, evaluations, queries, templates
 from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
 from store.runs.chain import content_hash
-from workers.corpora import has_other_vectors
+from workers.documents import has_other_vectors
 from workers.turns import published
 from workers.work import Result, Work
 
@@ -399,3 +403,39 @@ def chunk_search(work: Work) -> PostgresChunkSearch:
     """The search over chunks, with the preset's parameters of BM25."""
     preset = work.preset.retrieval
     return PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)
+
+
+async def evaluate_split(work: Work) -> Result[SplitAnswer]:
+    """The stored answer with its sources. Raises InputChangedError when it or its prompt is gone or changed."""
+    result_id: int = work.claim.inputs["result_id"]
+    found = await work.database.ask(evaluations.answer, result_id)
+    if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
+        raise InputChangedError(
+            f"The answer of job j{work.claim.job_id} is not stored any more as it was; `ragq evaluate` evaluates the "
+            "answers that there are."
+        )
+    sources = [Source.model_validate(source) for source in found.sources]
+    prompt = await work.database.ask(answers.prompt, found.job_id, found.prompt_hash)
+    texts = {} if prompt is None else source_texts(prompt, sources)
+    if len(texts) < len(sources):
+        raise InputChangedError(f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.")
+    work.read["answer"], work.read["prompt"] = work.claim.inputs["answer_hash"], found.prompt_hash
+    return Result(
+        split_answer(
+            found.question,
+            found.text,
+            labels=list(texts),
+            passages={label: f"{text.path}\n\n{text.text}" for label, text in texts.items()},
+            reference=found.reference_answer,
+        )
+    )
+
+
+async def evaluate_judge(work: Work) -> Result[JudgedAnswer]:
+    """By the model of the validator."""
+    return Result(await judge_answer(await work.output(SplitAnswer), chat=work.chat, settings=work.settings))
+
+
+async def evaluate_consolidate(work: Work) -> Result[AnswerScores]:
+    """From the sentences and the verdicts."""
+    return Result(score_answer(await work.output(SplitAnswer), await work.output(JudgedAnswer)))

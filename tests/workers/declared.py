@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
-from workers.process import FILES
-from workers.work import Work
+from workers.work import StageFunction, Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
 WIRED: Final = {
@@ -37,13 +36,12 @@ class _Function(NamedTuple):
     tree: ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def settings_read(module: ModuleType, stage: str) -> frozenset[str]:
+def settings_read(function: StageFunction) -> frozenset[str]:
     """The names of the settings that the function of a stage reads."""
-    return frozenset(_read(_function(module, f"run_{stage}"), {"work": ("work",)}, set()))
+    return frozenset(_read(_function(function), {"work": ("work",)}, set()))
 
 
-def _function(module: ModuleType, name: str) -> _Function:
-    found = getattr(module, name)
+def _function(found: Any) -> _Function:
     owner = inspect.getmodule(found)
     assert owner is not None
     tree = ast.parse(inspect.getsource(found)).body[0]
@@ -124,9 +122,9 @@ def _of_call(found: Any, call: ast.Call, known: dict[str, Path], seen: set[str])
     owner = inspect.getmodule(found)
     if not inspect.isfunction(found) or owner is None:
         return
-    if owner not in FILES.values() and not owner.__name__.startswith("stages."):
+    if not owner.__name__.startswith(("workers.", "stages.")):
         return
-    called = _function(owner, found.__name__)
+    called = _function(found)
     given = dict(zip((argument.arg for argument in called.tree.args.args), call.args, strict=False))
     given |= {one.arg: one.value for one in call.keywords if one.arg is not None}
     paths = {name: path for name, value in given.items() if (path := _path(value, known)) is not None}

@@ -14,7 +14,7 @@ from schemas.settings.run import RUN_SETTINGS, FrozenSettings, RunSettings, decl
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.processes import stage_runner
-from workers.process import FILES
+from workers.process import FUNCTIONS
 from workers.wiring import Wiring
 from workers.work import Work
 
@@ -29,7 +29,7 @@ FEW_SHOT = ("participant", "few_shot")
 
 @pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
 def test_a_stage_declares_what_its_code_reads(kind: str, mode: str, stage: Stage) -> None:
-    read = settings_read(FILES[kind, mode], stage.name)
+    read = settings_read(FUNCTIONS[kind, mode, stage.name])
 
     assert read | THROUGH_INPUTS.get((kind, stage.name), set()) == stage.reads
 

@@ -6,7 +6,7 @@ from typing import Any
 from schemas.settings.run import RunSettings
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.tags.clothes import CLOTHES
-from workers.vocabularies import run_embed
+from workers.tags import index_embed
 
 
 async def test_names_are_embedded_in_ascending_order() -> None:
@@ -24,6 +24,6 @@ async def test_names_are_embedded_in_ascending_order() -> None:
         embedder_of=lambda backend, model: embedder,
     )
 
-    await run_embed(work)
+    await index_embed(work)
 
     assert embedder.calls == [sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})]

@@ -1,7 +1,7 @@
 """An `embed` that fails for the second batch of a corpus."""
 
 from schemas.values.documents import EmbeddedBatch
-from workers.corpora import run_embed
+from workers.documents import corpus_embed
 from workers.process import FUNCTIONS
 from workers.work import Result, Work
 
@@ -10,7 +10,7 @@ async def explode(work: Work) -> Result[EmbeddedBatch]:
     """Raise an exception for one batch as a careless library might."""
     if work.claim.subject == "2":
         raise RuntimeError("cannot embed this")
-    return await run_embed(work)
+    return await corpus_embed(work)
 
 
 FUNCTIONS["index", "corpus", "embed"] = explode
