@@ -15,7 +15,7 @@ from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
 from stages.queries.augment import FILTERS
-from stages.reports import numbers_in_words, words
+from stages.reports import words
 from stages.reports.costs import stages_table
 
 #: Address and name of each page that a group leads to.
@@ -81,8 +81,8 @@ _templates.env.filters |= {
     "took": took,
     "words": value_in_words,
     "indented": indented,
-    "number": numbers_in_words.number,
-    "bounds": numbers_in_words.bounds,
+    "number": words.number,
+    "bounds": words.bounds,
     "filter_name": lambda name: FILTERS.get(name, name),
     "pages": pages_in_words,
     "under": lambda headings, title: headings_in_words(title, headings, " › "),

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from benchmarks.common import show, show_machine
 from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, GateOutcome, Verdict
 from stages.metrics.bootstrap import RESAMPLES, SEED, mean_intervals
-from stages.reports.gate import condition
-from stages.reports.gate import gate as decide
-from stages.reports.numbers_in_words import number, percent
+from stages.reports.comparison_sheet import condition
+from stages.reports.comparison_sheet import gate as decide
+from stages.reports.words import number, percent
 
 SUBJECTS: Final = (10, 20, 41, 100, 300)
 

@@ -12,8 +12,7 @@ from schemas.values.requests import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from services.listings import corpora_table, listed_corpora, works_table
 from services.works import ListedDocument, listed_documents
-from stages.reports.numbers_in_words import counted
-from stages.reports.words import chunk_size_words
+from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection

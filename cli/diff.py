@@ -14,8 +14,7 @@ from cli.report import measure_options, metric_option
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.values.participants import AssessmentMode
 from services.comparisons import Comparable, comparable_run, compared
-from stages.reports.comparison_sheet import comparison_sheet
-from stages.reports.gate import EXAMPLE, condition, gate, gate_words
+from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from store.database import Connection
 
 #: The exit code for a condition of `--fail-if` that is met, or cannot be decided.

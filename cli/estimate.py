@@ -19,7 +19,7 @@ from schemas.values.estimates import Estimate
 from services.estimates import Plan, estimate, estimate_request
 from services.submit import Request
 from stages.reports.costs import money_in_words, stages_table
-from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration, number, tokens_in_words
+from stages.reports.words import NOT_AVAILABLE, counted, duration, number, tokens_in_words
 from store.database import Database
 
 #: The submission would be refused.

@@ -16,7 +16,7 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ScorerComparison
 from services.evaluations import compare_scorers, evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
-from stages.reports.numbers_in_words import bounds, counted, number
+from stages.reports.words import bounds, counted, number
 from store.database import Connection
 from store.runs.runs import NewRun
 

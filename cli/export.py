@@ -14,7 +14,7 @@ from cli.output import Text, confirm, draw, json_option, print_json, print_text
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
 from services.runs import delete_run
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.runs import deletions, overviews
 from store.runs.audit import PROVES, Audit

@@ -25,8 +25,8 @@ from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import FailureCluster, FailureList, ReportedFailure
 from stack.probes import broker_answers
-from stages.reports.failures import failure_list
-from stages.reports.numbers_in_words import counted
+from stages.reports.results import failure_list
+from stages.reports.words import counted
 from store.database import Connection
 from store.runs import failures as failures_of
 from store.runs import jobs, overviews, scored_runs, stage_vectors

@@ -16,7 +16,7 @@ from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
 from services.forks import Forked, ForkRequest, fork
 from services.runs import NO_LIMITS, Action, change_run, control, redo
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.runs import overviews
 from store.runs.overviews import RunOverview

@@ -24,7 +24,7 @@ from services.work_files import ReadFiles, WorkFile, read_files
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.files.records import accept
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
 from store.corpora.keeping import ImportOutcome
 

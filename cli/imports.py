@@ -30,7 +30,7 @@ from services.tags import keep_vocabulary, read_vocabulary
 from stages.participants.embed import counted_variants
 from stages.participants.splits import PUBLISHED_IDS, train_and_dev
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, vary
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
 from stages.texts.characters import SHOWN, listed
 from store.database import Connection

@@ -21,7 +21,7 @@ from services.reembedding import reembed, switch
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
 from services.tags import SEED, GivenVectors, build_vocabulary
 from stages.participants.split_names import first_index
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.interviews import stored_splits

@@ -15,7 +15,7 @@ from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.base import ENV_FILE, merged
 from services import backups
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store import access, revision
 from store import migrate as migrations
 from store.access import Scope

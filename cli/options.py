@@ -20,8 +20,8 @@ from schemas.suggestions import did_you_mean
 from schemas.values.base import Value, first_problem
 from schemas.values.estimates import Prices
 from schemas.values.runs import Option
-from services.costs import prices_of, read_prices
-from stages.reports.numbers_in_words import counted
+from services.reports import prices_of, read_prices
+from stages.reports.words import counted
 
 
 class _Group(click.Group):

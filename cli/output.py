@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from rich.text import Text as RichText
 
 from schemas.statuses import JobStatus, StageStatus
-from stages.reports.numbers_in_words import duration
+from stages.reports.words import duration
 from store.runs.past_work import Progress
 
 Drawing: TypeAlias = RenderableType

@@ -33,7 +33,7 @@ from services.questions import edits
 from services.questions.answers import answer, stored_prompt
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import QueryLine, StoredQuery, StoredResult

@@ -17,8 +17,16 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import RunOrigin
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.costs import cost_words
-from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, number
-from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
+from stages.reports.words import (
+    NOT_AVAILABLE,
+    counted,
+    limits_in_words,
+    notices,
+    number,
+    origin_words,
+    split_in_words,
+    variants_in_words,
+)
 from store.runs.batches import batches_in_words
 from store.runs.forks import Family
 from store.runs.notifications import notification_in_words

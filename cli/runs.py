@@ -26,7 +26,7 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
 from schemas.values.requests import RunsWanted
 from schemas.values.scoring import ModeSummary, ScoreTable
-from services.costs import cost_of_run
+from services.reports import cost_of_run
 from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
 from store.runs import overviews

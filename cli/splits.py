@@ -19,7 +19,7 @@ from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_files import parse_listed_splits, split_problems
 from stages.participants.split_names import named_split
 from stages.participants.splits import origin_words, parse_split, train_and_dev
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import stored_labels, stored_splits
 

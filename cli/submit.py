@@ -49,7 +49,7 @@ from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit_draws
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 
 _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
 

@@ -13,7 +13,7 @@ from cli.sheets import draw_sheets
 from schemas.values.differences import Sweep
 from services.comparisons import grid_points, run_sweep, sweep_results
 from stages.reports.comparison_sheet import comparison_sheet
-from stages.reports.numbers_in_words import number
+from stages.reports.words import number
 from stages.texts.characters import listed
 
 

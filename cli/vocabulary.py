@@ -10,7 +10,7 @@ from schemas.values.requests import TagsWanted
 from schemas.values.tags import Tag
 from services.listings import tags_table, vocabularies_table
 from services.tags import delete_vocabulary, vocabulary_of_name
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store import vocabularies
 from store.database import Connection
 from store.vocabularies import StoredVocabulary

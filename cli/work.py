@@ -25,7 +25,7 @@ from services.works import (
     document_markdown,
     document_view,
 )
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.corpora import works
 from store.database import Connection
 

@@ -15,8 +15,7 @@ from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
 from services.tags import SEED, GivenVectors, plan_vocabulary
 from stages.reports.costs import most_calls
-from stages.reports.numbers_in_words import counted
-from stages.reports.words import notices
+from stages.reports.words import counted, notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
 from store.runs.past_work import PastRun, PastStage

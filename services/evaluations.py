@@ -13,9 +13,9 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Source
 from schemas.values.runs import ScoredRun
 from schemas.values.scoring import ScorerComparison
-from services.costs import cost_of_run
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run
+from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
 from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors

@@ -12,14 +12,14 @@ from schemas.settings.base import value_in_words
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings, thaw
 from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
-from services import baselines
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from services.new_runs import PlannedRun
 from services.served_models import asked_models
 from stages.participants.artifacts.per_chunk import other_prompt
 from stages.participants.chunking import is_circular
 from stages.participants.embed import settings_differences, variant_difference
-from stages.participants.split_names import training_name
+from stages.participants.score_reply import baseline_record
+from stages.participants.split_names import sources, training_name
 from stages.participants.transcripts import import_command
 from stages.texts.characters import listed
 from store.database import Connection
@@ -191,7 +191,8 @@ async def plan_search(
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
-    record |= baselines.of_index(index, searched.values())
+    if (baseline := baseline_record(training_name(index.split), searched.values())) is not None:
+        record["baseline"] = baseline
     if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
         record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":
@@ -200,6 +201,23 @@ async def plan_search(
         inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
     return PlannedSearch(inputs, record)
+
+
+async def first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
+    """Part of a run's request: the baseline of the likeliest training split of a data set that has none of these."""
+    for source in sources(await interviews.stored_splits(connection)):
+        if source.data_set != data_set:
+            continue
+        members = await interviews.members(connection, data_set, source.name)
+        if {member.participant_id for member in members} & {*without}:
+            continue
+        labels = [
+            None if one.items is None else {item.evidence_key: score for item, score in one.items.items()}
+            for one in members
+        ]
+        if (record := baseline_record(source.called, labels)) is not None:
+            return {"baseline": record}
+    return {}
 
 
 def _unlabelled(index: StoredIndex, searched: Mapping[int, Any], settings: EffectiveSettings) -> dict[str, Any]:

@@ -12,14 +12,13 @@ from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import AssessmentMode, Labels, PHQ8Item, Split, SplitMethod, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
-from services import baselines
-from services.few_shot import Assessed, PlannedSearch, plan_search
+from services.few_shot import Assessed, PlannedSearch, first_baseline, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise, stored_part
 from stages.participants.extract import quotes_per_item
 from stages.participants.split_names import PAPER_FILES
 from stages.participants.splits import PUBLISHED_IDS
 from stages.participants.transcripts import import_command
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.texts.characters import first_lines
 from store.database import Connection
 from store.references import interviews
@@ -54,7 +53,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             named=request.references,
         )
         if AssessmentMode.FEW_SHOT in request.modes
-        else PlannedSearch({}, await baselines.of_first_split(connection, data_set, without=assessed.excluded))
+        else PlannedSearch({}, await first_baseline(connection, data_set, without=assessed.excluded))
     )
     jobs = [
         NewJob(

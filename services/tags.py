@@ -21,7 +21,7 @@ from schemas.values.tags import PhraseSet, VectorLayout, Vocabulary
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.files.records import ProblemsFound
 from stages.models import resolved_model
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.tags.phrases import parse_phrase_sets
 from stages.tags.rerank import USUAL, least_count
 from stages.tags.vocabulary_files import FILES, parse_vocabulary

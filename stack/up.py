@@ -18,7 +18,7 @@ from stack.probes import Health, Ping
 from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, default_processes
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import DATABASE_ERRORS, Database
 from store.runs.ledger import given_back_since
 

@@ -17,7 +17,7 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Estimate
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
-from stages.reports.retrieval_sheet import evaluation_sheet
+from stages.reports.evaluation import evaluation_sheet
 from store.database import Connection
 from store.questions import evaluations
 from store.runs import overviews

@@ -20,7 +20,7 @@ from schemas.values.base import MAX_ID
 from schemas.values.participants import PHQ8Item
 from schemas.values.requests import RunChanges, RunKind
 from schemas.values.runs import RunLimits, Target
-from services.costs import cost_of_run
+from services.reports import cost_of_run
 from services.runs import Action, change_run, delete_run
 from stages.reports.costs import cost_words
 from stages.reports.report import over_all_items, reference_counts

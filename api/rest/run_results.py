@@ -19,8 +19,7 @@ from services.comparisons import MOST, compare
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.new_runs import Submitted
-from stages.reports.comparison_sheet import comparison_sheet
-from stages.reports.gate import condition, gate
+from stages.reports.comparison_sheet import comparison_sheet, condition, gate
 from stages.reports.tables import as_csv
 from store.database import Connection
 from store.runs.runs import NewRun

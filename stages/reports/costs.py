@@ -12,9 +12,9 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
 from schemas.values.runs import AttemptTime, OutputTelemetry, ScoredRun
-from stages.reports.numbers_in_words import counted, duration, tokens_in_words
 from stages.reports.results import jobs_of, modes_of
 from stages.reports.tables import Real, Table
+from stages.reports.words import counted, duration, tokens_in_words
 
 _MILLION = 1_000_000
 

@@ -1,4 +1,4 @@
-"""The numbers of an evaluation. What is not scored is counted, and is in no share."""
+"""The numbers of an evaluation, and for readers. What is not scored is counted, and is in no share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -14,7 +14,10 @@ from schemas.values.evaluations import (
     Tally,
 )
 from stages.metrics.bootstrap import share_interval
+from stages.reports.costs import cost_words
+from stages.reports.report_sheet import failure_tables
 from stages.reports.retrieval import validator_in_words
+from stages.reports.tables import Figure, Real, Ref, Remark, Sheet, Table
 
 _NOTHING: Final = Tally(yes=0, no=0, undecided=0)
 
@@ -113,4 +116,45 @@ def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationM
             resamples=measures.bootstrap_resamples,
             seed=measures.bootstrap_seed,
         ),
+    )
+
+
+def evaluation_sheet(report: EvaluationReport) -> Sheet:
+    """The shares, how far the judge can be trusted, and those of every answer."""
+    measures = Table(
+        "Measures",
+        ("measure", "share", "answers", "scored", "undecided", "of"),
+        tuple(
+            (name.replace("_", " "), Figure(one.share), one.answers, one.scored, one.undecided, MEASURES[name])
+            for name, one in report.measures.items()
+        ),
+        texts=("of",),
+    )
+    answers = Table(
+        "Answers",
+        ("question", "job", "state", *(name.replace("_", " ") for name in MEASURES)),
+        tuple(
+            (
+                one.query if one.query_id is None else Ref(one.query, f"/rag/{one.query_id}/results/{one.result_id}"),
+                Ref(one.job, f"/jobs/{one.job[1:]}"),
+                one.status.value,
+                *(Real(one.shares.get(name)) for name in MEASURES),
+            )
+            for one in report.answers
+        ),
+        texts=("job", "state"),
+        is_listing=True,
+    )
+    return Sheet(
+        title=report.run_id,
+        head=f"answers of {report.evaluates}, judged by {report.judge}",
+        facts=(),
+        notices=report.notices,
+        parts=(
+            measures,
+            *(Remark(words, is_notice=False) for words in evaluation_remarks(report)),
+            answers,
+            *failure_tables(report.failures),
+        ),
+        cost=tuple(cost_words(report.cost)),
     )

@@ -26,8 +26,7 @@ from stages.metrics.confidence import variant_named
 from stages.participants.rerank import FILTERS, TAGS
 from stages.reports.calibration import calibrated_confidence, calibration, selective_prediction
 from stages.reports.costs import run_timings, telemetry
-from stages.reports.failures import unresolved_counts
-from stages.reports.results import cohort_of_jobs, draws_of, jobs_of, modes_of, results_of
+from stages.reports.results import cohort_of_jobs, draws_of, jobs_of, modes_of, results_of, unresolved_counts
 from stages.reports.score_table import baselines
 from stages.reports.words import notices
 

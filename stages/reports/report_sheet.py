@@ -9,11 +9,10 @@ from schemas.values.reports import CalibrationErrors, Experiment, Report, RunMet
 from schemas.values.runs import RunOrigin, SettingValue
 from schemas.values.scoring import ModeDraws
 from stages.reports.costs import cost_words
-from stages.reports.numbers_in_words import counted, counts_or_none, duration, number
 from stages.reports.report import over_all_items
 from stages.reports.score_table import baseline_remarks, by_name
 from stages.reports.tables import Cell, Figure, Real, Remark, Sheet, Table, by_column
-from stages.reports.words import definitions, interval_words, origin_words
+from stages.reports.words import counted, counts_or_none, definitions, duration, interval_words, number, origin_words
 
 _TOTALS = {"MAE": "total_mae", "RMSE": "total_rmse", "Pearson r": "total_pearson_r"}
 _TOTALS |= {"severity band": "severity_accuracy"}

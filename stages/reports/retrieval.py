@@ -1,4 +1,4 @@
-"""Builds the report of a run of queries."""
+"""The report of a run of queries: its numbers, and for readers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -19,9 +19,11 @@ from schemas.values.reports import (
 from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
-from stages.reports.costs import run_timings, telemetry
+from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.report import distinct, run_metadata, validator_quality
-from stages.reports.tables import Figure
+from stages.reports.report_sheet import failure_tables, identity_table, package_tables, settings_table, telemetry_tables
+from stages.reports.tables import Figure, Real, Remark, Sheet, Table
+from stages.reports.words import origin_words
 
 
 def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
@@ -220,4 +222,73 @@ def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
         unfinished=len(judged) - failed - finished,
         chunks_gone=sum(found.rankings is None for found in judged),
         unknown_documents=run.unknown_documents,
+    )
+
+
+def retrieval_sheet(report: RetrievalReport) -> Sheet:
+    """The quality of every ranking, that of the validator, time, and what went wrong. No word of a query."""
+    run, measures = report.run_metadata, report.measures
+    names = tuple(measure_names(measures.cutoff))
+    made = ", ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
+    rankings = Table(
+        "Rankings",
+        ("ranking", "queries", "missing", "documents", *names),
+        tuple(
+            (
+                one.stage.value,
+                one.queries,
+                one.missing,
+                Real(one.mean_documents, 1),
+                *(Figure(one.measures[name], 4) for name in names),
+            )
+            for one in report.stages
+        ),
+        place="paper",
+    )
+    stages = tuple(one.stage for one in report.stages)
+    queries = Table(
+        f"Queries, {names[0]}",
+        ("query", "job", "state", "relevant", *(stage.value for stage in stages)),
+        tuple(
+            (
+                *(one.query, one.job, one.status.value, one.relevant),
+                *(Real(one.stages[stage][names[0]]) if stage in one.stages else "" for stage in stages),
+            )
+            for one in report.queries
+        ),
+        texts=("job", "state"),
+        place="page",
+        is_listing=True,
+    )
+    times = Table(
+        "Time",
+        ("stage", "attempts", "seconds per query", "seconds in all"),
+        tuple(
+            (stage, one.attempts, Real(one.seconds / one.attempts if one.attempts else None), Real(one.seconds, 1))
+            for stage, one in report.timings.cost.stages.items()
+        ),
+    )
+    nothing = "No query is judged and has a ranking: there is nothing to measure."
+    validator = [] if report.validator is None else [validator_in_words(report.validator)]
+    return Sheet(
+        title=run.run_id,
+        head=f"{made}, ragq {run.ragq_version}",
+        facts=(
+            f"means over judged queries, 95 % intervals over {measures.bootstrap_resamples} resamples of queries "
+            f"(seed {measures.bootstrap_seed})",
+        ),
+        notices=run.notices,
+        parts=(
+            *([rankings] if report.stages else [Remark(nothing)]),
+            *(Remark(words, is_notice=False) for words in (*remarks(report.counts), *validator)),
+            *([queries] if report.stages else []),
+            times,
+            *telemetry_tables({"answer": report.telemetry}),
+            *failure_tables(report.failures),
+            settings_table(report.settings),
+            *package_tables(run.origin),
+            identity_table(run, report.timings),
+        ),
+        cost=tuple(cost_words(report.timings.cost)),
+        origin=tuple(origin_words(run.origin)),
     )

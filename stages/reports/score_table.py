@@ -23,8 +23,8 @@ from schemas.values.scoring import (
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together, with_scores
 from stages.participants.score_reply import totals_of
-from stages.reports.numbers_in_words import bounds, number
 from stages.reports.results import ground_truth, item_errors
+from stages.reports.words import bounds, number
 
 _COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
 

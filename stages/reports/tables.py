@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from schemas.values.scoring import Interval
-from stages.reports.numbers_in_words import bounds, number, percent, percent_bounds
+from stages.reports.words import bounds, number, percent, percent_bounds
 
 
 class Figure(NamedTuple):

@@ -18,7 +18,7 @@ from schemas.values.tags import (
     SourceScores,
     Tag,
 )
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.tags.ports import Vector
 from stages.tags.similarity import context_score
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import used_tokens
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from store.database import Connection
 from store.locks import Lock, hold
 from store.runs import ledger

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import Field, computed_field
 
 from schemas.values.base import Value
-from stages.reports.numbers_in_words import counted
+from stages.reports.words import counted
 from stages.webhooks import shown_url
 from store.database import Connection
 

@@ -14,8 +14,8 @@ from schemas.values.base import Value
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure, StageShare
 from schemas.values.scoring import Draw, JobScores, ModeSummary
-from stages.reports.numbers_in_words import counted
 from stages.reports.score_table import mode_summaries
+from stages.reports.words import counted
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
 from store.runs.batches import Waiting

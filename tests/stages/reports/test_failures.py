@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from schemas.values.runs import FailureContext, ReportedFailure
-from stages.reports.failures import failure_list, unresolved_counts
+from stages.reports.results import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, failed, labels
 
 HALLUCINATED = failed(

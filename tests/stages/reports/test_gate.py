@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.values.differences import Comparison, Gate
 from schemas.values.estimates import StageCalls
 from stages.reports.comparison import RunInMode, compare_queries, compare_scores
-from stages.reports.gate import condition, gate, gate_words
+from stages.reports.comparison_sheet import condition, gate, gate_words
 from tests.stages.reports.builders import CHOSEN, ZERO_SHOT, job, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.estimates import ModelPrice, Prices
-from services.costs import cost_of_run, read_prices
+from services.reports import cost_of_run, read_prices
 from stages.reports.costs import cost_words
 from store.database import Connection
 from store.runs import job_control, stages

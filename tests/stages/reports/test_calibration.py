@@ -9,7 +9,9 @@ from scipy.optimize import minimize  # type: ignore[import-untyped]
 from schemas.errors import Refused
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ReliabilityBin
-from stages.metrics.calibrators import (
+from stages.metrics.confidence import evidence_count, evidence_share
+from stages.metrics.scores import Floats
+from stages.reports.calibration import (
     METHODS,
     TEMPERATURES,
     Exact,
@@ -20,8 +22,6 @@ from stages.metrics.calibrators import (
     log_loss,
     reliability,
 )
-from stages.metrics.confidence import evidence_count, evidence_share
-from stages.metrics.scores import Floats
 from tests.stages.metrics.builders import cohort
 
 #: Stated confidences 1..5 as 0..1, and whether the scores were exact: overconfident.
