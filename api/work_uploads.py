@@ -10,8 +10,7 @@ from fastapi import UploadFile
 from api.context import ApiContext
 from schemas.values.requests import ImportRequest
 from services.corpora import values_for_import
-from services.imports import ImportedFiles, import_files
-from services.work_files import WorkFile, read_files
+from services.imports import ImportedFiles, WorkFile, import_files, read_files
 
 
 def base_name(name: str) -> str:

@@ -10,8 +10,8 @@ from cli.sheets import print_listing, rows_drawing
 from schemas.full_text import language_words
 from schemas.values.requests import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
+from services.documents import ListedDocument, listed_documents
 from services.listings import corpora_table, listed_corpora, works_table
-from services.works import ListedDocument, listed_documents
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus

@@ -18,9 +18,15 @@ from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
 from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS
-from services.documents import ImportedDocuments, require_readers
-from services.imports import ImportedWorks, import_files
-from services.work_files import ReadFiles, WorkFile, read_files
+from services.imports import (
+    ImportedDocuments,
+    ImportedWorks,
+    ReadFiles,
+    WorkFile,
+    import_files,
+    read_files,
+    require_readers,
+)
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.files.records import accept

@@ -15,9 +15,9 @@ from cli.sheets import print_listing
 from cli.submit import report_submitted
 from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
+from services.corpora import reembed, switch
 from services.estimates import estimate_vocabulary
 from services.listings import indexes_table
-from services.reembedding import reembed, switch
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
 from services.tags import SEED, GivenVectors, build_vocabulary
 from stages.participants.split_names import first_index

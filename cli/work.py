@@ -16,11 +16,11 @@ from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.values.documents import Cleaned, RepairAction, SelectionAction, WorkChunk
 from schemas.values.requests import ChunksWanted
-from services import document_edits
-from services.document_edits import Edited
-from services.document_jobs import DocumentTarget
-from services.works import (
+from services import documents
+from services.documents import (
+    DocumentTarget,
     DocumentView,
+    Edited,
     OutlineHeading,
     document_markdown,
     document_view,
@@ -77,7 +77,7 @@ def _change(
     "--set",
     "changes",
     multiple=True,
-    type=_change("LINE=ACTION[:TEXT]", document_edits.repair_change, RepairAction),
+    type=_change("LINE=ACTION[:TEXT]", documents.repair_change, RepairAction),
     help=f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given. "
     "May be repeated.",
 )
@@ -93,7 +93,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work repair j345 --reply reply.txt
         ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
     """
-    edit = _edit(reply, dict(changes), document_edits.paste_repair, document_edits.change_repairs)
+    edit = _edit(reply, dict(changes), documents.paste_repair, documents.change_repairs)
     _report(with_database(edit, job_id), "headings changed", as_json=as_json)
 
 
@@ -104,7 +104,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
     "--set",
     "changes",
     multiple=True,
-    type=_change("LINE=DECISION", document_edits.selection_change, SelectionAction),
+    type=_change("LINE=DECISION", documents.selection_change, SelectionAction),
     help=f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}. May be repeated.",
 )
 @json_option
@@ -119,7 +119,7 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work select j345 --reply reply.txt
         ragq work select j345 --set 12=SKIP
     """
-    edit = _edit(reply, dict(changes), document_edits.paste_selection, document_edits.change_selection)
+    edit = _edit(reply, dict(changes), documents.paste_selection, documents.change_selection)
     _report(with_database(edit, job_id), "headings skipped", as_json=as_json)
 
 
@@ -271,7 +271,7 @@ def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -
 
 @work.command("prompt")
 @click.argument("job_id", metavar="JOB", type=JOB)
-@click.argument("step", type=click.Choice([document_edits.REPAIR, document_edits.SELECT]))
+@click.argument("step", type=click.Choice([documents.REPAIR, documents.SELECT]))
 @json_option
 def prompt_command(job_id: int, step: str, as_json: bool) -> None:
     """Print the prompt by which a model repairs the headings of a document or selects its sections.
@@ -283,7 +283,7 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
         ragq work prompt j345 repair > prompt.txt
         ragq work repair j345 --reply reply.txt
     """
-    read = document_edits.repair_text if step == document_edits.REPAIR else document_edits.select_text
+    read = documents.repair_text if step == documents.REPAIR else documents.select_text
     prompt = with_database(read, job_id)
     print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
 

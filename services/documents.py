@@ -1,105 +1,453 @@
-"""Documents of other formats than markdown: their files stored, and the run that makes works of them submitted."""
+"""A document as its stages left it, and its headings and sections decided by a pasted reply or one by one.
 
-from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
-from typing import Any, NamedTuple
+An edit is an attempt of its stage. What the stages after it stored stays in the history, and they run again."""
 
-from schemas.chains import stages_of
-from schemas.errors import DocumentReaderMissingError
-from schemas.settings.resolve import EffectiveSettings
-from services.new_runs import PlannedRun, Submitted, submit_run
-from services.work_files import WorkFile
-from stages.queries.templates import OF_DOCUMENTS
-from store import originals
-from store.corpora.corpora import StoredCorpus
-from store.database import Connection, Database
+import asyncio
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import Field, computed_field
+
+from schemas.chains import stage_that_stores, stages_of
+from schemas.errors import DocumentMissingError, Refused
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
+from schemas.values.documents import (
+    Cleaned,
+    ConvertedDocument,
+    DecidedBy,
+    DocumentOutline,
+    ListedWork,
+    RepairAction,
+    RepairedTitles,
+    SanitisedDocument,
+    SelectedSections,
+    SelectionAction,
+    TocEntry,
+)
+from stages.documents.outline import outline
+from stages.documents.repair import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
+from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
+from stages.queries.templates import TemplateTag
+from store.corpora import sources, works
+from store.corpora.works import work_missing
+from store.database import Connection
 from store.questions import templates
-from store.runs.chain import content_hash
-from store.runs.runs import NewJob, NewRun
+from store.runs import attempts, edits, jobs, stage_vectors
+from store.runs.jobs import Job
+
+Output = TypeVar("Output", bound=Value)
+
+KIND = "work"
+MODE = "document"
 
 
-class ImportedDocuments(NamedTuple):
-    """What became of documents."""
+class DocumentTarget(NamedTuple):
+    """A work, or the job of a document; one of them is given."""
 
-    unchanged: int
-    """Files that the works of the corpus were converted from already."""
-    submitted: Submitted | None
-    """None when nothing was to be converted."""
+    work_id: int | None = None
+    job_id: int | None = None
 
 
-async def import_documents(
-    database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
-) -> ImportedDocuments:
-    """Store files, read one after the other, and submit a job for each that is new or changed.
-
-    A file that cannot be read fails its own job.
-    """
-    async with database.connection() as connection:
-        known = await originals.imported(connection, corpus.id)
-        asked_by = await document_templates(connection)
-    async with originals.importing(database):
-        return await _import(database, corpus, files, settings, known, asked_by)
-
-
-async def _import(
-    database: Database,
-    corpus: StoredCorpus,
-    files: Iterable[WorkFile],
-    settings: EffectiveSettings,
-    known: Mapping[str, str],
-    asked_by: Mapping[str, int],
-) -> ImportedDocuments:
-    inputs: list[Mapping[str, Any]] = []
-    unchanged = 0
-    for file in files:
-        named = await database.once(originals.keep, file.content)
-        if known.get(file.source_path) == named and not file.fields:
-            unchanged += 1
-            continue
-        inputs.append(
-            {
-                "corpus_id": corpus.id,
-                "original": named,
-                "name": file.name,
-                "source_path": file.source_path,
-                "given": dict(file.fields),
-                "templates": dict(asked_by),
-            }
+async def document_job(connection: Connection, job_id: int) -> Job:
+    """The job of a document. Raises JobMissingError, and DocumentMissingError for a job of another kind."""
+    job = await jobs.get(connection, job_id)
+    if job.kind != KIND:
+        raise DocumentMissingError(
+            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs."
         )
-    if not inputs:
-        return ImportedDocuments(unchanged, None)
-    run = _run(corpus, inputs, settings)
-    return ImportedDocuments(unchanged, await submit_run(database, PlannedRun(run), always_new=True))
+    return job
 
 
-async def document_templates(connection: Connection) -> dict[str, int]:
-    """The active version of each template by which a model decides about documents, by tag."""
-    return {tag: (await templates.get(connection, tag)).version for tag in OF_DOCUMENTS}
+async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
+    """The job of a document, or that which made a work what it is; None for a work that no stored job made.
+
+    Raises as `document_job`, and Refused for a work that is not stored.
+    """
+    if target.job_id is not None:
+        return await document_job(connection, target.job_id)
+    assert target.work_id is not None
+    await works.work(connection, target.work_id)
+    job_id = (await sources.jobs_of_works(connection, [target.work_id])).get(target.work_id)
+    return None if job_id is None else await document_job(connection, job_id)
 
 
-def asks_model(settings: EffectiveSettings) -> bool:
-    """Whether a language model repairs headings or selects sections."""
-    return "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by)
+async def output_of(connection: Connection, job_id: int, output: type[Output]) -> Output | None:
+    """What a stage of a document stored last; None while it is not stored, or stale."""
+    return await attempts.stored(connection, job_id, stage_that_stores(KIND, MODE, output), output)
 
 
-def require_readers() -> None:
-    """Raise DocumentReaderMissingError unless the packages that read documents are installed."""
-    if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
-        raise DocumentReaderMissingError
+async def needed(connection: Connection, job_id: int, output: type[Output]) -> Output:
+    """The same. Raises DocumentMissingError while it is not stored."""
+    found = await output_of(connection, job_id, output)
+    if found is None:
+        stage = stage_that_stores(KIND, MODE, output)
+        raise DocumentMissingError(
+            f"Stage '{stage}' of job j{job_id} is not stored now; `ragq inspect j{job_id}` shows its progress."
+        )
+    return found
 
 
-def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings) -> NewRun:
-    cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
-    stages = stages_of("work", "document")
-    return NewRun(
-        kind="work",
-        profile=settings.profile,
-        settings=settings.snapshot(),
-        settings_hash=content_hash([*cut_for, settings.run.values()]),
-        request={"corpus": corpus.name, "documents": len(inputs), "profile_source": settings.profile_source},
-        # The name of a file may say what nobody else may know: a number stands for it outside of the database.
-        jobs=[
-            NewJob(mode="document", subject=str(number), inputs=dict(one), stages=stages)
-            for number, one in enumerate(inputs, start=1)
-        ],
+async def refuse_replaced(connection: Connection, *job_ids: int) -> None:
+    """Raise Refused for a job of a document whose work has another text since."""
+    if (replaced := await sources.replaced(connection, job_ids)) is not None:
+        job_id, work_id = replaced
+        raise Refused(
+            f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
+            f"show {work_id}` names the job of the present text.",
+            slug="document-replaced",
+        )
+
+
+class OutlineHeading(Value):
+    """A heading of a document, and what became of it."""
+
+    line: int = Field(examples=[12])
+    """Of the converted markdown, from 1; names the heading in a repair."""
+    level: int = Field(examples=[3])
+    text: str = Field(repr=False, examples=["2.1 Oxidation"])
+    page: int | None = Field(default=None, examples=[31])
+    """From 1; null in formats without pages."""
+    toc_level: int | None = Field(default=None, examples=[2])
+    """The level in the document's own table of contents; null where it has no such entry."""
+    action: RepairAction | None = Field(default=None, examples=["H2"])
+    """What stage `repair` did; null before that is stored."""
+    repaired_level: int | None = Field(default=None, examples=[2])
+    """The level in the work; null for a heading that is removed, and before it is repaired."""
+    repaired_text: str | None = Field(default=None, repr=False, examples=["2.1 Oxidation"])
+    """The words in the work, likewise."""
+    work_line: int | None = Field(default=None, examples=[12])
+    """Its line in the sanitised markdown, once that is stored; names the heading in a selection."""
+    embeds: bool | None = None
+    """Whether its section is embedded; null before that is selected, and for a heading that is removed."""
+    reason: str | None = Field(default=None, examples=["an index"])
+    """Why its section is skipped."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def disagrees(self) -> bool:
+        """The table of contents gives it another level than the document has in the end."""
+        level = self.level if self.repaired_level is None else self.repaired_level
+        return self.toc_level is not None and self.toc_level != level
+
+
+class DocumentView(Value):
+    """A document: its job, what the stages found, and its headings."""
+
+    job_id: int | None = Field(examples=[34])
+    """Null for a work that no stored job made; its headings are those of the stored markdown."""
+    run_id: int | None = Field(default=None, examples=[12])
+    status: JobStatus | None = Field(default=None, examples=["succeeded"])
+    stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
+    """The status of each stage, in the order of the chain."""
+    work_id: int | None = Field(default=None, examples=[7])
+    """Null before the document is a work, and when the work was made from another file since."""
+    title: str | None = Field(default=None, repr=False, examples=["On Tea"])
+    corpus: str | None = Field(default=None, examples=["default"])
+    """Null when it is deleted."""
+    name: str | None = Field(default=None, repr=False, examples=["tea.pdf"])
+    """The name of the file."""
+    format: str | None = Field(default=None, examples=["pdf"])
+    converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
+    variant: str | None = Field(default=None, examples=["outline"])
+    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
+    reason: str | None = Field(default=None, examples=["the document has its own headings"])
+    """Why they were found so."""
+    pages: int | None = Field(default=None, examples=[310])
+    cleaned: Cleaned | None = None
+    repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
+    selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
+    model: str | None = None
+    """The model that decided, where one did."""
+    headings: tuple[OutlineHeading, ...] = ()
+    missing: tuple[TocEntry, ...] = ()
+    """Entries of the table of contents that no heading has."""
+
+    @computed_field(examples=[4])  # type: ignore[prop-decorator]
+    @property
+    def changed(self) -> int:
+        """Headings that stage `repair` did not leave as they were."""
+        return sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in self.headings)
+
+    @computed_field(examples=[2])  # type: ignore[prop-decorator]
+    @property
+    def skipped(self) -> int:
+        """Headings whose sections are not embedded."""
+        return sum(heading.embeds is False for heading in self.headings)
+
+    @computed_field(examples=[1])  # type: ignore[prop-decorator]
+    @property
+    def disagreements(self) -> int:
+        """Headings of another level than in the table of contents, and entries of it without a heading."""
+        return len(self.missing) + sum(heading.disagrees for heading in self.headings)
+
+
+class ListedDocument(NamedTuple):
+    """A work of a corpus, and the newest job about its file."""
+
+    work: ListedWork
+    job_id: int | None
+
+
+async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
+    """A document, read at one moment. Raises JobMissingError, Refused, and DocumentMissingError for a job of
+    another kind."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await job_of(connection, target)
+        if job is None:
+            assert target.work_id is not None
+            return await _of_markdown(connection, target.work_id)
+        return await _of_job(connection, job)
+
+
+async def document_markdown(connection: Connection, target: DocumentTarget) -> str:
+    """The markdown of a work; or that of a job, sanitised if that is stored, and as it was converted before.
+
+    Raises as `document_view`, WorkChangedError, and Refused for a job that has converted nothing yet.
+    """
+    if target.work_id is not None:
+        stored = await works.markdown(connection, target.work_id)
+        if stored is None:
+            raise work_missing(target.work_id)
+        return stored
+    job = await job_of(connection, target)
+    assert job is not None
+    if sanitised := await output_of(connection, job.id, SanitisedDocument):
+        return sanitised.markdown
+    return (await needed(connection, job.id, ConvertedDocument)).chosen.markdown
+
+
+async def listed_documents(
+    connection: Connection, corpus_id: int, *, search: str = "", limit: int | None = None, offset: int = 0
+) -> list[ListedDocument]:
+    """The works of a corpus by title, as `works.listed`, with their jobs."""
+    listed = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
+    made_by = await sources.jobs_of_works(connection, [work.id for work in listed])
+    return [ListedDocument(work, made_by.get(work.id)) for work in listed]
+
+
+async def _of_markdown(connection: Connection, work_id: int) -> DocumentView:
+    markdown = await works.markdown(connection, work_id)
+    if markdown is None:
+        raise work_missing(work_id)
+    found = await asyncio.to_thread(outline, markdown, ())
+    title = (await works.titles(connection, [work_id]))[work_id]
+    headings = tuple(
+        OutlineHeading(line=heading.line, level=heading.level, text=heading.text, work_line=heading.line)
+        for heading in found.headings
     )
+    return DocumentView(job_id=None, work_id=work_id, title=title, format="markdown", headings=headings)
+
+
+async def _of_job(connection: Connection, job: Job) -> DocumentView:
+    converted = await output_of(connection, job.id, ConvertedDocument)
+    found = await output_of(connection, job.id, DocumentOutline)
+    repaired = await output_of(connection, job.id, RepairedTitles)
+    sanitised = await output_of(connection, job.id, SanitisedDocument)
+    selected = await output_of(connection, job.id, SelectedSections)
+    work = await sources.work_of_job(connection, job.id)
+    made = None if work is None or work.original_hash != job.inputs["original"] else work
+    runs = (await stage_vectors.of_jobs(connection, [job.id]))[job.id]
+    corpus = await sources.corpus_of_job(connection, job.id)
+    headings: tuple[OutlineHeading, ...] = ()
+    if converted is not None and found is not None:
+        headings = await asyncio.to_thread(_headings, converted, found, repaired, sanitised, selected)
+    return DocumentView(
+        job_id=job.id,
+        run_id=job.run_id,
+        status=job.status,
+        stages={run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
+        work_id=None if made is None else made.id,
+        title=None if made is None else made.title,
+        corpus=corpus,
+        name=job.inputs["name"],
+        format=None if converted is None else converted.format,
+        converter=None if converted is None else converted.converter,
+        variant=None if converted is None else converted.chosen.name,
+        reason=None if converted is None else converted.reason,
+        pages=None if converted is None else converted.pages,
+        cleaned=None if converted is None else converted.cleaned,
+        repaired_by=None if repaired is None else repaired.by,
+        selected_by=None if selected is None else selected.by,
+        model=next((one.model for one in (repaired, selected) if one is not None and one.model is not None), None),
+        headings=headings,
+        missing=() if found is None else found.missing,
+    )
+
+
+def _headings(
+    converted: ConvertedDocument,
+    found: DocumentOutline,
+    repaired: RepairedTitles | None,
+    sanitised: SanitisedDocument | None,
+    selected: SelectedSections | None,
+) -> tuple[OutlineHeading, ...]:
+    repairs = {} if repaired is None else {repair.line: repair for repair in repaired.repairs}
+    selections = {} if selected is None else {selection.line: selection for selection in selected.selections}
+    work_lines = _work_lines(found, repaired, sanitised)
+    headings = []
+    for heading in found.headings:
+        repair = repairs.get(heading.line)
+        is_kept = repair is not None and repair.action is not RepairAction.REMOVE
+        work_line = work_lines.get(heading.line)
+        selection = None if work_line is None else selections.get(work_line)
+        headings.append(
+            OutlineHeading(
+                line=heading.line,
+                level=heading.level,
+                text=heading.text,
+                page=_page(converted.chosen.page_lines, heading.line),
+                toc_level=heading.toc_level,
+                action=None if repair is None else repair.action,
+                repaired_level=_level(heading.level, repair.action) if repair is not None and is_kept else None,
+                repaired_text=repair.text if repair is not None and is_kept else None,
+                work_line=work_line,
+                embeds=None if selection is None else selection.embeds,
+                reason=None if selection is None else selection.reason,
+            )
+        )
+    return tuple(headings)
+
+
+def _work_lines(
+    found: DocumentOutline, repaired: RepairedTitles | None, sanitised: SanitisedDocument | None
+) -> dict[int, int]:
+    """The line of each heading in the sanitised markdown. Headings that are kept have their order there."""
+    if repaired is None or sanitised is None:
+        return {}
+    removed = {repair.line for repair in repaired.repairs if repair.action is RepairAction.REMOVE}
+    kept = [heading.line for heading in found.headings if heading.line not in removed]
+    lines = [heading.line for heading in outline(sanitised.markdown, ()).headings]
+    return dict(zip(kept, lines, strict=True)) if len(kept) == len(lines) else {}
+
+
+def _page(page_lines: Sequence[int], line: int) -> int | None:
+    return bisect_right(page_lines, line) or None
+
+
+def _level(own: int, action: RepairAction) -> int:
+    return own if action is RepairAction.NO_CHANGE else int(action.value[1])
+
+
+REPAIR = "repair"
+SELECT = "select"
+
+
+class Edited(Value):
+    """A job that continues after an edit."""
+
+    job_id: int = Field(examples=[34])
+    stage: str = Field(examples=["repair"])
+    """What was edited."""
+    changed: int = Field(examples=[4])
+    """Headings that are not left as they are, or headings whose sections are skipped."""
+
+
+async def repair_text(connection: Connection, job_id: int) -> str:
+    """The prompt by which a model repairs the headings of a document. Raises as `document_job`, DocumentMissingError
+    while the headings are not stored, TemplateMissingError, and TemplateError."""
+    job = await document_job(connection, job_id)
+    found = await needed(connection, job_id, DocumentOutline)
+    toc = (await needed(connection, job_id, ConvertedDocument)).toc
+    return repair_prompt(found.headings, toc, template=await _template(connection, job, TemplateTag.TITLE_REPAIR))
+
+
+async def select_text(connection: Connection, job_id: int) -> str:
+    """The prompt by which a model selects the sections of a document. Raises as `repair_text`."""
+    job = await document_job(connection, job_id)
+    sanitised = await needed(connection, job_id, SanitisedDocument)
+    asked = with_headings(sections_of(sanitised.markdown))
+    return select_prompt(asked, template=await _template(connection, job, TemplateTag.SECTION_SELECTION))
+
+
+async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edited:
+    """Store what a reply makes of the headings of a document.
+
+    Raises HeadingReplyError for a reply that cannot be used, StageRunningError, Refused for a job whose
+    work has another text since and while an earlier stage is not done, and as `repair_text`.
+    """
+    async with connection.transaction():
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        headings = (await needed(connection, job_id, DocumentOutline)).headings
+        repaired = RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
+        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
+
+
+async def paste_selection(connection: Connection, job_id: int, reply: str) -> Edited:
+    """Store which sections of a document a reply selects. Raises as `paste_repair`."""
+    async with connection.transaction():
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+        selected = SelectedSections(selections=select_by_reply(reply, found, by=DecidedBy.PASTED), by=DecidedBy.PASTED)
+        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+
+
+async def change_repairs(connection: Connection, job_id: int, changes: Mapping[int, Change]) -> Edited:
+    """Store other repairs for the headings at these lines of the converted document.
+
+    Raises Refused for lines without a heading and for words that are no title, and as `paste_repair`.
+    """
+    async with connection.transaction():
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        stored = await needed(connection, job_id, RepairedTitles)
+        _refuse_unknown(job_id, changes, [repair.line for repair in stored.repairs], REPAIR)
+        repairs = changed_repairs(stored.repairs, changes)
+        wrong = [repair.line for repair in repairs if repair.line in changes and not is_usable(repair)]
+        if wrong:
+            raise Refused(
+                f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
+                f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
+            )
+        repaired = RepairedTitles(repairs=repairs, by=DecidedBy.USER)
+        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
+
+
+async def change_selection(connection: Connection, job_id: int, changes: Mapping[int, bool]) -> Edited:
+    """Store whether the sections of the headings at these lines of the sanitised document are embedded. Raises as
+    `change_repairs`."""
+    async with connection.transaction():
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        stored = await needed(connection, job_id, SelectedSections)
+        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+        _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
+        selected = SelectedSections(selections=changed_selections(found, stored.selections, changes), by=DecidedBy.USER)
+        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+
+
+def repair_change(text: str) -> Change | None:
+    """The change that a text means, like `H2:Green leaves`; None for one that means none.
+
+    >>> repair_change("H2:Green leaves")
+    Change(action=<RepairAction.H2: 'H2'>, text='Green leaves')
+    """
+    word, colon, words = text.partition(":")
+    if word not in set(RepairAction):
+        return None
+    return Change(RepairAction(word), words if colon else None)
+
+
+def selection_change(text: str) -> bool | None:
+    """Whether a section is embedded, by SKIP or VECTORIZE; None for another text."""
+    return text == SelectionAction.VECTORIZE if text in set(SelectionAction) else None
+
+
+async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
+    version: int | None = job.inputs.get("templates", {}).get(tag)
+    return (await templates.get(connection, tag, version)).text
+
+
+async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:
+    await edits.set_output(connection, job_id, stage, output.model_dump(mode="json"))
+    return Edited(job_id=job_id, stage=stage, changed=changed)
+
+
+def _refuse_unknown(job_id: int, changes: Mapping[int, Any], known: Sequence[int], stage: str) -> None:
+    unknown = sorted(set(changes) - set(known))
+    if unknown:
+        found = f"Line {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown)} lines, {unknown[0]} first, are"
+        raise Refused(
+            f"{found} no heading that stage '{stage}' of job j{job_id} decided about; `ragq work prompt j{job_id} "
+            f"{stage}` lists them.",
+            slug="heading-missing",
+        )

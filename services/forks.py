@@ -17,9 +17,9 @@ from schemas.values.base import Value
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
-from services.document_jobs import KIND, refuse_replaced
-from services.documents import document_templates
+from services.documents import KIND, refuse_replaced
 from services.few_shot import left_parity
+from services.imports import document_templates
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey

@@ -1,32 +1,258 @@
-"""Files imported into a corpus: markdown at once, other formats by the stages of a document."""
+"""Files imported into a corpus: markdown at once, other formats by the stages of a document, each as its own job."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from schemas.errors import DuplicateWorkError
+from schemas.chains import stages_of
+from schemas.errors import DocumentError, DocumentReaderMissingError, DuplicateWorkError, WorkFileError, WorkFilesError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
+from schemas.values.documents import Bibliography
 from schemas.values.requests import ImportRequest
-from services.corpora import corpus_for_import, cutting_of, plan_corpus
-from services.documents import ImportedDocuments, asks_model, import_documents
+from services.corpora import Reembedded, corpus_for_import, cutting_of, follow, plan_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
-from services.reembedding import Reembedded, follow
-from services.work_files import ReadWork, WorkFile
+from stages.corpora.blocks import MarkdownDocument, read_markdown
+from stages.corpora.lines import passage
+from stages.corpora.works import bibliography
+from stages.documents.outline import DocumentFormat, format_of, holds_markdown
+from stages.queries.templates import OF_DOCUMENTS
+from stages.texts.characters import can_be_stored, decoded
 from stages.texts.languages import language_of
 from store import originals
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome, NewWork, keep
-from store.database import Database
-from store.runs.runs import Report, ignored
+from store.database import Connection, Database
+from store.questions import templates
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun, Report, ignored
 
 if TYPE_CHECKING:
     from adapters.cutting import Cutting
+
+#: Why the second of two files of an import is refused.
+SAME_NAME: Final = (
+    "another file of this import has the same name, which identifies the work; rename one, or send both with their "
+    "folders (teas/tea.md)."
+)
+
+EMPTY: Final = "is empty."
+
+
+class WorkFile(NamedTuple):
+    """A file that is to become a work."""
+
+    name: str
+    """Shown in messages. Without its suffix the title of a work that has no other."""
+    content: bytes
+    source_path: str
+    """Identifies the work: another file of the same source replaces it."""
+    fields: Mapping[str, Any] = {}
+    """Fields of Bibliography that override the front matter."""
+
+
+class ReadWork(NamedTuple):
+    """A file that can be a work, before it is cut."""
+
+    bibliography: Bibliography
+    source_path: str
+    markdown: str
+    document: MarkdownDocument
+    name: str
+    given: Mapping[str, Any]
+    """The fields that override its front matter."""
+
+    @property
+    def file(self) -> WorkFile:
+        """What was read."""
+        return WorkFile(self.name, self.markdown.encode(), self.source_path, self.given)
+
+
+@dataclass
+class ReadFiles:
+    """Files of an import."""
+
+    works: list[ReadWork] = field(default_factory=list)
+    """Those of markdown."""
+    documents: list[WorkFile] = field(default_factory=list)
+    """Those of other formats, which are converted first."""
+    refused: dict[int, WorkFileError] = field(default_factory=dict)
+    """Those that cannot be works, by their places among the files, from 0."""
+    latin1: list[str] = field(default_factory=list)
+    """The names of files of text that are not UTF-8, and were read as Latin-1."""
+
+    def readable(self) -> "ReadFiles":
+        """The same. Raises WorkFilesError where any file was refused."""
+        if self.refused:
+            raise WorkFilesError(self.refused)
+        return self
+
+    def refuse(self, error: WorkFileError) -> None:
+        """Note a file that cannot be a work, after those that were read as one list."""
+        self.refused[max(self.refused, default=-1) + 1] = error
+
+    def documents_in(self, files: Iterable[WorkFile]) -> Iterator[WorkFile]:
+        """The files that can be documents, each when it is its turn; the others are noted as refused."""
+        for file in files:
+            try:
+                self._check_document(file)
+            except WorkFileError as error:
+                self.refuse(error)
+            else:
+                yield file
+
+    def add(self, file: WorkFile) -> None:
+        """Read a file. Raises WorkFileError for one that cannot be a work."""
+        if not file.content:
+            raise WorkFileError(file.name, EMPTY)
+        if holds_markdown(file.content, file.name):
+            self.works.append(_read_work(file, self._decoded(file)))
+        else:
+            self._check_document(file)
+            self.documents.append(file)
+
+    def _check_document(self, file: WorkFile) -> None:
+        if not file.content:
+            raise WorkFileError(file.name, EMPTY)
+        try:
+            if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
+                self._decoded(file)
+        except DocumentError as error:
+            raise WorkFileError(file.name, f"{error.problem}.") from None
+
+    def _decoded(self, file: WorkFile) -> str:
+        try:
+            text, is_latin1 = decoded(file.content)
+        except UnicodeDecodeError as error:
+            raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+        if is_latin1:
+            self.latin1.append(file.name)
+        return text
+
+
+def read_files(files: Sequence[WorkFile]) -> ReadFiles:
+    """The works in files of markdown, and the other files as they are.
+
+    Refused is every file that is empty, of no known format, or of the same source as one before it, and every file of
+    text that is neither UTF-8 nor Latin-1, has no text, or has front matter that cannot be used.
+    """
+    read = ReadFiles()
+    named: set[str] = set()
+    for place, file in enumerate(files):
+        try:
+            if file.source_path in named:
+                raise WorkFileError(file.name, SAME_NAME)
+            named.add(file.source_path)
+            read.add(file)
+        except WorkFileError as error:
+            read.refused[place] = error
+    return read
+
+
+def _read_work(file: WorkFile, markdown: str) -> ReadWork:
+    if "\0" in markdown:
+        raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
+    document = read_markdown(markdown)
+    described = bibliography(document, given=file.fields, file_name=file.name)
+    if not all(can_be_stored(str(text)) for text in (file.source_path, *described.model_dump().values())):
+        raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
+    if not any(passage(document.lines, block.start_line, block.end_line).strip() for block in document.blocks):
+        raise WorkFileError(file.name, "holds no text.")
+    return ReadWork(described, file.source_path, markdown, document, file.name, file.fields)
+
+
+class ImportedDocuments(NamedTuple):
+    """What became of documents."""
+
+    unchanged: int
+    """Files that the works of the corpus were converted from already."""
+    submitted: Submitted | None
+    """None when nothing was to be converted."""
+
+
+async def import_documents(
+    database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
+) -> ImportedDocuments:
+    """Store files, read one after the other, and submit a job for each that is new or changed.
+
+    A file that cannot be read fails its own job.
+    """
+    async with database.connection() as connection:
+        known = await originals.imported(connection, corpus.id)
+        asked_by = await document_templates(connection)
+    async with originals.importing(database):
+        return await _import(database, corpus, files, settings, known, asked_by)
+
+
+async def _import(
+    database: Database,
+    corpus: StoredCorpus,
+    files: Iterable[WorkFile],
+    settings: EffectiveSettings,
+    known: Mapping[str, str],
+    asked_by: Mapping[str, int],
+) -> ImportedDocuments:
+    inputs: list[Mapping[str, Any]] = []
+    unchanged = 0
+    for file in files:
+        named = await database.once(originals.keep, file.content)
+        if known.get(file.source_path) == named and not file.fields:
+            unchanged += 1
+            continue
+        inputs.append(
+            {
+                "corpus_id": corpus.id,
+                "original": named,
+                "name": file.name,
+                "source_path": file.source_path,
+                "given": dict(file.fields),
+                "templates": dict(asked_by),
+            }
+        )
+    if not inputs:
+        return ImportedDocuments(unchanged, None)
+    run = _run(corpus, inputs, settings)
+    return ImportedDocuments(unchanged, await submit_run(database, PlannedRun(run), always_new=True))
+
+
+async def document_templates(connection: Connection) -> dict[str, int]:
+    """The active version of each template by which a model decides about documents, by tag."""
+    return {tag: (await templates.get(connection, tag)).version for tag in OF_DOCUMENTS}
+
+
+def asks_model(settings: EffectiveSettings) -> bool:
+    """Whether a language model repairs headings or selects sections."""
+    return "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by)
+
+
+def require_readers() -> None:
+    """Raise DocumentReaderMissingError unless the packages that read documents are installed."""
+    if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
+        raise DocumentReaderMissingError
+
+
+def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings) -> NewRun:
+    cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
+    stages = stages_of("work", "document")
+    return NewRun(
+        kind="work",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        settings_hash=content_hash([*cut_for, settings.run.values()]),
+        request={"corpus": corpus.name, "documents": len(inputs), "profile_source": settings.profile_source},
+        # The name of a file may say what nobody else may know: a number stands for it outside of the database.
+        jobs=[
+            NewJob(mode="document", subject=str(number), inputs=dict(one), stages=stages)
+            for number, one in enumerate(inputs, start=1)
+        ],
+    )
 
 
 class ImportedFile(Value):
@@ -96,7 +322,7 @@ async def import_works(
     if new:
         cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
         for work in new:
-            files.append(await _import(database, corpus, work, cutting))
+            files.append(await _imports_import(database, corpus, work, cutting))
             report(len(files), len(new))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
@@ -107,7 +333,7 @@ async def import_works(
     return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
 
 
-async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
+async def _imports_import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
     title, source = work.bibliography.title, work.source_path
     chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)

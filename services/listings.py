@@ -9,7 +9,7 @@ from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.values.documents import ListedWork
 from schemas.values.tags import Candidate, PhraseReport, Tag
 from services.corpora import CorpusLoss, corpus_loss
-from services.works import ListedDocument
+from services.documents import ListedDocument
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus

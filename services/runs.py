@@ -10,7 +10,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
 from schemas.values.runs import LONGEST_NOTE, RunLimits, Target
-from services.document_jobs import KIND, refuse_replaced
+from services.documents import KIND, refuse_replaced
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries

@@ -24,9 +24,9 @@ from services.corpora import (
     delete_corpus,
     embedding_loss,
 )
+from services.documents import listed_documents
 from services.imports import ImportedFiles
 from services.listings import listed_corpora
-from services.works import listed_documents
 from stages.documents.outline import SUFFIXES
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index

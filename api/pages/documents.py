@@ -21,10 +21,8 @@ from api.work_uploads import base_name
 from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument, WorkHeading
-from services import document_edits
-from services.document_edits import Edited
-from services.document_jobs import DocumentTarget, document_job, output_of
-from services.works import document_view
+from services import documents
+from services.documents import DocumentTarget, Edited, document_job, document_view, output_of
 from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
 from stages.documents.outline import DocumentFormat, format_of
@@ -81,7 +79,7 @@ async def change_headings(request: Request, ctx: Context, _form: CheckedForm, jo
     if not changes:
         return RedirectResponse(f"/documents/{job_id}", 303)
     return await _edited(
-        request, ctx, job_id, "outline", lambda connection: document_edits.change_repairs(connection, job_id, changes)
+        request, ctx, job_id, "outline", lambda connection: documents.change_repairs(connection, job_id, changes)
     )
 
 
@@ -101,7 +99,7 @@ async def change_sections(request: Request, ctx: Context, _form: CheckedForm, jo
         ctx,
         job_id,
         "sections",
-        lambda connection: document_edits.change_selection(connection, job_id, changes),
+        lambda connection: documents.change_selection(connection, job_id, changes),
     )
 
 
@@ -116,7 +114,7 @@ async def paste(
 ) -> Response:
     """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
     show: Show = "outline" if part == "headings" else "sections"
-    edit = document_edits.paste_repair if part == "headings" else document_edits.paste_selection
+    edit = documents.paste_repair if part == "headings" else documents.paste_selection
     return await _edited(request, ctx, job_id, show, lambda connection: edit(connection, job_id, reply), pasted=reply)
 
 
@@ -197,7 +195,7 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
-    text = document_edits.repair_text if show == "outline" else document_edits.select_text
+    text = documents.repair_text if show == "outline" else documents.select_text
     try:
         return await text(connection, job_id)
     except (DocumentMissingError, TemplateMissingError):

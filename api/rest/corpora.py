@@ -20,8 +20,8 @@ from api.work_uploads import import_requested, uploaded
 from schemas.values.base import Text
 from schemas.values.requests import WorksWanted
 from services.corpora import corpus_loss, delete_corpus
+from services.documents import listed_documents
 from services.imports import ImportedFiles
-from services.works import listed_documents
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index
 

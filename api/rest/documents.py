@@ -17,10 +17,8 @@ from api.rest.bodies.documents import (
 )
 from schemas.values.documents import SelectionAction
 from schemas.values.requests import ChunksWanted
-from services import document_edits
-from services.document_edits import Edited
-from services.document_jobs import DocumentTarget
-from services.works import DocumentView, document_markdown, document_view
+from services import documents
+from services.documents import DocumentTarget, DocumentView, Edited, document_markdown, document_view
 from stages.documents.repair import Change
 from store.corpora import works
 
@@ -51,7 +49,7 @@ async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
 @router.get("/documents/{job_id}/{step}/prompt")
 async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model repairs the headings, or selects the sections; its reply is pasted."""
-    text = document_edits.repair_text if step == "repair" else document_edits.select_text
+    text = documents.repair_text if step == "repair" else documents.select_text
     return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(text, job_id))
 
 
@@ -59,7 +57,7 @@ async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> Docu
 async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    paste = document_edits.paste_repair if step == "repair" else document_edits.paste_selection
+    paste = documents.paste_repair if step == "repair" else documents.paste_selection
     return await ctx.database.once(paste, job_id, body.reply)
 
 
@@ -67,14 +65,14 @@ async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx
 async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> Edited:
     """Store what becomes of these headings, and leave the others as they are."""
     changes = {change.line: Change(change.action, change.text) for change in body.changes}
-    return await ctx.database.once(document_edits.change_repairs, job_id, changes)
+    return await ctx.database.once(documents.change_repairs, job_id, changes)
 
 
 @router.post("/documents/{job_id}/selection")
 async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
     """Store whether these sections are embedded, with what is inside and around them."""
     changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
-    return await ctx.database.once(document_edits.change_selection, job_id, changes)
+    return await ctx.database.once(documents.change_selection, job_id, changes)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

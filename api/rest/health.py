@@ -4,9 +4,13 @@ import asyncio
 from enum import StrEnum
 from typing import Final
 
+import amqp
 import asyncpg
+import redis
 import structlog
+from celery import Celery
 from fastapi import APIRouter, Response
+from kombu.exceptions import KombuError
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -14,7 +18,6 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply, StrictRoute
 from api.security.authentication import OptionalPrincipal
-from services.broker import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
@@ -117,7 +120,20 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
 
 async def check_broker(ctx: ApiContext) -> Check:
     """The broker."""
-    return Check.OK if await is_broker_available(ctx.broker, timeout_s=TIMEOUT_SECONDS) else Check.UNAVAILABLE
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            return await asyncio.to_thread(_of_broker, ctx.broker)
+    except TimeoutError:
+        return Check.UNAVAILABLE
+
+
+def _of_broker(broker: Celery) -> Check:
+    with broker.connection_for_write(connect_timeout=TIMEOUT_SECONDS) as connection:
+        try:
+            connection.connect()
+        except (KombuError, OSError, redis.RedisError, amqp.AMQPError):
+            return Check.UNAVAILABLE
+    return Check.OK
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

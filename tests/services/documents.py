@@ -14,9 +14,8 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.requests import ImportRequest
-from services.document_jobs import needed
-from services.imports import ImportedFiles, import_files
-from services.work_files import WorkFile, read_files
+from services.documents import needed
+from services.imports import ImportedFiles, WorkFile, import_files, read_files
 from stages.ports import ChatModel, Embedder
 from store.database import Database
 from tests.fakes.chat import ScriptedChat

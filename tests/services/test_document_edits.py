@@ -12,11 +12,10 @@ from schemas.values.documents import (
     SelectedSections,
 )
 from schemas.values.runs import Target
-from services import document_edits
-from services.document_jobs import DocumentTarget
+from services import documents
+from services.documents import DocumentTarget, document_markdown, document_view, listed_documents
 from services.forks import ForkRequest, fork
 from services.runs import redo
-from services.works import document_markdown, document_view, listed_documents
 from stages.documents.repair import Change
 from store.runs import attempts
 from tests.refusals import refused
@@ -68,8 +67,8 @@ async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(
     work_id = await library.value("SELECT id FROM works")
 
     async with library.database.connection() as connection:
-        prompt = await document_edits.repair_text(connection, job_id)
-        edited = await document_edits.paste_repair(connection, job_id, REPAIR)
+        prompt = await documents.repair_text(connection, job_id)
+        edited = await documents.paste_repair(connection, job_id, REPAIR)
     assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
@@ -89,8 +88,8 @@ async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: 
     await library.run(job_id)
 
     async with library.database.connection() as connection:
-        prompt = await document_edits.select_text(connection, job_id)
-        edited = await document_edits.paste_selection(connection, job_id, "9 : SKIP")
+        prompt = await documents.select_text(connection, job_id)
+        edited = await documents.paste_selection(connection, job_id, "9 : SKIP")
     assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("select", 1)
     await library.run(job_id)
@@ -108,17 +107,17 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library, stage: st
 
     async with library.database.connection() as connection:
         with pytest.raises(HeadingReplyError):
-            paste = document_edits.paste_repair if stage == "repair" else document_edits.paste_selection
+            paste = documents.paste_repair if stage == "repair" else documents.paste_selection
             await paste(connection, job_id, "9 : DANCE")
         with refused("heading-missing", match="Line 10 is no heading"):
             if stage == "repair":
-                await document_edits.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
+                await documents.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
             else:
-                await document_edits.change_selection(connection, job_id, {10: True})
+                await documents.change_selection(connection, job_id, {10: True})
         with pytest.raises(Refused, match=r"--set 9=REMOVE"):
-            await document_edits.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
+            await documents.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
         with pytest.raises(JobMissingError):
-            await document_edits.repair_text(connection, 10**9)
+            await documents.repair_text(connection, 10**9)
 
     assert await library.value("SELECT count(*) FROM stage_attempt") == before
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
@@ -129,11 +128,11 @@ async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
 
     async with library.database.connection() as connection:
         with pytest.raises(DocumentMissingError, match="Stage 'outline' of job"):
-            await document_edits.repair_text(connection, job_id)
+            await documents.repair_text(connection, job_id)
     await library.run(job_id, until="outline")
     async with library.database.connection() as connection:
         with pytest.raises(DocumentMissingError, match="Stage 'sanitise' of job"):
-            await document_edits.paste_selection(connection, job_id, "9 : SKIP")
+            await documents.paste_selection(connection, job_id, "9 : SKIP")
 
 
 async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> None:
@@ -141,13 +140,13 @@ async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> Non
     await library.run(old)
     new = await library.job(BOOK + "\nMore.\n")
     async with library.database.connection() as connection:
-        await document_edits.change_selection(connection, old, {13: True})
+        await documents.change_selection(connection, old, {13: True})
     await library.run(old)
     await library.run(new)
 
     async with library.database.connection() as connection:
         with refused("document-replaced"):
-            await document_edits.change_selection(connection, old, {13: True})
+            await documents.change_selection(connection, old, {13: True})
         work_id = await connection.fetchval("SELECT id FROM works")
         assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == new
         assert (await document_view(connection, DocumentTarget(job_id=old))).work_id is None

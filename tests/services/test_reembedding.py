@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import Refused
-from services.reembedding import switch
+from services.corpora import switch
 from store.corpora import chunk_search, copies, corpora
 from store.corpora.searchable import withdraw
 from store.database import Connection, Database

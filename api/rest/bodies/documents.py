@@ -18,9 +18,7 @@ from schemas.values.documents import (
     WorkView,
 )
 from schemas.values.requests import ImportRequest
-from services.documents import ImportedDocuments
-from services.imports import ImportedFile, ImportedFiles, ImportedWorks
-from services.work_files import WorkFile
+from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks, WorkFile
 from stages.documents.outline import MOST_CHARS
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.sources import WorkSource

@@ -9,9 +9,8 @@ from fastapi import FastAPI
 from api.pages.documents import WORK_PAGE_LINES
 from schemas.values.documents import DecidedBy, RepairedTitles
 from schemas.values.requests import ImportRequest
-from services.document_edits import repair_text
-from services.imports import import_files
-from services.work_files import WorkFile
+from services.documents import repair_text
+from services.imports import WorkFile, import_files
 from store.database import Connection
 from tests.api.pages.html import HTML, form, see, words
 from tests.api.works import imported
