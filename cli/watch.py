@@ -20,18 +20,15 @@ from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from stack.probes import broker_answers
 from store.database import Connection
-from store.runs import workers
 from store.runs.past_work import progress
+from store.runs.problems import ProblemKind, RunProblem, problems
 from store.runs.run_view import RunView, run_view, shortened, with_origin
 from store.views import is_run_idle, run_scores
 
 _POLL_S = 0.5
 _SHARE = 9.0
-_SEEN_WITHIN_S = 10.0
 #: Without a stage that ends, between two looks at what may be wrong.
 _LOOKS_EVERY_S = 5.0
-_ALONE = "No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one."
-_UNTOLD = "The broker does not answer, so that no worker is told of what is ready; `ragq doctor` says more."
 
 Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
@@ -130,7 +127,7 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
             elapsed_s = time.monotonic() - started
             found = await progress(connection, run_id)
             spent_s = time.monotonic() - began
-            is_news, obstacle = await obstacles.look(connection, found.done)
+            is_news, obstacle = await obstacles.look(connection, run_id, found.done)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progress_words(found, elapsed_s), style="bold")
@@ -156,19 +153,25 @@ class _Obstacles:
         self._done = 0
         self._found: str | None = None
 
-    async def look(self, connection: Connection, done: int) -> tuple[bool, str | None]:
+    async def look(self, connection: Connection, run_id: int, done: int) -> tuple[bool, str | None]:
         """Whether it changed since the last look, and what it is; None where nothing is known to be wrong."""
         before, now_s = self._found, time.monotonic()
         if done > self._done:
             self._done, self._looked_at_s, self._found = done, now_s, None
         elif now_s >= self._looked_at_s + _LOOKS_EVERY_S:
             self._looked_at_s = now_s
-            if not await workers.seen(connection, within_s=_SEEN_WITHIN_S):
-                self._found = _ALONE
-            else:
-                answers = await asyncio.to_thread(broker_answers, servers().redis_url)
-                self._found = None if answers else _UNTOLD
+            is_broker_away = not await asyncio.to_thread(broker_answers, servers().redis_url)
+            found = await problems(connection, is_broker_away=is_broker_away, of_run=run_id)
+            self._found = next((_words(one) for one in found if one.what is not ProblemKind.FAILED), None)
         return self._found != before, self._found
+
+
+def _words(problem: RunProblem) -> str:
+    """What a run waits for, and until when or which command helps."""
+    where = "" if problem.stage is None else f"{problem.stage}: "
+    if problem.until is not None:
+        return f"{where}{problem.reason or 'waits'} Until {problem.until.astimezone():%H:%M:%S}."
+    return f"{where}{problem.reason} `{problem.remedy}` helps."
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:

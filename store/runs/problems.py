@@ -1,4 +1,4 @@
-"""What is wrong now, over all runs: what failed, what nobody works on, and what waits for a time or a person."""
+"""What is wrong now, in all runs or one: what failed, what nobody works on, and what waits for a time or a person."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -24,11 +24,12 @@ WITH failing AS (
         SELECT id, stage, error_type, error_message FROM stage_attempt
         WHERE job_id = j.id AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
     ) AS a
-    WHERE j.status IN ('failed', 'poisoned') GROUP BY 1, 2, 3
+    WHERE j.status IN ('failed', 'poisoned') AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY 1, 2, 3
 ), ready AS (
     SELECT j.id AS job_id, j.run_id, coalesce(s.queue, s.stage) AS queue, s.stage, j.sent_at,
            coalesce(s.enq_at, j.created_at) AS since
-    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS}
+    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+    WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND ($4::bigint IS NULL OR j.run_id = $4)
 ), taken AS (
     SELECT DISTINCT unnest(stages) AS queue FROM worker WHERE seen_at > now() - $1 * interval '1 second'
 )
@@ -42,12 +43,16 @@ UNION ALL
 SELECT 'worker_lost', j.run_id, s.stage, count(*), min(s.lease_until), NULL,
        'The worker stopped renewing its lease, and no other worker has taken the stage back.'
 FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second' GROUP BY j.run_id, s.stage
+WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second'
+  AND ($4::bigint IS NULL OR j.run_id = $4)
+GROUP BY j.run_id, s.stage
 UNION ALL
 SELECT 'failed', run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
 UNION ALL
 SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job
-WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id) GROUP BY run_id, note
+WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id)
+  AND ($4::bigint IS NULL OR run_id = $4)
+GROUP BY run_id, note
 UNION ALL
 SELECT 'waits', r.run_id, r.stage, count(*), min(r.since), min(r.sent_at), max(a.message)
 FROM ready AS r LEFT JOIN LATERAL (
@@ -62,7 +67,7 @@ SELECT 'waits', j.run_id, s.stage, count(DISTINCT j.id), min(coalesce(b.sent_at,
        min('Batch ' || b.id || ': ' || b.note)
 FROM llm_batch AS b JOIN llm_batch_call AS c ON c.batch_id = b.id JOIN llm_batch_stage AS s ON s.key = c.key
 JOIN job AS j ON j.id = s.job_id
-WHERE b.due_at IS NOT NULL AND b.note IS NOT NULL GROUP BY j.run_id, s.stage
+WHERE b.due_at IS NOT NULL AND b.note IS NOT NULL AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY j.run_id, s.stage
 """
 
 
@@ -116,8 +121,8 @@ class RunProblem(Value):
         return _REMEDIES[self.what].format(run_id=self.run_id, stage=self.stage)
 
 
-async def problems(connection: Connection, *, is_broker_away: bool) -> list[RunProblem]:
-    """Everything that is wrong now: the most urgent kind first, and of each kind the newest run first."""
-    rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS, is_broker_away)
+async def problems(connection: Connection, *, is_broker_away: bool, of_run: int | None = None) -> list[RunProblem]:
+    """Everything that is wrong now, or in one run: the most urgent kind first, and of each the newest run first."""
+    rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS, is_broker_away, of_run)
     found = [RunProblem(**row) for row in rows]
     return sorted(found, key=lambda one: ([*ProblemKind].index(one.what), -one.run_id, one.stage or ""))

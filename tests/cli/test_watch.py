@@ -18,6 +18,7 @@ from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
 from tests.store.index_builds import planned
 from tests.store.references.test_index_runs import fail, succeed
+from tests.store.scored import BROKEN
 
 
 async def job_status(connection: Connection, job_id: int) -> Any:
@@ -28,6 +29,13 @@ async def complete_stage(connection: Connection, job_id: int) -> None:
     claim = await stages.claim(connection, job_id, "extract", "worker", 60)
     assert claim is not None
     await stages.commit(connection, claim, inputs={}, output={})
+
+
+async def fail_for_two_seconds(connection: Connection, job_id: int) -> None:
+    claim = await stages.claim(connection, job_id, "extract", "worker", 60)
+    assert claim is not None
+    await stages.fail(connection, claim, BROKEN, inputs={}, retry_in_s=2)
+    await connection.execute("UPDATE job SET sent_at = now() + interval '2 seconds'")
 
 
 def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Stored) -> None:
@@ -43,24 +51,35 @@ def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Stored) -> None:
 
 
 @pytest.mark.parametrize(
-    ("enrolled", "obstacle"),
-    [(("extract",), "The broker does not answer"), ((), "No worker was seen")],
-    ids=["no broker", "no worker"],
+    ("enrolled", "is_broker_there", "obstacle"),
+    [
+        ("extract", False, "extract: The broker does not answer. `ragq doctor` helps."),
+        ("score", True, "extract: No worker takes queue extract. `ragq worker --stages extract` helps."),
+        ("extract", True, "extract: builtins.RuntimeError: it broke Until "),
+    ],
+    ids=["no broker", "no worker of the queue", "a retry"],
 )
 def test_watching_says_once_why_nothing_goes_on(
-    ragq: Ragq, stored: Stored, monkeypatch: pytest.MonkeyPatch, enrolled: tuple[str, ...], obstacle: str
+    ragq: Ragq,
+    stored: Stored,
+    monkeypatch: pytest.MonkeyPatch,
+    enrolled: str,
+    is_broker_there: bool,
+    obstacle: str,
 ) -> None:
     monkeypatch.setattr(watch, "_LOOKS_EVERY_S", 0.1)
+    monkeypatch.setattr(watch, "broker_answers", lambda _: is_broker_there)
     run = stored(runs.store, new_run(stages=("extract",)))
-    if enrolled:
-        stored(enroll, *enrolled)
-    later = Timer(1.5, lambda: stored(complete_stage, run.job_ids[0]))
+    stored(enroll, enrolled)
+    if "Until" in obstacle:
+        stored(fail_for_two_seconds, run.job_ids[0])
+    later = Timer(2.5, lambda: stored(complete_stage, run.job_ids[0]))
     later.start()
 
     watched = ragq("watch", f"r{run.run_id}")
 
     later.join()
-    assert (watched.exit_code, watched.stderr.count(obstacle)) == (0, 1)
+    assert (watched.exit_code, watched.stderr.count(obstacle)) == (0, 1), watched.stderr
 
 
 def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Stored) -> None:
