@@ -12,9 +12,7 @@ from cli.ids import RUN
 from cli.options import assignment, refuse_prices
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
-from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import ScorerComparison
-from services.evaluations import compare_scorers, evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
+from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
 from stages.reports.words import bounds, counted, number
 from store.database import Connection
@@ -36,11 +34,6 @@ SENTENCES: Final = 100
 @click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
 @click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
 @click.option(
-    "--scorers",
-    is_flag=True,
-    help="Compare the few-shot scores of a run of participants with those of scorers without a language model.",
-)
-@click.option(
     "--sheet",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -59,7 +52,6 @@ def evaluate_command(
     assignments: tuple[tuple[str, str], ...],
     name: str | None,
     always_new: bool,
-    scorers: bool,
     sheet: Path | None,
     sentences: int | None,
     labels: Path | None,
@@ -75,14 +67,9 @@ def evaluate_command(
     the two support each other. `ragq report` shows precision and recall of the citations, correctness and
     completeness, beside the measured quality of the validator. What could not be judged is counted, and is in no share.
 
-    With --scorers nothing is submitted: neighbours, ridge regression, and always the median, mean and mode are fitted
-    on the reference index of the run, nobody of its split among them, and compared on the participants and the evidence
-    of the run.
-
     \b
     Example:
         ragq evaluate r12 --wait
-        ragq evaluate r15 --scorers
         ragq evaluate r12 --set MODEL_JUDGE_MODEL=gemma3:27b --dry-run
         ragq evaluate r12 --name judged --json
         ragq evaluate r13 --sheet labels.csv
@@ -91,19 +78,13 @@ def evaluate_command(
     if sentences and sheet is None:
         raise click.UsageError("--sentences goes with --sheet.")
     if sheet or labels:
-        if scorers or assignments or name or always_new or dry_run or wait or (sheet and labels):
+        if assignments or name or always_new or dry_run or wait or (sheet and labels):
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
             _write_sheet(run_id, sheet, sentences or SENTENCES)
         else:
             assert labels is not None
             _print_quality(run_id, labels, as_json=as_json)
-        return
-    if scorers:
-        if assignments or name or always_new or dry_run or wait:
-            raise click.UsageError("--scorers takes no option but --json: nothing is submitted.")
-        compared = with_database(compare_scorers, run_id)
-        print_json(compared) if as_json else draw(_scorers(compared))
         return
     values = dict(assignments)
     if dry_run:
@@ -162,20 +143,3 @@ def _quality(found: JudgeQuality) -> Drawing:
     else:
         remarks.append(f"{counted(found.labels_to_halve, 'more label')} would halve the corrected interval.")
     return spaced([table, Text("\n".join(remarks))])
-
-
-def _scorers(found: ScorerComparison) -> Drawing:
-    head = (
-        f"{found.run_id}  {found.split or 'participants by number'}: {found.participants} participants. Scorers are "
-        f"fitted on {found.trained_on} alone ({found.training_participants}): neighbours k = {found.neighbours}, ridge "
-        "with its strength by leaving out each in turn; the median where there is no evidence. 95 % percentile "
-        f"intervals over {found.bootstrap_resamples} resamples of participants (seed {found.bootstrap_seed})."
-    )
-    errors = figure_table("scorer", "MAE", "95 %", "less median", "95 % of that")
-    items = figure_table("item", *(one.scorer for one in found.scorers))
-    for one in found.scorers:
-        mae, less = one.item_mae_weighted, one.less_median
-        errors.add_row(one.scorer, number(mae.value), bounds(mae), number(less.value), bounds(less))
-    for item in PHQ8Item:
-        items.add_row(item, *(number(one.per_item[item]) for one in found.scorers))
-    return spaced([Text(head), errors, items])

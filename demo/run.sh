@@ -22,7 +22,6 @@ run ragq index references --split paper-train
 submitted=$(run ragq submit --split paper-test --json)
 id=$(printf '%s' "$submitted" | sed -n 's/^ *"run": "\(r[0-9]*\)".*/\1/p')
 run ragq watch "$id"
-run ragq evaluate "$id" --scorers
 run ragq report "$id" --html "$page"
 run ragq demo-data --works "$RAGQ_HOME/works"
 run ragq import works "$RAGQ_HOME/works" --corpus shelf --wait

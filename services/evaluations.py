@@ -9,33 +9,25 @@ from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash, thaw
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality, MeasuredValidator
-from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Source
-from schemas.values.runs import ScoredRun
-from schemas.values.scoring import ScorerComparison
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
-from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors
 from stages.files.records import ProblemsFound
-from stages.participants.split_names import training_name
 from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
-from stages.reports.report import measures_of, validator_quality
-from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
+from stages.reports.report import validator_quality
 from stages.reports.retrieval import is_judged
 from stages.reports.words import notices
 from store.access import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations, query_runs
 from store.questions.evaluations import StoredAnswer
-from store.references import search
 from store.runs import overviews, stored_runs
 from store.runs.chain import content_hash
 from store.runs.failures import final_categories
 from store.runs.runs import NewJob, NewRun
-from store.views import reported_run
 
 KIND = "evaluation"
 
@@ -210,50 +202,3 @@ def _job(found: StoredAnswer) -> NewJob:
     if reference is not None:
         inputs["reference_hash"] = content_hash(reference)
     return NewJob(mode="answers", subject=found.subject, inputs=inputs, stages=stages_of(KIND, "answers"))
-
-
-async def compare_scorers(connection: Connection, run_id: int) -> ScorerComparison:
-    """The few-shot scores of a run beside those of each scorer, on the same evidence and the same reference index.
-
-    Nobody whom the run assesses, or of the same split, is among those that the scorers are fitted on. Raises
-    RunMissingError, and Refused for a run without few-shot scores, and for an index without evidence.
-    """
-    run = await reported_run(connection, run_id)
-    jobs = jobs_of(run, AssessmentMode.FEW_SHOT) if isinstance(run, ScoredRun) else ()
-    cohort = cohort_of_jobs(jobs)
-    if not isinstance(run, ScoredRun) or not cohort.subjects or not run.indexes:
-        raise Refused(f"Run r{run_id} has no few-shot scores beside stored labels; `ragq runs` lists those that have.")
-    index = next(one for one in run.indexes if one.id == jobs[0].index_id)
-    # As in the search: everybody of the split, also beyond its limit.
-    excluded = await stored_runs.excluded(connection, run_id)
-    indexed = await search.of_index(connection, index.id)
-    training = [
-        Evidence(number, truth, one.vectors)
-        for number, one in indexed.items()
-        if number not in excluded and (truth := ground_truth(one.items).items) is not None
-    ]
-    if not any(one.vectors for one in training):
-        raise Refused(
-            f"Reference index '{index.name}' of run r{run_id} has no evidence of its participants. `ragq index "
-            "references` builds one that has, with --profile local or --set RAGQ_SCORER=neighbours; then submit again."
-        )
-    said = await search.of_run(connection, run_id)
-    people = [
-        Evidence(one.participant_id, one.truth, said[one.participant_id].vectors if one.participant_id in said else {})
-        for one in cohort.subjects
-    ]
-    settings = thaw(await stored_runs.settings(connection, run_id)).run
-    measures = measures_of(run.settings, {})
-    fitted = fitted_scores(people, training, neighbours=settings.ragq.neighbours)
-    return ScorerComparison(
-        run_id=f"r{run_id}",
-        split=run.request.get("split"),
-        participants=len(cohort),
-        trained_on=training_name(index.split),
-        training_participants=len(training),
-        neighbours=settings.ragq.neighbours,
-        alphas=fitted.alphas,
-        bootstrap_resamples=measures.bootstrap_resamples,
-        bootstrap_seed=measures.bootstrap_seed,
-        scorers=scorer_errors(cohort, fitted.scores, measures=measures),
-    )

@@ -101,18 +101,6 @@ def cohort_of(subjects: Iterable[Subject]) -> Cohort:
     return Cohort(ordered)
 
 
-def with_scores(cohort: Cohort, scores: Mapping[int, Mapping[PHQ8Item, int | None]]) -> Cohort:
-    """The participants of a cohort with other scores, by their ids."""
-    return cohort_of(
-        Subject(
-            participant_id=subject.participant_id,
-            truth=subject.truth,
-            items={item: ItemScore(score=score) for item, score in scores[subject.participant_id].items()},
-        )
-        for subject in cohort.subjects
-    )
-
-
 # A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and returns one
 # value per row. A row of ones is the cohort itself. So the point estimate and the bootstrap share each formula.
 
@@ -139,11 +127,6 @@ class Metrics(Protocol):
 def together(metrics: Mapping[str, Metric]) -> Metrics:
     """Formulas that share nothing."""
     return lambda cohort, draws: {name: metric(cohort, draws) for name, metric in metrics.items()}
-
-
-def value_of(metric: Metric, cohort: Cohort) -> float | None:
-    """The metric over the cohort; None if it has no value, for example over no participants."""
-    return known(float(metric(cohort, everybody_once(cohort))[0]))
 
 
 def everybody_once(cohort: Cohort) -> Draws:

@@ -66,18 +66,12 @@ async def score_by_neighbours(
     )
 
 
-def mean_score(found: Collection[Neighbour]) -> tuple[float, int]:
-    """The mean of the scores of some neighbours, weighted by similarity, and the nearest score."""
+def _by_mean(found: Collection[Neighbour]) -> ItemScore:
     # A weight of 0 for all, where all are opposite, would leave no mean.
     mean = fmean([one.score for one in found], weights=[max(one.similarity, 1e-9) for one in found])
-    return mean, rounded(mean)
-
-
-def _by_mean(found: Collection[Neighbour]) -> ItemScore:
-    mean, score = mean_score(found)
     named = ", ".join(f"{one.participant_id} ({one.score}, {one.similarity:.2f})" for one in found)
     return ItemScore(
-        score=score,
+        score=rounded(mean),
         reason=f"Mean {mean:.2f} of the nearest evidence: participant (score, similarity) {named}.",
         basis=ScoreBasis.NEIGHBOURS,
         consistency=consistency_of([one.score for one in found]),

@@ -14,14 +14,16 @@ from schemas.values.reports import Baseline, Baselines, Report
 from schemas.values.scoring import (
     ExperimentStatus,
     Interval,
+    ItemScore,
     JobScores,
     ModeScores,
     ModeSummary,
     ParticipantRow,
     ScoreTable,
+    Subject,
 )
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together, with_scores
+from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together
 from stages.participants.score_reply import totals_of
 from stages.reports.results import ground_truth, item_errors
 from stages.reports.words import bounds, number
@@ -131,13 +133,19 @@ def baselines(cohort: Cohort, request: Mapping[str, Any], *, measures: Measures)
 
 def always(cohort: Cohort, scores: Mapping[str, int]) -> Cohort:
     """The participants with these scores, by evidence key, wherever they have one."""
-    fixed = {
-        subject.participant_id: {
-            item: None if one.score is None else scores[item.evidence_key] for item, one in subject.items.items()
-        }
-        for subject in cohort.subjects
-    }
-    return with_scores(cohort, fixed)
+    return Cohort(
+        tuple(
+            Subject(
+                participant_id=subject.participant_id,
+                truth=subject.truth,
+                items={
+                    item: ItemScore(score=None if one.score is None else scores[item.evidence_key])
+                    for item, one in subject.items.items()
+                },
+            )
+            for subject in cohort.subjects
+        )
+    )
 
 
 def by_name(found: Baselines | None) -> dict[str, Baseline]:

@@ -38,11 +38,3 @@ async def baseline(connection: Connection, run_id: int) -> dict[str, Any] | None
         "SELECT request -> 'baseline' FROM run WHERE id = $1", run_id
     )
     return found
-
-
-async def excluded(connection: Connection, run_id: int) -> list[int]:
-    """Who of its reference index may be no reference in a run of participants, by their numbers in that index."""
-    rows = await connection.fetch(
-        "SELECT DISTINCT jsonb_array_elements(inputs -> 'excluded')::integer AS id FROM job WHERE run_id = $1", run_id
-    )
-    return [row["id"] for row in rows]

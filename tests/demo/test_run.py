@@ -38,7 +38,6 @@ def test_a_split_is_scored_and_a_question_answered(tmp_path: Path, environment: 
         "index references --split paper-train",
         "submit --split paper-test --json",
         "watch r7",
-        "evaluate r7 --scorers",
         f"report r7 --html {page}",
         f"demo-data --works {tmp_path}/works",
         f"import works {tmp_path}/works --corpus shelf --wait",

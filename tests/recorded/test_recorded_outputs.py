@@ -39,7 +39,6 @@ from stages.metrics.scores import (
     per_item,
     prediction_coverage,
     total_metrics,
-    value_of,
 )
 from stages.metrics.selective import Loss, augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
@@ -51,7 +50,15 @@ from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import GROUNDING, reference_block, settings
-from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, bootstrap, paired_delta, risk_at_coverage
+from tests.stages.metrics.formulas import (
+    augrc,
+    aurc,
+    aurc_achievable,
+    bootstrap,
+    paired_delta,
+    risk_at_coverage,
+    value_of,
+)
 
 NOBODY = 999_999
 

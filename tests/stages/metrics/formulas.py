@@ -7,7 +7,17 @@ from schemas.values.differences import ComparedMeasure
 from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.confidence import Confidence
-from stages.metrics.scores import Cohort, Draws, Floats, Metric, binary_rates, together, total_rates
+from stages.metrics.scores import (
+    Cohort,
+    Draws,
+    Floats,
+    Metric,
+    binary_rates,
+    everybody_once,
+    known,
+    together,
+    total_rates,
+)
 from stages.metrics.selective import Loss, curve_metrics
 
 
@@ -55,3 +65,8 @@ f1, auroc = (partial(_rate, of=binary_rates, name=name) for name in ("f1", "auro
 total_mae, total_rmse, total_pearson_r, severity_accuracy = (
     partial(_rate, of=total_rates, name=name) for name in ("mae", "rmse", "pearson_r", "severity_accuracy")
 )
+
+
+def value_of(metric: Metric, cohort: Cohort) -> float | None:
+    """The metric over the cohort; None if it has no value."""
+    return known(float(metric(cohort, everybody_once(cohort))[0]))

@@ -22,7 +22,6 @@ from stages.metrics.scores import (
     item_mae_weighted,
     prediction_coverage,
     together,
-    value_of,
 )
 from stages.metrics.selective import aurc_optimal, risk_band
 from tests.stages.metrics.builders import cohort, random_subjects
@@ -40,6 +39,7 @@ from tests.stages.metrics.formulas import (
     total_mae,
     total_pearson_r,
     total_rmse,
+    value_of,
 )
 
 METRICS: tuple[Metric, ...] = (

@@ -25,10 +25,10 @@ from stages.metrics.scores import (
     per_item,
     prediction_coverage,
     total_metrics,
-    value_of,
 )
 from stages.participants.score_reply import totals_of
 from tests.stages.metrics.builders import cohort, random_subjects, subject
+from tests.stages.metrics.formulas import value_of
 
 TWO = cohort(("31", "00"), ("1---", "0"))
 """Errors 3 and 1 of the first participant, 1 of the second; first item 3 and 1, second item 1."""

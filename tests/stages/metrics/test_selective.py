@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.metrics.confidence import evidence_count
-from stages.metrics.scores import Cohort, cohort_of, value_of
+from stages.metrics.scores import Cohort, cohort_of
 from stages.metrics.selective import (
     Areas,
     Hulls,
@@ -25,7 +25,15 @@ from stages.metrics.selective import (
     risk_coverage_curve,
 )
 from tests.stages.metrics.builders import cohort, random_subjects
-from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, excess_augrc, excess_aurc, risk_at_coverage
+from tests.stages.metrics.formulas import (
+    augrc,
+    aurc,
+    aurc_achievable,
+    excess_augrc,
+    excess_aurc,
+    risk_at_coverage,
+    value_of,
+)
 from tests.stages.metrics.loops import areas_by_loops, curve_by_loops, pairs_of
 
 WORKED = cohort(("0101----", "0003", "3221"))
