@@ -42,7 +42,7 @@ _SECTIONS = {
         "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
         "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
         "index": Entry("cli.index", "index", "Build, score and list indexes."),
-        "references": Entry("cli.references", "references_group", "Read and write reference indexes as files."),
+        "references": Entry("cli.references", "references_group", "Read reference indexes from files."),
         "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
         "work": Entry("cli.work", "work", "Show works, and repair their headings and sections."),
         "vocabulary": Entry("cli.vocabulary", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),

@@ -1,6 +1,6 @@
-"""`ragq references`: reference indexes as files."""
+"""`ragq references`: reference indexes from files."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -11,9 +11,9 @@ from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from schemas.errors import Refused
 from schemas.values.participants import TranscriptVariant
-from services.indexes import export_artifact, import_artifact
-from stages.participants.artifacts.files import LoadRules
-from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
+from services.indexes import import_artifact
+from stages.participants.artifacts import ArtifactFile, LoadRules
+from stages.participants.index_names import index_name, named_parts
 from stages.participants.split_names import TRAINING_SPLITS
 
 #: Read only when they are asked for: otherwise they may be missing, broken or of another index.
@@ -38,7 +38,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
         )
     files = {}
     for file in ArtifactFile:
-        path = sibling(vectors, file)
+        path = vectors.with_name(vectors.name.removesuffix(ArtifactFile.VECTORS) + file)
         if file in ON_REQUEST and file not in asked_for:
             continue
         if path.exists():
@@ -50,44 +50,9 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
     return files
 
 
-def write_artifact_files(vectors: Path, files: Mapping[ArtifactFile, bytes], *, force: bool) -> list[Path]:
-    """Write the files beside each other; what was written, in the order of ArtifactFile.
-
-    Each is written under another name and then renamed, the vectors last: a set without them is not read, so that a
-    crash leaves no mixed set that looks whole. Files of an index of the name that are there already, also of a kind
-    that is not written now, are refused or, with `force`, replaced. Raises Refused.
-    """
-    there = [path for file in ArtifactFile if (path := sibling(vectors, file)).exists()]
-    if there and not force:
-        raise Refused(
-            f"{', '.join(path.name for path in there)} in {vectors.parent} would be overwritten; use --force to "
-            "replace them, or name another folder with --directory."
-        )
-    try:
-        vectors.parent.mkdir(parents=True, exist_ok=True)
-        for file, data in files.items():
-            _unfinished(vectors, file).write_bytes(data)
-        for path in there:
-            path.unlink()
-        for file in sorted(files, key=lambda file: file is ArtifactFile.VECTORS):
-            _unfinished(vectors, file).rename(sibling(vectors, file))
-    except OSError as error:
-        raise Refused(f"{vectors.parent} cannot be written to ({error.strerror}).") from None
-    return [sibling(vectors, file) for file in ArtifactFile if file in files]
-
-
-def sibling(vectors: Path, file: ArtifactFile) -> Path:
-    """Another file of the index whose vectors these are."""
-    return vectors.with_name(vectors.name.removesuffix(ArtifactFile.VECTORS) + file)
-
-
-def _unfinished(vectors: Path, file: ArtifactFile) -> Path:
-    return sibling(vectors, file).with_name(f".{sibling(vectors, file).name}.unfinished")
-
-
 @group("references")
 def references_group() -> None:
-    """Read and write reference indexes as files.
+    """Read reference indexes from files.
 
     \b
     Example:
@@ -188,34 +153,11 @@ def import_command(
     print_result(stored, words, as_json=as_json)
 
 
-@references_group.command("export")
-@click.argument("name")
-@click.option(
-    "--directory", type=click.Path(path_type=Path), help="Folder to write to; without it embeddings/ in DATA_BASE_DIR."
-)
-@click.option("--force", is_flag=True, help="Replace files of an index of this name.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of the files.")
-def export_command(name: str, directory: Path | None, force: bool, as_json: bool) -> None:
-    """Export a reference index as NAME.npz and the files beside it.
-
-    NAME.json holds transcript text in plain form: choose a folder where that is allowed. `ragq references
-    import` gives the same index again, vectors to the last bit. NAME@IDENTITY names one of several of a name.
-
-    \b
-    Example:
-        ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
-    """
-    file_name = index_name(name.partition("@")[0])
-    vectors = (directory or data_directory() / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
-
-    files = with_database(export_artifact, name, file_name=file_name)
-    written = [str(path) for path in write_artifact_files(vectors, files, force=force)]
-    print_result(written, "\n".join(written), as_json=as_json)
-
-
 def _settings_path(embeddings_file: str) -> Path:
-    return vectors_path(
-        embeddings_file,
-        embeddings_path=environment().get("DATA_EMBEDDINGS_PATH"),
-        data_directory=data_directory(),
-    )
+    """DATA_EMBEDDINGS_PATH has precedence and is used unchanged. Otherwise an absolute `embeddings_file` is used, one
+    with a folder is relative to DATA_BASE_DIR, and a bare name to its sub-folder `embeddings`; a missing `.npz` is
+    added."""
+    if embeddings_path := environment().get("DATA_EMBEDDINGS_PATH"):
+        return Path(embeddings_path)
+    named = Path(embeddings_file.removesuffix(ArtifactFile.VECTORS) + ArtifactFile.VECTORS)
+    return data_directory() / ("embeddings" if named.parent == Path() else "") / named

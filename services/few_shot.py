@@ -15,7 +15,7 @@ from schemas.values.participants import ChunkScoresMeta, PartialBuild, Transcrip
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from services.new_runs import PlannedRun
 from services.served_models import asked_models
-from stages.participants.artifacts.per_chunk import other_prompt
+from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
 from stages.participants.embed import settings_differences, variant_difference
 from stages.participants.score_reply import baseline_record

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
@@ -11,21 +10,17 @@ from schemas.settings.base import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import (
-    ArtifactMeta,
-    ChunkScoresMeta,
-    PartialBuild,
-    Sidecar,
-    SplitAddress,
-    StoredSplit,
-    TranscriptVariant,
+from schemas.values.participants import ChunkScoresMeta, Sidecar, SplitAddress, StoredSplit, TranscriptVariant
+from stages.participants.artifacts import (
+    PROMPT_REMEDY,
+    ArtifactFile,
+    Identity,
+    LoadRules,
+    load_artifact,
+    other_prompt,
 )
-from schemas.values.runs import IndexIdentity
-from stages.participants.artifacts.files import LoadRules, describe
-from stages.participants.artifacts.load import Identity, load_artifact, write_artifact
-from stages.participants.artifacts.names import ArtifactFile, answers_to, built_name, index_name, named_parts
-from stages.participants.artifacts.per_chunk import PROMPT_REMEDY, other_prompt
 from stages.participants.embed import settings_differences, split_difference, variant_difference
+from stages.participants.index_names import answers_to, built_name, index_name, named_parts
 from stages.participants.split_names import (
     MAKE_SPLITS,
     TEST_SPLITS,
@@ -381,23 +376,6 @@ async def import_artifact(
         )
     stored = await current_index(connection, f"{plan.name}@{plan.identity}")
     return ImportedIndex(stored, tuple(warnings))
-
-
-async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:
-    """The files of the current index of a name. Raises Refused when there is none."""
-    index = await current_index(connection, name)
-    participants = await references.of_index(connection, index.id)
-    imported = None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta)
-    identity = IndexIdentity(**{name: getattr(index, name) for name in IndexIdentity.model_fields})
-    built_at = index.published_at or index.created_at
-    meta = describe(identity, imported, built_at=built_at, built_by=f"ragq {version('ragq')}")
-    return write_artifact(
-        participants,
-        name=file_name,
-        meta=meta,
-        chunk_scores_meta=chunk_scores_meta(index),
-        partial=None if index.partial is None else PartialBuild.from_document(index.partial),
-    )
 
 
 async def _data_set(connection: Connection, split: str, stored: Sequence[StoredSplit], *, default: str) -> str:

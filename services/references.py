@@ -12,9 +12,9 @@ from schemas.statuses import JobStatus
 from schemas.values.participants import TranscriptVariant
 from services.indexes import current_index, evidence_rule, fitting_index
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
-from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
+from stages.participants.index_names import built_name, index_name, named_parts
 from stages.participants.split_names import (
     TEST_SPLITS,
     TRAINING_SPLITS,

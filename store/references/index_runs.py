@@ -9,7 +9,7 @@ import json
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from stages.models import first_unlike
-from stages.participants.artifacts.vectors import LeftOut, partial_build
+from stages.participants.artifacts import LeftOut, partial_build
 from store.database import Connection
 from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
 

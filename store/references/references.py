@@ -4,16 +4,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from schemas.values.participants import ParticipantChunks, PHQ8Item, TranscriptVariant
+from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from stages.participants.split_names import training_name
 from stages.texts.characters import short_hash
 from store.database import BULK_SECONDS, Connection
 from store.locks import Lock, hold
-from store.vectors import to_matrix, to_pgvector
+from store.vectors import to_pgvector
 
 LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 
@@ -206,14 +204,6 @@ LEFT JOIN participant AS p ON (p.data_set, p.id) = ($3, n.participant_id)
 
 CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
 
-CONTENT = """
-SELECT p.participant_id, k.text, k.tags, k.scores, v.vector
-FROM reference_participant AS p
-LEFT JOIN reference_chunk AS k ON k.index_id = p.index_id AND k.participant_id = p.participant_id
-LEFT JOIN reference_vector AS v ON v.chunk_id = k.id
-WHERE p.index_id = $1 ORDER BY p.participant_id, k.ordinal
-"""
-
 
 async def keep_imported(
     connection: Connection,
@@ -254,33 +244,11 @@ async def keep_imported(
     return index_id
 
 
-async def of_index(connection: Connection, index_id: int) -> list[ParticipantChunks]:
-    """Everything in a published index, participants by id, chunks in order, vectors bit by bit as they are."""
-    rows = await connection.fetch(CONTENT, index_id, timeout=BULK_SECONDS)
-    has_tags = any(row["tags"] is not None for row in rows)
-    has_scores = any(row["scores"] is not None for row in rows)
-    dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
-    people = []
-    for participant_id, group in groupby(rows, key=itemgetter("participant_id")):
-        chunks = [row for row in group if row["text"] is not None]
-        vectors = to_matrix(row["vector"] for row in chunks)
-        people.append(
-            ParticipantChunks(
-                participant_id=participant_id,
-                texts=tuple(row["text"] for row in chunks),
-                vectors=vectors.reshape(len(chunks), dimension),
-                tags=tuple(tuple(map(PHQ8Item.from_evidence_key, row["tags"])) for row in chunks) if has_tags else None,
-                scores=tuple(_by_item(row["scores"]) for row in chunks) if has_scores else None,
-            )
-        )
-    return people
-
-
 def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:
     for person in participants:
         for ordinal, text in enumerate(person.texts):
             tags = None if person.tags is None else [tag.evidence_key for tag in person.tags[ordinal]]
-            scores = None if person.scores is None else _by_key(person.scores[ordinal])
+            scores = None if person.scores is None else {i.evidence_key: n for i, n in person.scores[ordinal].items()}
             yield index_id, person.participant_id, ordinal, text, short_hash(text), tags, _json(scores)
 
 
@@ -295,14 +263,6 @@ def _vector_records(
 
 def _json(document: Mapping[str, Any] | None) -> str | None:
     return None if document is None else json.dumps(document)
-
-
-def _by_key(scores: Mapping[PHQ8Item, int | None]) -> dict[str, int | None]:
-    return {item.evidence_key: score for item, score in scores.items()}
-
-
-def _by_item(scores: Mapping[str, int | None]) -> dict[PHQ8Item, int | None]:
-    return {item: scores[item.evidence_key] for item in PHQ8Item}
 
 
 # A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a

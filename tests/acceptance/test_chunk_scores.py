@@ -48,7 +48,7 @@ def jobs_of(installation: Installation, run_id: int) -> Any:
     return installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
 
 
-def test_a_scored_index_shows_its_own_scores_after_export_and_import(
+def test_a_scored_index_shows_its_own_scores(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     fresh.start_worker()
@@ -77,11 +77,6 @@ def test_a_scored_index_shows_its_own_scores_after_export_and_import(
         "NoInterest": {2},
         "Depressed": {None},
     }
-    assert fresh.ragq("references", "export", NAME, "--directory", "out").exit_code == 0
-    again = fresh.ragq("references", "import", f"out/{NAME}.npz", "--chunk-scores", "--tags")
-    assert (again.exit_code, again.stderr) == (0, "")
-    assert fresh.value("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 1
-    assert {**meta_of(fresh), "generated_at": ""} == {**meta, "generated_at": ""}
 
 
 def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_one_alone(

@@ -28,7 +28,6 @@ from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 SHELF = "ragq import works books/ --corpus shelf --wait"
 ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait'
 QUERY_SET = "ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --no-expand --until consolidate --wait"
-INDEX = "huggingface_all_minilm_l6_v2_paper_train"
 INTERVIEWS = "ragq import participants DIR && ragq index references --split paper-train"
 TWO_PARTICIPANTS = "ragq submit --split paper-test --limit 2 --wait"
 
@@ -62,23 +61,16 @@ GUIDES: Mapping[str, Guide] = {
             "ragq import participants second-visit": "cp -r DIR second-visit",
             "ragq import participants corrected": "cp -r DIR corrected"
             f" && sed -i '$d' corrected/{transcript_file(PUBLISHED_SPLITS['test'][0])}",
-            "ragq splits make --paper --seed": "ragq index chunk-scores --scorer-model gemma3:12b --wait"
-            f" && ragq references export {INDEX} --directory data/embeddings",
-            "ragq references import": "ragq splits make --paper --replace",
         },
         words={
             "paper-test": "paper-test --limit 2",
             "../ai-psychiatrist": "ai-psychiatrist",
-            "NAME": INDEX,
             "clinic": "DIR",
             "r5": "r2",
         },
     ),
     "artifacts.md": Guide(
-        before={
-            "ragq references import data": f"ragq references export {INDEX} --directory data/embeddings",
-        },
-        words={"r12": "r1", "huggingface_qwen3_8b_paper_train": INDEX, "--profile paper": "--name imported"},
+        words={"r12": "r1"},
         has_interviews=True,
     ),
     "reports.md": Guide(

@@ -18,6 +18,3 @@ def test_an_index_without_tags_is_refused_by_the_filter_and_serves_without_it(
     assert "EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags" in refused.stderr
     assert fresh.value("SELECT count(*) FROM run WHERE request ->> 'write_item_tags' = 'false'") == 1
     assert fresh.wait_for(fresh.submit(*work)) == {"succeeded": 1}
-    (index,) = fresh.ragq("index", "list", "--json").json
-    assert fresh.ragq("references", "export", index["name"], "--directory", "out").exit_code == 0
-    assert not list((fresh.folder / "out").glob("*.tags.json"))

@@ -1,4 +1,4 @@
-"""Import and export of reference indexes."""
+"""Import of reference indexes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,9 +8,8 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import PHQ8Item, Split
-from services.indexes import ImportedIndex, export_artifact, import_artifact
-from stages.participants.artifacts.files import LoadRules
-from stages.participants.artifacts.names import ArtifactFile
+from services.indexes import ImportedIndex, import_artifact
+from stages.participants.artifacts import ArtifactFile, LoadRules
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.references import StoredIndex
@@ -55,17 +54,6 @@ async def test_an_import_is_the_current_index_of_its_name(connection: Connection
         "1" * 12,
     )
     assert (stored.artifact_meta, stored.model_digest, stored.partial) == (META, None, None)
-
-
-async def test_export_gives_the_files_that_were_imported_to_the_last_bit(connection: Connection) -> None:
-    await imported(connection, artifact_files())
-    once = await export_artifact(connection, "small", file_name="small")
-    await imported(connection, once, name="again")
-    twice = await export_artifact(connection, "again", file_name="small")
-
-    assert once[ArtifactFile.VECTORS] == artifact_files()[ArtifactFile.VECTORS]
-    assert twice == once
-    assert once.keys() == set(ArtifactFile) - {ArtifactFile.PARTIAL}
 
 
 async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
@@ -134,16 +122,19 @@ async def test_a_participant_without_chunks_keeps_their_place(connection: Connec
     texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
     arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
     files = artifact_files(TEXTS=texts, VECTORS=arrays)
-    await imported(connection, files, loaded_by=rules())
-    exported = await export_artifact(connection, "small", file_name="small")
+    stored, _ = await imported(connection, files, loaded_by=rules())
 
-    assert exported[ArtifactFile.VECTORS] == files[ArtifactFile.VECTORS]
-    assert exported[ArtifactFile.TEXTS].decode() == '{"303": ["a", "b"], "304": ["c"], "305": []}\n'
+    assert list(await references.labels(connection, stored.id)) == [303, 304, 305]
+    rows = await connection.fetch(
+        "SELECT k.text, v.vector FROM reference_chunk AS k JOIN reference_vector AS v ON v.chunk_id = k.id "
+        "ORDER BY k.id"
+    )
+    assert [row["text"] for row in rows] == ["a", "b", "c"]
+    assert [row["vector"].to_list() for row in rows] == [*VECTORS[303].tolist(), *VECTORS[304].tolist()]
 
 
-async def test_what_was_left_out_is_known_to_the_index_and_its_files(connection: Connection) -> None:
+async def test_what_was_left_out_is_known_to_the_index(connection: Connection) -> None:
     stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
-    exported = await export_artifact(connection, "small", file_name="small")
 
     assert stored.partial == {
         "skipped_participants": [304],
@@ -151,4 +142,3 @@ async def test_what_was_left_out_is_known_to_the_index_and_its_files(connection:
         "skipped_chunks": 1,
         "chunk_skip_reason_counts": {},
     }
-    assert ArtifactFile.PARTIAL in exported

@@ -25,9 +25,6 @@ from stages.documents.repair import repair_by_reply
 from stages.documents.select import sections_of, select_by_reply
 from stages.evaluations.judge import sentences_of
 from stages.models import most_tokens
-from stages.participants.artifacts.files import IndexFiles
-from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.artifacts.per_chunk import read_texts
 from stages.participants.chunking import tag_chunk
 from stages.participants.daic_woz import parse_item_labels
 from stages.participants.extract import normalise
@@ -47,6 +44,7 @@ from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
 from stages.texts.characters import decoded, fenced
 from stages.texts.languages import language_of
 from stages.texts.line_diff import line_diff
+from tests.stages.participants.artifacts.builders import load
 
 Parser = Callable[[str], object]
 
@@ -91,7 +89,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "chunk tags": tag_chunk,
     "difference": lambda text: line_diff(text, text[::-1]),
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
-    "index texts": lambda text: read_texts(IndexFiles({ArtifactFile.TEXTS: text.encode()}, "a")),
+    "index texts": lambda text: load(TEXTS=text.encode()),
     "markdown": read_markdown,
     "work": lambda text: cut_work(read_markdown(text), title="t"),
     "work by tokens": by_tokens,

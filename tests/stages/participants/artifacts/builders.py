@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
 from schemas.values.participants import PHQ8Item, Split
-from stages.participants.artifacts.files import LoadRules
-from stages.participants.artifacts.load import LoadedArtifact, load_artifact
-from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts import ArtifactFile, LoadedArtifact, LoadRules, load_artifact
 from stages.participants.chunking import PROMPT_HASH
 
 TEXTS = {"304": ["one line"], "303": ["up at three", "no “appetite”\nat all"]}

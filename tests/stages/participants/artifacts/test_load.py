@@ -1,17 +1,15 @@
-"""Files of reference indexes, written and read."""
+"""Files of reference indexes."""
 
-import json
+import tracemalloc
 from dataclasses import replace
-from datetime import UTC, datetime
+from io import BytesIO
 
 import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import ArtifactMeta, PartialBuild, PHQ8Item
-from stages.participants.artifacts.files import LoadRules, describe
-from stages.participants.artifacts.load import write_artifact
-from stages.participants.artifacts.names import ArtifactFile
+from schemas.values.participants import PartialBuild, PHQ8Item
+from stages.participants.artifacts import LoadRules
 from stages.participants.chunking import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES,
@@ -21,13 +19,11 @@ from tests.stages.participants.artifacts.builders import (
     SPLIT,
     TAGS,
     VECTORS,
-    artifact_files,
     as_json,
     load,
     npz,
     rules,
 )
-from tests.stages.reports.builders import INDEX
 
 
 def mismatches(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
@@ -65,6 +61,61 @@ def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     assert [person.vectors.tobytes() for person in again.participants] == [
         person.vectors.tobytes() for person in once.participants
     ]
+
+
+class Exploding:
+    """Unpickling one of these ends the test."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return pytest.fail, ("It was unpickled.",)
+
+
+def single_array() -> bytes:
+    file = BytesIO()
+    np.save(file, VECTORS[303])
+    return file.getvalue()
+
+
+def test_arrays_are_read_by_participant_and_others_are_skipped() -> None:
+    file = BytesIO()
+    np.savez(file, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
+    assert [person.participant_id for person in load(VECTORS=file.getvalue()).participants] == [303, 304]
+
+
+def test_pickled_objects_are_refused_and_never_unpickled() -> None:
+    pickled = npz({303: np.array([Exploding()], dtype=object)})
+    assert found(VECTORS=pickled) == ["small.npz: is not an .npz file that can be read without unpickling (ValueError)"]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (npz(VECTORS)[:200], "BadZipFile"),
+        (npz(VECTORS).replace(np.float32(0.8).tobytes(), np.float32(0.9).tobytes()), "BadZipFile"),
+        (b"", "BadZipFile"),
+        (b"no zip", "BadZipFile"),
+        (single_array(), "BadZipFile"),
+    ],
+    ids=["truncated", "changed", "empty", "text", "npy"],
+)
+def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
+    assert mismatches(VECTORS=data) == [
+        f"small.npz: is not an .npz file that can be read without unpickling ({kind}); write one float32 array of "
+        "shape (chunks, dimension) per participant with numpy.savez"
+    ]
+
+
+def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> None:
+    file = BytesIO()
+    np.savez_compressed(file, emb_303=np.zeros((50_000, 1_000), dtype=np.float32))
+
+    tracemalloc.start()
+    lines = found(VECTORS=file.getvalue())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert lines == ["small.npz: is not an .npz file that can be read without unpickling (ValueError)"]
+    assert peak < 10_000_000
 
 
 @pytest.mark.parametrize(
@@ -275,46 +326,3 @@ def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: s
     assert mismatches(TEXTS=texts) == [
         f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
     ]
-
-
-def test_what_is_written_is_read_again_the_same() -> None:
-    everything = rules(with_tags=True, with_chunk_scores=True)
-    once = load(everything)
-    assert once.meta is not None
-
-    files = write_artifact(
-        once.participants, name="small", meta=once.meta, chunk_scores_meta=once.chunk_scores_meta, partial=None
-    )
-    names = ("TEXTS", "META", "TAGS", "CHUNK_SCORES", "CHUNK_SCORES_META")
-
-    assert files[ArtifactFile.VECTORS] == artifact_files()[ArtifactFile.VECTORS]
-    assert [json.loads(files[ArtifactFile[name]]) for name in names] == [
-        json.loads(artifact_files()[ArtifactFile[name]]) for name in names
-    ]
-
-
-def test_what_was_left_out_is_written_under_the_name_of_the_new_file() -> None:
-    partial = PartialBuild(output_npz="old.npz", skipped_chunks=2)
-    files = write_artifact(
-        load().participants, name="small", meta=ArtifactMeta(), chunk_scores_meta=None, partial=partial
-    )
-    assert json.loads(files[ArtifactFile.PARTIAL]) == {"output_npz": "small.npz", "skipped_chunks": 2}
-
-
-def test_an_index_that_was_built_here_is_described_with_the_fields_of_the_original() -> None:
-    index = INDEX.model_copy(
-        update={
-            "split": "train",
-            "model": "qwen3-embedding:8b",
-            "model_digest": None,
-            "dimension": 4,
-            "split_csv_hash": "c" * 12,
-            "split_ids_hash": "1" * 12,
-        }
-    )
-    written = describe(index, None, built_at=datetime(2026, 1, 9, tzinfo=UTC), built_by="ragq 1").document()
-    assert written == META | {
-        "split": "avec-train",
-        "generated_at": "2026-01-09T00:00:00+00:00",
-        "generator_script": "ragq 1",
-    }

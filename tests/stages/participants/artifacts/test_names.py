@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.participants import TranscriptVariant
-from stages.participants.artifacts.names import answers_to, built_name, named_parts
+from stages.participants.index_names import answers_to, built_name, named_parts
 
 
 @pytest.mark.parametrize(

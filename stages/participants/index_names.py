@@ -1,4 +1,4 @@
-"""The name of a reference index and the paths of its files: one base name, a suffix for each file.
+"""The name of a reference index.
 
 The name of an index that ragq builds ends with its training split, and with the variant of its transcripts unless they
 are raw: `huggingface_qwen3_8b_paper_train_participant_only`.
@@ -6,8 +6,7 @@ are raw: `huggingface_qwen3_8b_paper_train_participant_only`.
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import NamedTuple
 
 from schemas.values.participants import TranscriptVariant
@@ -27,32 +26,13 @@ _SPLIT, _VARIANT = _words(_SPLITS), _words(_VARIANTS)
 _AT_END = rf"(?=(?:[_-](?:{'|'.join(_VARIANTS)}))?$)"
 
 
-class ArtifactFile(StrEnum):
-    """A file of an index, as the suffix that replaces `.npz`."""
-
-    #: One float32 array per participant, key `emb_<id>`, a row per chunk.
-    VECTORS = ".npz"
-    #: Participant id -> texts of the chunks, in the order of the rows.
-    TEXTS = ".json"
-    #: The source and the settings of the index.
-    META = ".meta.json"
-    #: Participant id -> tags per chunk.
-    TAGS = ".tags.json"
-    #: Participant id -> scores per chunk.
-    CHUNK_SCORES = ".chunk_scores.json"
-    #: The scorer of the chunks.
-    CHUNK_SCORES_META = ".chunk_scores.meta.json"
-    #: What was skipped.
-    PARTIAL = ".partial.json"
-
-
 def index_name(embeddings_file: str) -> str:
     """The name of the index in EMBEDDING_EMBEDDINGS_FILE: its last part, without `.npz`.
 
     >>> index_name("/data/embeddings/paper_train.npz"), index_name("paper_train")
     ('paper_train', 'paper_train')
     """
-    return PurePath(embeddings_file).name.removesuffix(ArtifactFile.VECTORS)
+    return PurePath(embeddings_file).name.removesuffix(".npz")
 
 
 class NamedParts(NamedTuple):
@@ -123,18 +103,3 @@ def _split_words(own: str | None) -> re.Pattern[str]:
 
 def _slug(words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
-
-
-def vectors_path(embeddings_file: str, *, embeddings_path: str | None, data_directory: Path) -> Path:
-    """The path of the `.npz` file of the settings.
-
-    `embeddings_path` has precedence and is used unchanged. Otherwise an absolute `embeddings_file` is used, one with a
-    folder is relative to `data_directory`, and a bare name to its sub-folder `embeddings`; a missing `.npz` is added.
-
-    >>> vectors_path("paper_train", embeddings_path=None, data_directory=Path("data")).as_posix()
-    'data/embeddings/paper_train.npz'
-    """
-    if embeddings_path:
-        return Path(embeddings_path)
-    named = Path(embeddings_file.removesuffix(ArtifactFile.VECTORS) + ArtifactFile.VECTORS)
-    return data_directory / ("embeddings" if named.parent == Path() else "") / named

@@ -1,0 +1,523 @@
+"""A reference index in the files of the original system: bytes to values, by its rules, without access to a disk."""
+
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from io import BytesIO
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import ValidationError
+
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    EmbeddingValidationError,
+    ScoringSchemaError,
+)
+from schemas.settings.run import RunSettings
+from schemas.values.participants import (
+    ArtifactMeta,
+    ChunkScoresMeta,
+    FileProblem,
+    PartialBuild,
+    ParticipantChunks,
+    PHQ8Item,
+    Sidecar,
+    Split,
+    TranscriptVariant,
+)
+from stages.failures import FailureCategory
+from stages.files.records import validation_problems
+from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
+from stages.participants.embed import settings_differences, split_difference
+from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, stored_name
+from stages.participants.splits import ids_hash
+from stages.ports import Vectors
+from stages.replies.strict import json_type, strict_object
+from stages.texts.characters import can_be_stored, first_lines
+from stages.vectors import unit_rows
+
+
+class ArtifactFile(StrEnum):
+    """A file of an index, as the suffix that replaces `.npz`."""
+
+    #: One float32 array per participant, key `emb_<id>`, a row per chunk.
+    VECTORS = ".npz"
+    #: Participant id -> texts of the chunks, in the order of the rows.
+    TEXTS = ".json"
+    #: The source and the settings of the index.
+    META = ".meta.json"
+    #: Participant id -> tags per chunk.
+    TAGS = ".tags.json"
+    #: Participant id -> scores per chunk.
+    CHUNK_SCORES = ".chunk_scores.json"
+    #: The scorer of the chunks.
+    CHUNK_SCORES_META = ".chunk_scores.meta.json"
+    #: What was skipped.
+    PARTIAL = ".partial.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRules:
+    """Requirements on an artifact when it is loaded."""
+
+    settings: RunSettings
+    with_tags: bool = False
+    """Read the tags, which are then required and must be valid."""
+    with_chunk_scores: bool = False
+    """Read the chunk scores, which are then required and must be valid."""
+    accept_other_prompt: bool = False
+    """Accept chunk scores by another prompt than ragq's; its hash stays with them."""
+    default_split: str = "paper-train"
+    """The training split of an artifact that does not name one."""
+    default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    """The transcript variant of an artifact that does not name one."""
+    splits: Mapping[str, Split] = field(default_factory=dict)
+    """The current splits, by name; one that is absent is not compared."""
+
+    @property
+    def asked_for(self) -> Collection[ArtifactFile]:
+        """The files that are read only on request, and are then required."""
+        scores = (ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META)
+        return ((ArtifactFile.TAGS,) if self.with_tags else ()) + (scores if self.with_chunk_scores else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The model and the split of an artifact. Its dimension, backend and chunking are those of the settings."""
+
+    model: str
+    model_digest: str | None
+    """None if the artifact does not name the weights."""
+    split: str
+    split_csv_hash: str | None
+    """None if the artifact does not name the file."""
+    split_ids_hash: str
+    variant: TranscriptVariant
+    """Unknown if neither the artifact nor the rules name it."""
+
+
+class LoadedArtifact(NamedTuple):
+    """A loaded index."""
+
+    identity: Identity
+    participants: tuple[ParticipantChunks, ...]
+    """Ids ascending."""
+    meta: ArtifactMeta | None
+    chunk_scores_meta: ChunkScoresMeta | None
+    partial: PartialBuild | None
+    """What was skipped at the build and now; None for a complete index."""
+    warnings: tuple[str, ...]
+
+
+_SCORES_REMEDY: Final = "score these chunks again, or import without them (--no-chunk-scores)"
+_REMEDIES: Final = {
+    ArtifactFile.VECTORS: "write one float32 array of shape (chunks, dimension) per participant with numpy.savez",
+    ArtifactFile.TEXTS: "write an object: participant id -> list of texts, in the order of the vectors",
+    ArtifactFile.META: "correct it, or remove the file: fields that are missing are not compared",
+    ArtifactFile.TAGS: "write the tags again for these chunks, or import without them (--no-tags)",
+    ArtifactFile.CHUNK_SCORES: _SCORES_REMEDY,
+    ArtifactFile.CHUNK_SCORES_META: _SCORES_REMEDY,
+    ArtifactFile.PARTIAL: "restore it, or remove the file if the index is complete",
+}
+PROMPT_REMEDY: Final = (
+    "score the chunks again (`ragq index chunk-scores`), or import them with `ragq references import NAME.npz "
+    "--chunk-scores --other-prompt`, which records their prompt and shows it with every run"
+)
+_ABSENT: Final = "was requested and is missing"
+_PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
+_ITEMS: Final = {item.evidence_key: item for item in PHQ8Item}
+_Description = TypeVar("_Description", bound=Sidecar)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of an index, and what is wrong with them, to be raised at the end."""
+
+    contents: Mapping[ArtifactFile, bytes]
+    name: str
+    """Their name without the suffix."""
+    problems: list[FileProblem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def refuse(self, file: ArtifactFile, found: str, what_to_do: str | None = None) -> None:
+        """Add a problem."""
+        self.problems.append(FileProblem(f"{self.name}{file}", None, found, what_to_do or _REMEDIES[file]))
+
+    def warn(self, file: ArtifactFile, found: str) -> None:
+        """Add a warning."""
+        self.warnings.append(f"{self.name}{file}: {found}")
+
+    def raise_problems(self) -> None:
+        """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
+        if self.problems:
+            count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
+            lines = first_lines(self.problems)
+            raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
+
+    def lists(
+        self, file: ArtifactFile, wrong: Callable[[Any], str | None], chunks: Mapping[int, int] | None = None
+    ) -> dict[int, list[Any]]:
+        """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
+
+        `chunks` counts the chunks of each participant; None where they are not known. With problems the lists are only
+        usable for further checks.
+        """
+        if file not in self.contents:
+            self.refuse(file, _ABSENT)
+            return {}
+        entries: dict[int, list[Any]] = {}
+        found = []
+        for key, entry in (self._object(file) or {}).items():
+            if _PARTICIPANT_ID.fullmatch(key) is None:
+                found.append("a name is not a participant id")
+            elif not isinstance(entry, list):
+                found.append(f"participant {key} has {json_type(entry)} where an array is expected")
+            else:
+                entries[int(key)] = entry
+        entries = dict(sorted(entries.items()))
+        found += [
+            f"participant {participant_id}, chunk {ordinal}: {what}"
+            for participant_id, of_chunks in entries.items()
+            for ordinal, of_chunk in enumerate(of_chunks)
+            if (what := wrong(of_chunk))
+        ]
+        for what in [*found, *(() if chunks is None else _misaligned(entries, chunks))]:
+            self.refuse(file, what)
+        return entries
+
+    def description(self, kind: type[_Description], file: ArtifactFile) -> _Description | None:
+        """A description; None without the file, and with a problem for each field that is missing or another type."""
+        document = self._object(file) if file in self.contents else None
+        try:
+            return None if document is None else kind.from_document(document)
+        except ValidationError as error:
+            name = f"{self.name}{file}"
+            self.problems.extend(validation_problems(error, file=name, line=None, what_to_do=_REMEDIES[file]))
+            return None
+
+    def _object(self, file: ArtifactFile) -> dict[str, Any] | None:
+        """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
+        try:
+            document = strict_object(self.contents[file].decode())
+        except UnicodeDecodeError:
+            found = "is not UTF-8"
+        except ValueError as error:
+            found = f"cannot be read: {error}"
+        else:
+            if all(map(can_be_stored, _texts_in(document))):
+                return document
+            found = "contains a NUL character or half of a surrogate pair"
+        self.refuse(file, found)
+        return None
+
+
+def _misaligned(entries: Mapping[int, list[Any]], chunks: Mapping[int, int]) -> Iterator[str]:
+    """Every participant that is missing, unknown, or has another number of entries than chunks."""
+    for participant_id in sorted(entries.keys() | chunks.keys()):
+        if participant_id not in entries:
+            yield f"participant {participant_id} is missing"
+        elif participant_id not in chunks:
+            yield f"participant {participant_id} has no chunks"
+        elif len(entries[participant_id]) != chunks[participant_id]:
+            counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
+            yield f"participant {participant_id} does not have as many {counts}"
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for part in chain(value.keys(), value.values()):
+                yield from _texts_in(part)
+        case list():
+            for part in value:
+                yield from _texts_in(part)
+
+
+def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules) -> LoadedArtifact:
+    """The index in these files, named `name` and their suffix; vectors and texts are required.
+
+    Tags and chunk scores are read only if the rules request them. All mismatches, with the settings and within the
+    files, are raised in one EmbeddingArtifactMismatchError. Without tags and scores, a participant whose texts and
+    vectors differ in number is skipped with a warning. Then EmbeddingDimensionMismatchError is raised for vectors
+    shorter than the setting, unless they may be skipped and others remain, and EmbeddingValidationError for vectors
+    with NaN, an infinity or only zeros.
+    """
+    read = _Files(files, name)
+    texts, vectors = read.lists(ArtifactFile.TEXTS, _text_wrong), _read_vectors(read)
+    chunks = {participant_id: len(of_participant) for participant_id, of_participant in texts.items()}
+    meta = read.description(ArtifactMeta, ArtifactFile.META)
+    if ArtifactFile.META not in files:
+        read.warn(ArtifactFile.META, "is missing; assumed to be built with the current settings")
+    partial = read.description(PartialBuild, ArtifactFile.PARTIAL)
+    listed = {*texts, *(partial.skipped_participants if partial else ())}
+    identity = _identify(meta or ArtifactMeta(), listed, files=read, rules=rules)
+    tags = read.lists(ArtifactFile.TAGS, _tags_wrong, chunks) if rules.with_tags else None
+    scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, chunks) if rules.with_chunk_scores else None
+    scorer = _read_scorer(read, rules) if rules.with_chunk_scores else None
+
+    dropped = {} if read.problems else _unpaired(texts, vectors)
+    for found in dropped.values():
+        if rules.asked_for:
+            read.refuse(ArtifactFile.VECTORS, found)
+        else:
+            read.warn(ArtifactFile.VECTORS, f"{found}; skipped")
+    read.raise_problems()
+
+    kept = {key: vectors[key] for key in texts if key not in dropped}
+    dimension = rules.settings.embedding.dimension
+    short = _short(kept, rules, f"{name}{ArtifactFile.VECTORS}")
+    for participant_id in short:
+        found = f"participant {participant_id} has {len(kept.pop(participant_id))} vectors of less than {dimension}"
+        read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
+    _refuse_unsound(kept, dimension, f"{name}{ArtifactFile.VECTORS}")
+    skipped = [*dropped, *short]
+    skipped_chunks = sum(chunks.get(key, 0) for key in skipped)
+    reasons = {"dimension_mismatch": sum(chunks[key] for key in short)}
+    return LoadedArtifact(
+        identity=identity,
+        participants=tuple(
+            ParticipantChunks(
+                participant_id=key,
+                texts=tuple(texts[key]),
+                vectors=unit_rows(rows, rows=len(rows), dimension=dimension) if len(rows) else rows[:, :dimension],
+                tags=None if tags is None else tuple(tuple(_ITEMS[tag] for tag in chunk) for chunk in tags[key]),
+                scores=None if scores is None else tuple(map(chunk_scores_of, scores[key])),
+            )
+            for key, rows in kept.items()
+        ),
+        meta=meta,
+        chunk_scores_meta=scorer,
+        partial=_with_skipped(partial or PartialBuild(), skipped, chunks=skipped_chunks, reasons=reasons)
+        if skipped
+        else partial,
+        warnings=tuple(read.warnings),
+    )
+
+
+def _identify(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, rules: LoadRules) -> Identity:
+    """The identity of an artifact; every difference is added to what is wrong with `files`.
+
+    Fields that the description lacks are taken from the settings without a comparison. Participants are compared by the
+    hash over their ids. For an older artifact without it, the hash of the split's file is compared, and if that
+    differs, the ids in `listed`. Another file with the same participants is only a warning.
+    """
+    meta = ArtifactFile.META
+    for difference in settings_differences(described, rules.settings):
+        files.refuse(meta, difference, "set the value it was built with, or build the index again")
+    source = described.split or rules.default_split
+    if source in TEST_SPLITS:
+        files.refuse(
+            meta,
+            "split: it was not built from a training split",
+            f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
+        )
+    split = stored_name(source)
+    now = rules.splits.get(split)
+    same_file = now is not None and described.split_csv_hash == now.csv_hash
+    hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
+    if now is not None:
+        if others := split_difference(split, built=hash_of_ids, now=now.ids_hash):
+            files.refuse(meta, others, "import the participants it was built on, or name its split with --split")
+        elif described.split_csv_hash is not None and not same_file:
+            files.warn(meta, f"split {split} has the same participants, but its file has changed")
+    return Identity(
+        model=described.model or rules.settings.model.embedding_model,
+        model_digest=described.model_digest,
+        split=split,
+        split_csv_hash=described.split_csv_hash,
+        split_ids_hash=hash_of_ids,
+        variant=described.transcript_variant or rules.default_variant,
+    )
+
+
+def _read_scorer(files: _Files, rules: LoadRules) -> ChunkScoresMeta | None:
+    """The scorer of the chunks, whose prompt must be the current one; a missing file is a problem.
+
+    Another prompt is only a warning if the rules accept it, which the description of the scores then records. With
+    EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning as well.
+    """
+    file = ArtifactFile.CHUNK_SCORES_META
+    meta = files.description(ChunkScoresMeta, file)
+    other = _ABSENT if file not in files.contents else None if meta is None else other_prompt(meta)
+    if other and meta is not None and rules.accept_other_prompt:
+        files.warn(file, f"{other}; their prompt is recorded and shown with every run that uses the scores")
+        meta = meta.model_copy(update={"other_prompt": True})
+    elif other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
+        files.warn(file, f"{other}; the scores are used anyway")
+    elif other:
+        files.refuse(file, other, PROMPT_REMEDY)
+    if meta is not None and meta.source_embeddings not in (None, f"{files.name}{ArtifactFile.VECTORS}"):
+        files.warn(file, "the scores were made for an artifact of another name; check that it had the same chunks")
+    return meta
+
+
+def other_prompt(meta: ChunkScoresMeta) -> str | None:
+    """A message if the scores were made with another prompt than the current one; else None."""
+    if meta.prompt_hash == PROMPT_HASH:
+        return None
+    return f"prompt_hash: the scores were made with the prompt {meta.prompt_hash}, now it is {PROMPT_HASH}"
+
+
+def _text_wrong(text: Any) -> str | None:
+    return None if isinstance(text, str) else f"expected a string, found {json_type(text)}"
+
+
+def _tags_wrong(tags: Any) -> str | None:
+    if not isinstance(tags, list):
+        return f"expected an array of tags, found {json_type(tags)}"
+    if not all(isinstance(tag, str) for tag in tags):
+        return "a tag is not a string"
+    return None if all(tag in _ITEMS for tag in tags) else "a tag is unknown, tags look like PHQ8_Sleep"
+
+
+def _chunk_scores_wrong(scores: Any) -> str | None:
+    if not isinstance(scores, dict):
+        return f"expected an object of scores, found {json_type(scores)}"
+    try:
+        chunk_scores_of(scores)
+    except ScoringSchemaError as error:
+        return "; ".join(f"{key}: {violation}" for key, violation in error.violations.items())
+    return None
+
+
+_ZERO: Final = 1e-8
+_SMALL: Final = 16_000_000
+_MOST_PER_BYTE: Final = 20
+"""Vectors hardly compress; what unpacks to more than this, and is not small, is refused before it is unpacked."""
+_KEY: Final = re.compile(r"emb_([1-9][0-9]{0,5})")
+_UNREADABLE: Final = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+def _read_vectors(files: _Files) -> dict[int, Vectors]:
+    """The arrays as written, ids ascending. Arrays with other names are ignored.
+
+    An array of pickled objects, an array of numbers that are not exact in float32, and a file that is not an intact
+    `.npz` are problems, and so is one that unpacks to more than 16 MB and 20 times its size.
+    """
+    try:
+        arrays = _arrays(files.contents[ArtifactFile.VECTORS])
+    except _UNREADABLE as error:
+        unreadable = f"is not an .npz file that can be read without unpickling ({type(error).__name__})"
+        files.refuse(ArtifactFile.VECTORS, unreadable)
+        return {}
+    wrong = [f"participant {key}: {found}" for key, array in arrays.items() if (found := _array_wrong(array))]
+    for found in wrong:
+        files.refuse(ArtifactFile.VECTORS, found)
+    return {} if wrong else {key: array.astype(np.float32) for key, array in arrays.items()}
+
+
+def _arrays(data: bytes) -> dict[int, Any]:
+    with zipfile.ZipFile(BytesIO(data)) as unread:
+        unpacked = sum(member.file_size for member in unread.infolist())
+    if unpacked > max(_SMALL, _MOST_PER_BYTE * len(data)):
+        raise ValueError("an archive that fills the memory")
+    with np.load(BytesIO(data), allow_pickle=False) as archive:
+        names = {int(match[1]): name for name in archive.files if (match := _KEY.fullmatch(name))}
+        return {participant_id: archive[names[participant_id]] for participant_id in sorted(names)}
+
+
+def _array_wrong(array: Any) -> str | None:
+    if not isinstance(array, np.ndarray):
+        return "not an array"
+    if array.dtype.kind != "f" or not np.can_cast(array.dtype, np.float32):
+        return f"numbers of type {array.dtype}, which are not exact in float32"
+    return None if array.ndim == 2 else f"an array of shape {array.shape}"
+
+
+def _unpaired(texts: Mapping[int, Sequence[str]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
+    """Participants whose texts and vectors differ in number, and how."""
+    found = {}
+    for key in sorted(texts.keys() | vectors.keys()):
+        if key not in vectors:
+            found[key] = f"participant {key} has texts and no array emb_{key}"
+        elif key not in texts:
+            found[key] = f"participant {key} has vectors and no texts"
+        elif len(texts[key]) != len(vectors[key]):
+            counts = f"texts ({len(texts[key])}) as vectors ({len(vectors[key])})"
+            found[key] = f"participant {key} does not have as many {counts}"
+    return found
+
+
+def _short(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> list[int]:
+    """Participants with vectors shorter than the setting, if they may be skipped."""
+    if not any(len(rows) for rows in vectors.values()):
+        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
+    embedding = rules.settings.embedding
+    short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < embedding.dimension]
+    left = [key for key, rows in vectors.items() if len(rows) and key not in short]
+    may_be_skipped = embedding.allow_insufficient_dimension_embeddings and not rules.asked_for and left
+    if short and not may_be_skipped:
+        raise EmbeddingDimensionMismatchError(expected=embedding.dimension, actual=vectors[short[0]].shape[1])
+    return short
+
+
+def _refuse_unsound(vectors: Mapping[int, Vectors], dimension: int, file: str) -> None:
+    """Raise EmbeddingValidationError for rows that cannot be normalised once they are cut."""
+    found = []
+    for participant_id, rows in vectors.items():
+        for row, cut in enumerate(rows[:, :dimension]):
+            is_zero = (np.abs(cut) <= _ZERO).all()
+            defects = {"NaN": np.isnan(cut).any(), "infinity": np.isinf(cut).any(), "only zeros": is_zero}
+            if what := next((what for what, is_so in defects.items() if is_so), None):
+                found.append(f"participant {participant_id}, chunk {row}: {what}")
+    if found:
+        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(found)}")
+
+
+_REASONS: Final = {
+    FailureCategory.EMBEDDING_NAN: "embedding_nan",
+    FailureCategory.EMBEDDING_INF: "embedding_inf",
+    FailureCategory.EMBEDDING_ZERO_VECTOR: "embedding_zero",
+    FailureCategory.EMBEDDING_DIMENSION_MISMATCH: "dimension_mismatch",
+}
+"""The reasons of the original system; any other failure is an `embedding_error` there."""
+
+
+class LeftOut(NamedTuple):
+    """A participant whose job failed."""
+
+    participant_id: int
+    category: str
+    """A FailureCategory."""
+    chunks: int
+    """The number of chunks of the transcript; 0 if it was not cut."""
+
+
+def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBuild:
+    """What an index lacks: whole participants, and their chunks counted by the reason of the participant.
+
+    >>> partial_build([LeftOut(304, "embedding_nan", 41), LeftOut(313, "transcript_empty", 0)], output_npz="x.npz")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    PartialBuild(output_npz='x.npz', skipped_participants=(304, 313), skipped_participant_count=2, skipped_chunks=41,
+                 chunk_skip_reason_counts={'embedding_nan': 41})
+    """
+    reasons: Counter[str] = Counter()
+    for one in left_out:
+        reasons[_REASONS.get(FailureCategory(one.category), "embedding_error")] += one.chunks
+    skipped = [one.participant_id for one in left_out]
+    return _with_skipped(PartialBuild(output_npz=output_npz), skipped, chunks=reasons.total(), reasons=reasons)
+
+
+def _with_skipped(
+    before: PartialBuild, participants: Iterable[int], *, chunks: int, reasons: Mapping[str, int]
+) -> PartialBuild:
+    """What was skipped before and now."""
+    skipped = tuple(sorted({*before.skipped_participants, *participants}))
+    counts = Counter(before.chunk_skip_reason_counts) + Counter(reasons)
+    return before.model_copy(
+        update={
+            "skipped_participants": skipped,
+            "skipped_participant_count": len(skipped),
+            "skipped_chunks": before.skipped_chunks + chunks,
+            "chunk_skip_reason_counts": dict(sorted(counts.items())),
+        }
+    )

@@ -1,1 +1,0 @@
-"""Reference indexes as files: bytes to values, and back, without access to a disk."""
