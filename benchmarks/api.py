@@ -23,7 +23,7 @@ from benchmarks.common import Stack, cpu_seconds, show, show_machine, stack
 from stack.connections import connections
 from stack.ports import LOOPBACK
 from store.database import Database
-from store.runs import audit
+from store.runs import chain
 
 RUNS: Final = 10
 _SEED: Final = 7
@@ -167,7 +167,7 @@ async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s:
         wall_s, own_cpu_s = time.monotonic() - began, time.process_time() - own_cpu_s
         api_cpu_s, rss_mb = cpu_seconds(process.pid) - api_cpu_s, process.memory_info().rss / 1e6
         after = await connection.fetchrow(_STORED)
-        audits = [await audit.audit(connection, run) for run in after["runs"]]
+        audits = [await chain.audit(connection, run) for run in after["runs"]]
     await database.close()
     requests, stored = sum(map(len, met.times_ms.values())), len(after["questions"]) - len(before["questions"])
     flaws = sum(len(one.flaws) for one in audits)

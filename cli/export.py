@@ -17,8 +17,8 @@ from services.runs import delete_run
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import deletions, overviews
-from store.runs.audit import PROVES, Audit
-from store.runs.audit import audit as audit_run
+from store.runs.chain import PROVES, Audit
+from store.runs.chain import audit as audit_run
 from store.runs.deletions import DeletedRun
 
 

@@ -29,7 +29,7 @@ from stages.reports.results import failure_list
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import failures as failures_of
-from store.runs import jobs, overviews, scored_runs, stage_vectors
+from store.runs import jobs, overviews, scored_runs
 from store.runs import problems as problems_of
 from store.runs.jobs import Job
 from store.views import AttemptTrace, attempt_traces
@@ -200,7 +200,7 @@ class Inspected:
 
 async def _inspect_read(connection: Connection, job_id: int, stage: str | None) -> Inspected:
     job = await jobs.get(connection, job_id)
-    stages = [run.stage for run in (await stage_vectors.of_jobs(connection, [job_id]))[job_id]]
+    stages = [run.stage for run in (await jobs.of_jobs(connection, [job_id]))[job_id]]
     tried = await attempt_traces(connection, job_id, stage)
     if stage is not None and stage not in stages and not tried:
         suggestion = did_you_mean(stage, stages)

@@ -6,7 +6,7 @@ from cli.config import with_database
 from cli.options import Typed
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import Target, run_number
-from store.runs import run_names
+from store.runs import runs
 
 _JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)
 _DIGITS = re.compile(r"[1-9][0-9]{0,17}")
@@ -14,15 +14,15 @@ _TARGET = re.compile(r"([rj])([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
 def _run_of_name(words: str) -> int | None:
-    return with_database(run_names.find, words)
+    return with_database(runs.by_words, words)
 
 
 def _suggested(words: str) -> str:
     """The nearest name of a run, or the run of the number that is in the words."""
     number = _DIGITS.search(words)
-    if (suggested := did_you_mean(words, with_database(run_names.all_names))) or number is None:
+    if (suggested := did_you_mean(words, with_database(runs.all_names))) or number is None:
         return suggested
-    found = with_database(run_names.find, number[0])
+    found = with_database(runs.by_words, number[0])
     return "" if found is None else f" Did you mean 'r{found}'?"
 
 

@@ -16,7 +16,7 @@ from cli.output import Text, draw, json_option, plain_table, print_json, print_l
 from schemas.settings.base import ENV_FILE, merged
 from services import backups
 from stages.reports.words import counted
-from store import access, revision
+from store import access
 from store import migrate as migrations
 from store.access import Scope
 from store.database import UNAVAILABLE_ERRORS
@@ -59,7 +59,7 @@ def migrate(as_sql: bool, as_json: bool) -> None:
 async def _revision(database_url: str) -> str | None:
     connection = await asyncpg.connect(database_url)
     try:
-        return await revision.stored(connection)
+        return await migrations.stored_revision(connection)
     finally:
         await connection.close()
 

@@ -29,9 +29,9 @@ from stages.reports.words import (
 )
 from store.runs.batches import batches_in_words
 from store.runs.forks import Family
+from store.runs.jobs import StageRun
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
-from store.runs.stage_vectors import StageRun
 
 
 def origin_lines(origin: RunOrigin) -> list[Text]:

@@ -21,7 +21,7 @@ from stack.connections import connections
 from stages.reports.report import build_report, measures_of, retrieval_measures_of
 from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection, Database
-from store.runs import overviews, run_names, stored_runs
+from store.runs import overviews, runs
 from store.runs.overviews import RunOverview
 from store.views import RunState, reported_run, run_state, scores_of_run
 
@@ -192,9 +192,9 @@ class Run:
 
 
 async def _number_of(connection: Connection, run: int | str) -> int:
-    number = run if isinstance(run, int) else run_number(run) or await run_names.find(connection, run)
+    number = run if isinstance(run, int) else run_number(run) or await runs.by_words(connection, run)
     if number is None:
         raise Refused(f"'{run}' is neither the number of a run, like r12, nor a run's name.")
-    if not await stored_runs.exists(connection, run_id=number):
+    if not await runs.exists(connection, run_id=number):
         raise RunMissingError(number)
     return number

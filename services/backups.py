@@ -9,9 +9,9 @@ from typing import TypeVar
 from schemas.errors import StackError
 from stack import postgres
 from stack.connections import connections
-from store import migrate, revision
+from store import migrate
 from store.database import Connection, Database
-from store.runs import stored_runs, workers
+from store.runs import runs, workers
 
 Result = TypeVar("Result")
 
@@ -45,7 +45,7 @@ def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Bac
     """
     url = connections(environment).database_url
     written = postgres.revision_in(path)
-    if not revision.is_known(written):
+    if not migrate.is_known_revision(written):
         raise StackError(
             f"{path} has tables of another version of ragq (revision {written}); nothing was changed. Restore it with "
             "that version."
@@ -60,8 +60,8 @@ def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Bac
 
 
 async def _content(connection: Connection) -> tuple[str | None, int]:
-    stored = await revision.stored(connection)
-    return stored, 0 if stored is None else await stored_runs.count(connection)
+    stored = await migrate.stored_revision(connection)
+    return stored, 0 if stored is None else await runs.count(connection)
 
 
 async def _refuse(connection: Connection, replace: bool) -> None:

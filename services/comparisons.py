@@ -26,7 +26,7 @@ from stages.reports.results import modes_of
 from store import vocabularies
 from store.database import Connection, Database
 from store.references import interviews
-from store.runs import forks, overviews, run_names
+from store.runs import forks, overviews, runs
 from store.runs.scored_runs import reported
 from store.views import reported_run
 
@@ -77,7 +77,7 @@ async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
     """The numbers of runs by number or name. Raises Refused for words that stand for none."""
     found = []
     for one in words:
-        run_id = run_number(one) or await run_names.find(connection, one)
+        run_id = run_number(one) or await runs.by_words(connection, one)
         if run_id is None:
             raise Refused("One of them is neither the number nor the name of a run; the list of runs shows both.")
         found.append(run_id)

@@ -15,12 +15,11 @@ from schemas.suggestions import did_you_mean
 from schemas.values.requests import ImportRequest
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import chunk_size_words, loss_words
-from store import originals
-from store.corpora import chunk_search, copies, corpora, sources
+from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
-from store.corpora.sources import WorkSource
+from store.corpora.works import WorkSource
 from store.database import Connection, Database
-from store.questions import corpus_questions, query_runs
+from store.questions import queries, query_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -116,7 +115,7 @@ async def corpus_for_import(
     wanted = language_named(request.language)
     found = await corpora.find(connection, name)
     if found is not None:
-        if (original := await copies.original_of(connection, found.id)) is not None:
+        if (original := await keeping.original_of(connection, found.id)) is not None:
             raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
         _refuse_differences(found, settings, request)
     else:
@@ -221,7 +220,7 @@ async def values_for_import(connection: Connection, name: str) -> dict[str, str]
 
 async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: CorpusContent) -> CorpusLoss:
     """What is deleted with a corpus that has this content."""
-    asked = await corpus_questions.counts(connection, corpus.id)
+    asked = await queries.counts_of_corpus(connection, corpus.id)
     return CorpusLoss(content.works, content.chunks, asked.questions, asked.answers)
 
 
@@ -239,7 +238,7 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     nothing is deleted then.
     """
     async with connection.transaction():
-        for query in await corpus_questions.hold(connection, corpus_id):
+        for query in await queries.hold_corpus(connection, corpus_id):
             await query_runs.delete_query(connection, query)
         await corpora.delete(connection, corpus_id)
     await chunk_search.drop_index(connection, corpus_id)
@@ -251,14 +250,14 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
     Raises Refused with every number that is no work of the corpus.
     """
     async with connection.transaction():
-        found = {work_id: await sources.remove(connection, corpus_id, work_id) for work_id in sorted(set(work_ids))}
+        found = {work_id: await works.remove(connection, corpus_id, work_id) for work_id in sorted(set(work_ids))}
         if missing := [str(work_id) for work_id, work in found.items() if work is None]:
             raise Refused(
                 f"Nothing was removed: corpus {corpus_id} has no work with each of these numbers: "
                 f"{', '.join(missing)}. They may be removed already.",
                 slug="work-missing",
             )
-    await originals.drop_unused(connection)
+    await corpora.drop_unused(connection)
     return [work for work in found.values() if work is not None]
 
 
@@ -336,9 +335,9 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
     """
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        found = await copies.copy_of(connection, of.id)
+        found = await keeping.copy_of(connection, of.id)
         copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found.corpus_id))
-        works = await copies.follow(connection, of.id, copy.id)
+        works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
     submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
     return Reembedded(of, copy, works, submitted)
@@ -347,7 +346,7 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
 async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettings) -> Reembedded | None:
     """Let the copy of a corpus have its works too, embedded by the model of the copy; None without a copy."""
     async with database.connection() as connection:
-        found = await copies.copy_of(connection, of.id)
+        found = await keeping.copy_of(connection, of.id)
         if found is None:
             return None
         model = embedder_settings(await corpora.corpus(connection, found.corpus_id))
@@ -373,7 +372,7 @@ async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSet
             reads_tokens=new_chunk_tokens(run.embedding.backend, run.model.embedding_model, None).reads,
             language=of.language,
         )
-        await copies.link(connection, copy, of)
+        await keeping.link(connection, copy, of)
     return copy
 
 
@@ -385,15 +384,15 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
     """
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        copy = await copies.copy_of(connection, of.id)
+        copy = await keeping.copy_of(connection, of.id)
         if copy is None:
             command = f"ragq index reembed --corpus {shlex.quote(name)} --model MODEL"
             raise Refused(f"Corpus '{name}' has no copy. `{command}` makes one.")
         if copy.has_old_vectors is not back:
             state = "searched by the vectors of its copy already" if not back else "searched by its own vectors already"
             raise Refused(f"Corpus '{name}' is {state}.")
-        await copies.follow(connection, of.id, copy.corpus_id)
-        await copies.refuse_unless_embedded(connection, of.id, copy.corpus_id)
+        await keeping.follow(connection, of.id, copy.corpus_id)
+        await keeping.refuse_unless_embedded(connection, of.id, copy.corpus_id)
         indexed = [
             one
             for one in (of.id, copy.corpus_id)
@@ -402,7 +401,7 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:
-        await database.once(copies.exchange, of.id, copy.corpus_id)
+        await database.once(keeping.exchange, of.id, copy.corpus_id)
     finally:
         for one in indexed:
             await database.with_retry(partial(chunk_search.build_index, corpus_id=one), in_session=True)

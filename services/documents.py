@@ -30,11 +30,11 @@ from stages.documents.outline import outline
 from stages.documents.repair import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
 from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
 from stages.queries.templates import TemplateTag
-from store.corpora import sources, works
+from store.corpora import works
 from store.corpora.works import work_missing
 from store.database import Connection
 from store.questions import templates
-from store.runs import attempts, edits, jobs, stage_vectors
+from store.runs import attempts, edits, jobs
 from store.runs.jobs import Job
 
 Output = TypeVar("Output", bound=Value)
@@ -69,7 +69,7 @@ async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
         return await document_job(connection, target.job_id)
     assert target.work_id is not None
     await works.work(connection, target.work_id)
-    job_id = (await sources.jobs_of_works(connection, [target.work_id])).get(target.work_id)
+    job_id = (await works.jobs_of_works(connection, [target.work_id])).get(target.work_id)
     return None if job_id is None else await document_job(connection, job_id)
 
 
@@ -91,7 +91,7 @@ async def needed(connection: Connection, job_id: int, output: type[Output]) -> O
 
 async def refuse_replaced(connection: Connection, *job_ids: int) -> None:
     """Raise Refused for a job of a document whose work has another text since."""
-    if (replaced := await sources.replaced(connection, job_ids)) is not None:
+    if (replaced := await works.replaced(connection, job_ids)) is not None:
         job_id, work_id = replaced
         raise Refused(
             f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
@@ -223,7 +223,7 @@ async def listed_documents(
 ) -> list[ListedDocument]:
     """The works of a corpus by title, as `works.listed`, with their jobs."""
     listed = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
-    made_by = await sources.jobs_of_works(connection, [work.id for work in listed])
+    made_by = await works.jobs_of_works(connection, [work.id for work in listed])
     return [ListedDocument(work, made_by.get(work.id)) for work in listed]
 
 
@@ -246,10 +246,10 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
     repaired = await output_of(connection, job.id, RepairedTitles)
     sanitised = await output_of(connection, job.id, SanitisedDocument)
     selected = await output_of(connection, job.id, SelectedSections)
-    work = await sources.work_of_job(connection, job.id)
+    work = await works.work_of_job(connection, job.id)
     made = None if work is None or work.original_hash != job.inputs["original"] else work
-    runs = (await stage_vectors.of_jobs(connection, [job.id]))[job.id]
-    corpus = await sources.corpus_of_job(connection, job.id)
+    runs = (await jobs.of_jobs(connection, [job.id]))[job.id]
+    corpus = await works.corpus_of_job(connection, job.id)
     headings: tuple[OutlineHeading, ...] = ()
     if converted is not None and found is not None:
         headings = await asyncio.to_thread(_headings, converted, found, repaired, sanitised, selected)

@@ -24,7 +24,7 @@ from store.access import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations, query_runs
 from store.questions.evaluations import StoredAnswer
-from store.runs import overviews, stored_runs
+from store.runs import overviews, runs
 from store.runs.chain import content_hash
 from store.runs.failures import final_categories
 from store.runs.runs import NewJob, NewRun
@@ -40,7 +40,7 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
             raise RunMissingError(run_id)
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
-        judge = thaw(await stored_runs.settings(connection, run_id)).run.model.judge_model
+        judge = thaw(await runs.settings(connection, run_id)).run.model.judge_model
         answers = await evaluations.scored(connection, run_id)
         failures = await final_categories(connection, run_id)
         cost = await cost_of_run(connection, run_id)
@@ -144,7 +144,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
             f"Run r{run_id} answers no questions. `ragq runs` lists the runs with their kinds; those of kind query do."
         )
     _refuse_unread(values)
-    snapshot = await stored_runs.settings(connection, run_id)
+    snapshot = await runs.settings(connection, run_id)
     preset = thaw(snapshot).preset
     own = {name: entry for name, entry in snapshot.items() if not is_preset_name(name)}
     if preset is not None and preset.validation.model:

@@ -23,7 +23,7 @@ from stages.participants.split_names import sources, training_name
 from stages.participants.transcripts import import_command
 from stages.texts.characters import listed
 from store.database import Connection
-from store.references import chunk_scores, index_runs, interviews, references
+from store.references import index_runs, interviews, references
 from store.references.references import StoredIndex
 
 
@@ -198,7 +198,7 @@ async def plan_search(
     if settings.run.embedding.reference_score_source == "participant":
         record |= _unlabelled(index, searched, settings)
     else:
-        inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
+        inputs["chunk_scores"] = await index_runs.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
     return PlannedSearch(inputs, record)
 

@@ -24,7 +24,7 @@ from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
 from store.database import Connection, Database
-from store.runs import forks, jobs, overviews, stored_runs
+from store.runs import forks, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
 from store.runs.overviews import RunOverview
@@ -143,7 +143,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
         await refuse_replaced(connection, *(job.id for job in found))
     jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
     modes = sorted({job.mode for job in jobs_with_stage})
-    snapshot = await stored_runs.settings(connection, parent.id)
+    snapshot = await runs.settings(connection, parent.id)
     _refuse_values(parent, modes, request)
     new = changed_snapshot(snapshot, request.values)
     frozen = thaw(new)

@@ -25,7 +25,6 @@ from stages.documents.outline import DocumentFormat, format_of, holds_markdown
 from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.characters import can_be_stored, decoded
 from stages.texts.languages import language_of
-from store import originals
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome, NewWork, keep
@@ -185,9 +184,9 @@ async def import_documents(
     A file that cannot be read fails its own job.
     """
     async with database.connection() as connection:
-        known = await originals.imported(connection, corpus.id)
+        known = await corpora.imported(connection, corpus.id)
         asked_by = await document_templates(connection)
-    async with originals.importing(database):
+    async with corpora.importing(database):
         return await _import(database, corpus, files, settings, known, asked_by)
 
 
@@ -202,7 +201,7 @@ async def _import(
     inputs: list[Mapping[str, Any]] = []
     unchanged = 0
     for file in files:
-        named = await database.once(originals.keep, file.content)
+        named = await database.once(corpora.keep_original, file.content)
         if known.get(file.source_path) == named and not file.fields:
             unchanged += 1
             continue
@@ -392,7 +391,7 @@ async def _divided(
         return works, ()
     async with database.connection() as connection:
         found = await corpora.find(connection, request.corpus)
-        known = {} if found is None else await originals.imported(connection, found.id)
+        known = {} if found is None else await corpora.imported(connection, found.id)
     return (
         [work for work in works if work.source_path in known],
         [work for work in works if work.source_path not in known],

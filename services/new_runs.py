@@ -24,7 +24,7 @@ from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import backlog, batches, job_control, notifications, overviews, run_names, runs, workers
+from store.runs import backlog, batches, job_control, notifications, overviews, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
@@ -203,7 +203,7 @@ async def submit_run(
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new, report=report)
         if name is not None:
-            await run_names.rename(connection, stored.run_id, run_names.checked(name))
+            await runs.rename(connection, stored.run_id, runs.checked(name))
         if priority is not None:
             await backlog.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)

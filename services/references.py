@@ -25,7 +25,7 @@ from stages.participants.split_names import (
 )
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
-from store.references import chunk_scores, index_runs, interviews, references
+from store.references import index_runs, interviews, references
 from store.references.interviews import Member
 from store.references.references import IndexPlan, StoredIndex
 from store.runs import overviews
@@ -259,7 +259,7 @@ async def plan_chunk_scores(
         if name is None
         else await current_index(connection, index_name(name))
     )
-    chunks = await chunk_scores.chunks(connection, index.id)
+    chunks = await index_runs.chunks(connection, index.id)
     chosen = chunks[:limit]
     inputs = {
         "index_id": index.id,

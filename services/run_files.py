@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 from schemas.errors import Refused
 from store.database import Connection
-from store.runs import audit
+from store.runs import chain
 from store.runs.chain import Link, chain_flaws, has_settings_hash, stored_hash
 from store.runs.run_view import run_origin
 from store.views import run_state
@@ -73,10 +73,10 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
     Raises RunMissingError, and Refused for a run that works or whose audit has flaws.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        state, run = await run_state(connection, run_id), await connection.fetchrow(audit.EXPORTED_ROWS_RUN, run_id)
+        state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_ROWS_RUN, run_id)
         if not state.is_idle:
             raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
-        if (await audit.audit(connection, run_id)).flaws:
+        if (await chain.audit(connection, run_id)).flaws:
             raise Refused(
                 f"The audit of r{run_id} finds flaws, so it is not exported; `ragq audit r{run_id}` lists them."
             )
@@ -88,7 +88,7 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
             ):
                 written = _Written(archive)
                 written.add(RUN, _document({**dict(run), "origin": asdict(await run_origin(connection, run_id))}))
-                rows = {table: await _add_table(connection, run_id, table, written) for table in audit.TABLES}
+                rows = {table: await _add_table(connection, run_id, table, written) for table in chain.TABLES}
                 about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
                 manifest = _document(about | {"members": written.members})
                 written.add(MANIFEST, manifest)
@@ -151,14 +151,14 @@ class _Written:
 
 
 async def _add_table(connection: Connection, run_id: int, table: str, written: _Written) -> int:
-    statement = await connection.prepare(audit.TABLES[table])
+    statement = await connection.prepare(chain.TABLES[table])
     types = {column.name: column.type.name for column in statement.get_attributes()}
     count = 0
     with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as parquet:
         writer: _ParquetWriter | None = None
         cursor = await statement.cursor(run_id)
         while found := await cursor.fetch(_AT_ONCE):
-            rows = [audit.as_values(row, types) for row in found]
+            rows = [chain.as_values(row, types) for row in found]
             lines.writelines(_document(row, indent=None) for row in rows)
             if count == 0 and importlib.util.find_spec("pyarrow") is not None:
                 writer = _ParquetWriter(parquet, types)

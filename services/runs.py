@@ -15,7 +15,7 @@ from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
 from store.references import references
-from store.runs import backlog, deletions, edits, failures, job_control, jobs, run_names, stored_runs
+from store.runs import backlog, deletions, edits, failures, job_control, jobs, runs
 from store.runs.deletions import DeletedRun
 
 
@@ -25,13 +25,13 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
     Raises RunMissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
     """
     async with connection.transaction():
-        if not await stored_runs.exists(connection, run_id=run_id):
+        if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         if "name" in changes.model_fields_set:
-            name = None if changes.name is None else run_names.checked(changes.name)
-            await run_names.rename(connection, run_id, name)
+            name = None if changes.name is None else runs.checked(changes.name)
+            await runs.rename(connection, run_id, name)
         if "note" in changes.model_fields_set:
-            await run_names.annotate(connection, run_id, _note(changes.note))
+            await runs.annotate(connection, run_id, _note(changes.note))
         if "priority" in changes.model_fields_set:
             await backlog.set_priority(connection, run_id, changes.priority)
 
@@ -185,7 +185,7 @@ async def _run_id(connection: Connection, target: Target) -> int:
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:
-    if await stored_runs.exists(connection, **target._asdict()):
+    if await runs.exists(connection, **target._asdict()):
         return
     if target.run_id is not None:
         raise RunMissingError(target.run_id)

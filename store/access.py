@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.values.base import Value
-from store.database import Connection
-from store.locks import Lock, hold
+from store.database import Connection, Lock, hold
 
 PREFIX: Final = "ragq_"
 """How every token starts, so that one is recognised where it should not be."""

@@ -9,16 +9,21 @@ import json
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
+from enum import StrEnum
 from functools import partial
 from typing import Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
 import asyncpg
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import Vector
 from pgvector.asyncpg import register_vector
 
 from schemas.errors import RagqError
+from stages.ports import Vectors
 
 
 class DatabaseTime:
@@ -336,3 +341,65 @@ async def _prepare(connection: Connection) -> None:
 
 async def _leave_as_it_is(_connection: Connection) -> None:
     """No statement of ours changes a session; to reset it would cost a round trip each time it is given back."""
+
+
+class Lock(StrEnum):
+    """What a lock is for. Most are taken of one thing, such as a corpus."""
+
+    API_TOKENS = "api_tokens"
+    BATCHES = "batches"
+    CHUNK_INDEX = "chunk_index"
+    DATA_SET = "data_set"
+    ORIGINALS = "originals"
+    POSTINGS = "postings"
+    REFERENCE_INDEX = "reference_index"
+    RUN = "run"
+    VOCABULARY = "vocabulary"
+    WORKS = "works"
+
+
+_LOCK_KEY: Final = "hashtextextended($1, 0)"
+
+
+async def hold(connection: Connection, lock: Lock, of: str | int = "") -> None:
+    """Wait for a lock, which is held until the transaction ends."""
+    await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK_KEY})", f"{lock} {of}")
+
+
+async def try_hold(connection: Connection, lock: Lock, of: str | int = "") -> bool:
+    """Like `hold`, without waiting: False where another has it."""
+    return bool(await connection.fetchval(f"SELECT pg_try_advisory_xact_lock({_LOCK_KEY})", f"{lock} {of}"))
+
+
+async def share(connection: Connection, lock: Lock, of: str | int = "") -> None:
+    """Wait for a lock that several share, which is held until the session ends; `try_hold` fails meanwhile."""
+    await connection.execute(f"SELECT pg_advisory_lock_shared({_LOCK_KEY})", f"{lock} {of}")
+
+
+@asynccontextmanager
+async def held(connection: Connection, lock: Lock, of: str | int = "") -> AsyncIterator[bool]:
+    """Hold a lock for the block, outside of a transaction; False, without waiting, where another has it."""
+    key = f"{lock} {of}"
+    is_held = bool(await connection.fetchval(f"SELECT pg_try_advisory_lock({_LOCK_KEY})", key))
+    try:
+        yield is_held
+    finally:
+        if is_held:
+            await connection.execute(f"SELECT pg_advisory_unlock({_LOCK_KEY})", key)
+
+
+def to_pgvector(rows: Iterable[NDArray[np.float32]]) -> list[Vector]:
+    """One value of the type `vector` per row, bit by bit as the row is."""
+    return [Vector(row) for row in rows]
+
+
+def to_numpy(vector: Vector) -> NDArray[np.float32]:
+    """A vector that came out of Postgres."""
+    row: NDArray[np.float32] = vector.to_numpy().astype(np.float32, copy=False)
+    return row
+
+
+def to_matrix(vectors: Iterable[Vector]) -> Vectors:
+    """Vectors that came out of Postgres, one row each; a matrix of zero rows when there are none."""
+    rows = [to_numpy(vector) for vector in vectors]
+    return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)

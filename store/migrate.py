@@ -1,25 +1,27 @@
 """Brings a database to the newest revision. The same code serves `ragq migrate`, `ragq up` and the tests."""
 
 import asyncio
+import json
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
-from typing import TextIO
+from typing import Final, NamedTuple, TextIO
 
 import asyncpg
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from alembic.script.revision import ResolutionError
 from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection as AlchemyConnection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
-from store import pgvector
-from store import revision as revisions
-from store.database import Database, asyncpg_url
-from store.seeds import seed
+from schemas.settings.preset import ORIGINAL, Preset, preset_of
+from stages.queries.templates import RULES, default_template
+from store.database import Connection, Database, asyncpg_url
+from store.questions import presets
 
 
 class OtherTablesError(StackError):
@@ -39,7 +41,7 @@ def upgrade(database_url: str) -> None:
     Running it again changes nothing. Raises OtherTablesError for a database that another version of ragq migrated, and
     PgvectorError where pgvector is missing or too old.
     """
-    asyncio.run(pgvector.require(asyncpg_url(database_url)))
+    asyncio.run(require_pgvector(asyncpg_url(database_url)))
     try:
         _run(database_url, lambda config: command.upgrade(config, "head"))
     except CommandError as error:
@@ -54,7 +56,7 @@ def sql(stored: str | None, output: TextIO) -> bool:
 
     False, and nothing written, where it lacks none.
     """
-    if stored == revisions.newest():
+    if stored == newest_revision():
         return False
     config = _config()
     config.output_buffer = output
@@ -75,7 +77,6 @@ async def _seed(database_url: str) -> None:
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(files("migrations")))
-    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     config.set_main_option("path_separator", "os")
     return config
 
@@ -83,7 +84,7 @@ def _config() -> Config:
 def _run(database_url: str, action: Callable[[Config], object]) -> None:
     config = _config()
 
-    def on_connection(connection: Connection) -> None:
+    def on_connection(connection: AlchemyConnection) -> None:
         config.attributes["connection"] = connection
         action(config)
 
@@ -99,3 +100,145 @@ def _run(database_url: str, action: Callable[[Config], object]) -> None:
             await engine.dispose()
 
     asyncio.run(connected())
+
+
+async def is_newest_revision(connection: Connection) -> bool:
+    """Whether every migration that this code has was applied, and no other. The first call loads them all."""
+    head = await asyncio.to_thread(newest_revision)
+    try:
+        return await stored_revision(connection) == head
+    except StackError:
+        return False
+
+
+def is_known_revision(found: str) -> bool:
+    """Whether this code has the migration of a revision."""
+    return any(one.revision == found for one in _scripts().walk_revisions())
+
+
+async def stored_revision(connection: Connection) -> str | None:
+    """The revision of a database; None before the first migration. Raises StackError for another program's tables."""
+    try:
+        found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
+    except asyncpg.UndefinedTableError:
+        return None
+    except asyncpg.UndefinedColumnError:
+        raise StackError(
+            "The database has tables of another program, and nothing was changed: its `alembic_version` is not "
+            "ragq's. Name an empty database by DATABASE_URL."
+        ) from None
+    return found
+
+
+@cache
+def newest_revision() -> str | None:
+    """The revision that this code was written for."""
+    return _scripts().get_current_head()
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory(str(files("migrations")))
+
+
+PRESETS: Final = {
+    "Balanced": ("Works of every length; found by measuring", Preset()),
+    "Original": ("The original pipeline to the letter", preset_of(ORIGINAL, origin="preset Original")),
+}
+"""What each is for, and its values. The first becomes the default preset."""
+
+SEEDED_TABLES: Final = ("rag_config", "prompt_templates", "prompt_meta")
+
+FIRST_VERSION = """
+INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
+SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates WHERE function_tag = $1::text)
+ON CONFLICT DO NOTHING
+"""
+
+VARIABLES = """
+INSERT INTO prompt_meta AS m (function_tag, variables) VALUES ($1, $2)
+ON CONFLICT (function_tag) DO UPDATE SET variables = excluded.variables, updated_at = now()
+WHERE m.variables IS DISTINCT FROM excluded.variables
+"""
+
+
+async def seed(connection: Connection) -> None:
+    """Store the presets where there is none at all, and version 1 of each template that has no version.
+
+    What is there is left alone, so that running it again changes nothing; only the descriptions of the placeholders
+    follow the code.
+    """
+    if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
+        for name, (description, preset) in PRESETS.items():
+            await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))
+    for tag, rules in RULES.items():
+        described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]
+        await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))
+        await connection.execute(VARIABLES, tag, json.dumps(described))
+
+
+NEEDED_PGVECTOR: Final = "0.8.0"
+"""The first version whose vector index searches on until enough rows pass a filter."""
+
+_FOUND = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
+
+
+_INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq migrate` again."
+
+
+class PgvectorError(StackError):
+    """The database has no pgvector that ragq can use. The remedy is a part of the message."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}; ragq needs {NEEDED_PGVECTOR} or newer. {remedy}")
+        self.problem = problem
+        self.remedy = remedy
+
+
+class PgvectorVersions(NamedTuple):
+    """The versions of pgvector; None where there is none."""
+
+    available: str | None
+    """What the server would install."""
+    installed: str | None
+    """That of the database."""
+
+
+async def require_pgvector(database_url: str) -> None:
+    """Raise PgvectorError unless the server has a pgvector that is new enough, and the database no older one."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        check_pgvector(await pgvector_versions(connection))
+    finally:
+        await connection.close()
+
+
+async def pgvector_versions(connection: Connection) -> PgvectorVersions:
+    """Those of a server and a database, which need not have any."""
+    return PgvectorVersions(*await connection.fetchrow(_FOUND) or (None, None))
+
+
+def check_pgvector(found: PgvectorVersions) -> None:
+    """Raise PgvectorError where these are missing or too old; a database without any gets the server's.
+
+    >>> check_pgvector(PgvectorVersions("0.8.1", None)), check_pgvector(PgvectorVersions("0.10.0", "0.8.0"))
+    (None, None)
+    >>> check_pgvector(PgvectorVersions("0.8.0", "0.6.2"))
+    Traceback (most recent call last):
+    store.migrate.PgvectorError: The database has pgvector 0.6.2; ragq needs 0.8.0 or newer. Run `ALTER EXTENSION \
+vector UPDATE` in it as the extension's owner.
+    """
+    if found.available is None:
+        raise PgvectorError("The server has no pgvector", _INSTALL)
+    if _is_older(found.available):
+        raise PgvectorError(f"The server has pgvector {found.available}", _INSTALL)
+    if found.installed is not None and _is_older(found.installed):
+        remedy = "Run `ALTER EXTENSION vector UPDATE` in it as the extension's owner."
+        raise PgvectorError(f"The database has pgvector {found.installed}", remedy)
+
+
+def _is_older(version: str) -> bool:
+    return _numbers(version) < _numbers(NEEDED_PGVECTOR)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

@@ -19,23 +19,11 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import (
-    attempts,
-    call_costs,
-    job_control,
-    jobs,
-    overviews,
-    past_work,
-    run_view,
-    scored_runs,
-    stage_vectors,
-    stored_runs,
-)
+from store.runs import attempts, call_costs, job_control, jobs, overviews, past_work, run_view, runs, scored_runs
 from store.runs.attempts import Attempt
 from store.runs.call_costs import CallUse
-from store.runs.jobs import Job
+from store.runs.jobs import Job, StageRun
 from store.runs.overviews import RunOverview
-from store.runs.stage_vectors import StageRun
 
 
 class AttemptTrace(Attempt):
@@ -105,7 +93,7 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await jobs.get(connection, job_id)
         read_at = await connection.fetchval("SELECT now()")
-        (stages,) = (await stage_vectors.of_jobs(connection, [job_id])).values()
+        (stages,) = (await jobs.of_jobs(connection, [job_id])).values()
         tried = await attempt_traces(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job.kind == "query" else None
@@ -225,7 +213,7 @@ async def submission(connection: Connection, run_id: int) -> Submission:
         overview = await overviews.get(connection, run_id)
         return Submission(
             overview=overview,
-            settings=await stored_runs.settings(connection, run_id),
+            settings=await runs.settings(connection, run_id),
             jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
         )
 
@@ -233,7 +221,7 @@ async def submission(connection: Connection, run_id: int) -> Submission:
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
     """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
     found = await run_scores(connection, run_id)
-    if found is None and not await stored_runs.exists(connection, run_id=run_id):
+    if found is None and not await runs.exists(connection, run_id=run_id):
         raise RunMissingError(run_id)
     if found is None:
         raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
@@ -249,4 +237,4 @@ async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
     jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
     if not jobs:
         return None
-    return score_table.score_table(run_id, jobs, await stored_runs.baseline(connection, run_id))
+    return score_table.score_table(run_id, jobs, await runs.baseline(connection, run_id))

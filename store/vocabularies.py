@@ -14,9 +14,7 @@ from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet
 from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
-from store.database import BULK_SECONDS, Connection, Database
-from store.locks import Lock, hold
-from store.vectors import to_numpy, to_pgvector
+from store.database import BULK_SECONDS, Connection, Database, Lock, hold, to_numpy, to_pgvector
 
 
 async def copy_rows(

@@ -30,11 +30,10 @@ from stages.models import refuse_mixture, resolved_model
 from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from stages.vectors import embedded_by
-from store import originals
-from store.corpora import chunk_search, chunks, corpora, keeping
+from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork, keep
-from store.corpora.searchable import make_searchable
+from store.corpora.postings import make_searchable
 from store.database import Connection
 from store.questions import templates
 from store.runs.chain import content_hash
@@ -45,7 +44,7 @@ async def run_convert(work: Work) -> Result[ConvertedDocument]:
     """The file that the job was submitted with as markdown, converted in a process of its own."""
     named: str = work.claim.inputs["original"]
     work.read["original"] = named
-    content = await work.database.ask(originals.content, named)
+    content = await work.database.ask(corpora.original, named)
     name: str = work.claim.inputs["name"]
     form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
     return Result(await convert(content, form, work.document_limits))
@@ -128,7 +127,7 @@ async def run_cut(work: Work) -> Result[CutDocument]:
         stored = await work.database.ask(keep, corpus.id, new)
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
-    waiting = await work.database.ask(chunks.waiting_of, stored.work_id)
+    waiting = await work.database.ask(works.waiting_of, stored.work_id)
     return Result(
         CutDocument(
             work_id=stored.work_id,
@@ -161,7 +160,7 @@ async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
     """The chunks that are still there; those of works that were replaced meanwhile are counted and left."""
     corpus_id: int = work.claim.inputs["corpus_id"]
     corpus = await work.database.ask(corpora.corpus, corpus_id)
-    found = await work.database.ask(chunks.by_ids, asked)
+    found = await work.database.ask(works.by_ids, asked)
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
     work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
     embedder = work.reusing_embedder(corpus.dimension)

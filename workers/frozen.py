@@ -11,7 +11,7 @@ from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
 from schemas.values.runs import FrozenModel
 from store.database import Connection, Database
-from store.runs import runs, stored_runs
+from store.runs import runs
 
 REMEMBERED = 1000
 """Runs, and models of runs, that a process remembers: it lives for years, and every question is a run."""
@@ -54,7 +54,7 @@ class FrozenRuns:
     async def get(self, run_id: int) -> FrozenRun:
         """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
         if run_id not in self._frozen:
-            snapshot, draw = await self._database.ask(stored_runs.frozen, run_id)
+            snapshot, draw = await self._database.ask(runs.frozen_settings, run_id)
             self._frozen[run_id] = FrozenRun(_thawed(json.dumps(snapshot)), draw)
         return self._frozen[run_id]
 

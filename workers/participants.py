@@ -36,8 +36,8 @@ from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
 from stages.texts.characters import short_hash
 from store.database import Connection
-from store.references import chunk_scores, index_runs, references
-from store.references.chunk_scores import ChunkIdentity
+from store.references import index_runs, references
+from store.references.index_runs import ChunkIdentity
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")
@@ -107,7 +107,7 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
     submitted_on = work.claim.inputs.get("chunk_scores")
     if submitted_on is None:
         return
-    found = await work.database.ask(chunk_scores.scored_by, index_id)
+    found = await work.database.ask(index_runs.scored_by, index_id)
     if found != submitted_on:
         raise InputChangedError(
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "
@@ -276,7 +276,7 @@ async def chunk_score(work: Work) -> Result[ChunkScores]:
         )
     chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
     work.read["chunk"] = chunk.chunk_hash
-    text = await work.database.ask(chunk_scores.text_to_score, inputs["index_id"], chunk)
+    text = await work.database.ask(index_runs.text_to_score, inputs["index_id"], chunk)
     return Result(await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings))
 
 
@@ -295,6 +295,6 @@ async def chunk_publish(work: Work) -> Result[FinishedBatch]:
     )
 
     async def store(connection: Connection) -> None:
-        await chunk_scores.store_when_complete(connection, claim.run_id, index_id, meta)
+        await index_runs.store_when_complete(connection, claim.run_id, index_id, meta)
 
     return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)

@@ -33,7 +33,7 @@ from stages.queries.retrieve import embed_query, retrieve_chunks
 from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
 from stages.queries.validate import keep_all, refuse_below, validate_chunks
 from stages.queries.works import WorkText
-from store.corpora import bm25, chunks, corpora, searchable, works
+from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_chunks
@@ -114,11 +114,11 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
     query = await question(work)
     retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
-    found = await work.database.ask(chunks.by_ids, ids)
+    found = await work.database.ask(works.by_ids, ids)
     work_ids = sorted({chunk.work_id for chunk in found.values()})
 
-    async def read(connection: Connection) -> tuple[dict[int, WorkText], searchable.ChunkVectors]:
-        return await works.texts(connection, work_ids), await searchable.vectors(connection, ids)
+    async def read(connection: Connection) -> tuple[dict[int, WorkText], postings.ChunkVectors]:
+        return await works.texts(connection, work_ids), await postings.vectors(connection, ids)
 
     async with _unmixed(work, query):
         texts, vectors = await work.database.with_retry(read)
@@ -138,7 +138,7 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
         )
 
 
-async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> Ranker:
+async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors) -> Ranker:
     preset = work.preset
     if preset.reranking.ranker == NO_RANKER:
         return NoRanker()
@@ -155,7 +155,7 @@ async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVecto
     return await _score_fusion(work, query, vectors)
 
 
-async def _score_fusion(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> ScoreFusion:
+async def _score_fusion(work: Work, query: StoredQuery, vectors: postings.ChunkVectors) -> ScoreFusion:
     original = (await work.vectors(EmbeddedQuery))[0]
     return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
 
@@ -227,7 +227,7 @@ async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
     ids = [chunk.chunk_id for chunk in validated.chunks]
 
     async def read(connection: Connection) -> tuple[dict[int, CorpusChunk], dict[int, WorkText]]:
-        return await chunks.around(connection, ids), await works.unchanged_texts(connection, involved)
+        return await works.around(connection, ids), await works.unchanged_texts(connection, involved)
 
     parents, texts = await work.database.with_retry(read)
     return Result(
@@ -394,7 +394,7 @@ def terms_of(work: Work, searched: Sequence[StoredCorpus]) -> Terms:
     full_text = searched[0].full_text or SIMPLE
 
     async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
-        return await work.database.ask(bm25.asked_terms, texts, full_text=full_text)
+        return await work.database.ask(postings.asked_terms, texts, full_text=full_text)
 
     return terms
 

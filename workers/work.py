@@ -21,9 +21,9 @@ from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ChatModel, Embedder, EvidenceSearch, OnText, PairScorer, ReferenceSearch, TextVectors
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.runs import attempts, call_costs, ledger, runs, stage_vectors
+from store.runs import attempts, call_costs, ledger, runs
+from store.runs.attempts import KeyedText
 from store.runs.call_costs import CallUse
-from store.runs.stage_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
 from workers.messages import priority_of
@@ -146,7 +146,7 @@ class ReusingEmbedder:
             return await self._embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
         by_key = {self._key(text, digest, await self.dtype()): text for text in texts}
         keys = {text: key for key, text in by_key.items()}
-        known = await self._database.ask(stage_vectors.find, by_key, with_cut=truncate)
+        known = await self._database.ask(attempts.known_vectors, by_key, with_cut=truncate)
         rows = {key: (found.vector, found.is_cut) for key, found in known.items()}
         missing = [text for key, text in by_key.items() if key not in rows]
         try:
@@ -301,7 +301,7 @@ class Work:
         For the ports of searches, which take arrays, so that they are tested and replaced without a database.
         """
         attempt_id = await self.attempt_id(output)
-        return await self.database.ask(stage_vectors.of_attempt, attempt_id)
+        return await self.database.ask(attempts.vectors, attempt_id)
 
     async def attempt_id(self, output: type[Value]) -> int:
         """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""

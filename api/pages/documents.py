@@ -27,8 +27,7 @@ from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
 from stages.documents.outline import DocumentFormat, format_of
 from stages.documents.repair import Change
-from store import originals
-from store.corpora import chunks, sources, works
+from store.corpora import corpora, works
 from store.database import Connection
 from store.runs.run_view import job_view
 
@@ -146,7 +145,7 @@ async def _page(
     lines, all_lines, prompt = list[TextLine](), 0, None
     async with ctx.database.connection() as connection:
         view = await document_view(connection, DocumentTarget(job_id=job_id))
-        (line,) = (await chunks.lines(connection, [job_id])).values()
+        (line,) = (await works.lines(connection, [job_id])).values()
         job = await job_view(connection, job_id)
         if show == "text":
             lines, all_lines = await _text(connection, job_id, part)
@@ -236,7 +235,7 @@ async def work_page(
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         headings = await works.headings(connection, work_id)
-        made_by = (await sources.jobs_of_works(connection, [work_id])).get(work_id)
+        made_by = (await works.jobs_of_works(connection, [work_id])).get(work_id)
         page_lines = await works.page_lines(connection, work_id)
         if show == "text":
             lines = lines_of(await works.markdown(connection, work_id) or "")
@@ -282,7 +281,7 @@ async def of_document(ctx: Context, job_id: PathId) -> Response:
     """The file of a document."""
     async with ctx.database.connection() as connection:
         job = await document_job(connection, job_id)
-        content = await originals.content(connection, job.inputs["original"])
+        content = await corpora.original(connection, job.inputs["original"])
     return _served(content, job.inputs["name"])
 
 
@@ -294,7 +293,7 @@ async def of_work(ctx: Context, work_id: PathId) -> Response:
         if found is None:
             raise HTTPException(404, f"Work {work_id} was made from no other file; its text is at /works/{work_id}.")
         named, path = found
-        content = await originals.content(connection, named)
+        content = await corpora.original(connection, named)
     return _served(content, base_name(path))
 
 

@@ -22,7 +22,7 @@ from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.runs import Target
 from services.runs import Action
 from stages.reports.costs import waterfall
-from store.corpora import chunks
+from store.corpora import works
 from store.runs import forks, overviews
 from store.views import JobTrace, StageTrace, job_trace
 
@@ -35,7 +35,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
         run = await overviews.get(connection, job.run_id)
-        document = (await chunks.lines(connection, [job_id])).get(job_id)
+        document = (await works.lines(connection, [job_id])).get(job_id)
         parent_job = await forks.parent_job(connection, job_id)
     outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
     spans = [

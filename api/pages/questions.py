@@ -33,7 +33,7 @@ from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
 from store.questions.queries import QueryLine
 from store.questions.query_runs import existing_view
-from store.runs import answer_pieces, jobs, stored_runs
+from store.runs import answer_pieces, jobs, runs
 from store.runs.jobs import JobProgress
 
 PAGE_ROWS: Final = 25
@@ -246,7 +246,7 @@ async def _page(
         if view.retrieved is not None:
             prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
             notes = basis_in_words(await answer_basis(connection, line.job_id, prompt))
-        frozen = thaw(await stored_runs.settings(connection, line.run_id))
+        frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)
     return page(

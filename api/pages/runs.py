@@ -24,7 +24,7 @@ from services.reports import cost_of_run
 from services.runs import Action, change_run, delete_run
 from stages.reports.costs import cost_words
 from stages.reports.report import over_all_items, reference_counts
-from store.corpora import chunks
+from store.corpora import works
 from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
@@ -140,7 +140,7 @@ async def run_page(
         overview = view.overview
         times = {one.stage: one for one in await stage_times(connection, run_id)}
         references = reference_counts(await reference_outputs(connection, run_id) if progress.is_idle else ())
-        documents = await chunks.lines(connection, job_ids) if overview.kind == "work" else {}
+        documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
         scores, unreadable = None, None
         try:

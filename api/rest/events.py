@@ -15,7 +15,7 @@ from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from schemas.errors import RunMissingError
-from store.runs import stored_runs
+from store.runs import runs
 from store.views import RunState
 
 router = APIRouter(tags=["events"])
@@ -35,7 +35,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever a job of the run changes, at most four times a second; event `idle` when no
     job is unfinished. The stream stays open, and continues after a retry."""
     async with ctx.database.connection() as connection:
-        if not await stored_runs.exists(connection, run_id=run_id):
+        if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
     return CountedStream(ctx.streams, _changes_of(ctx, run_id))
 

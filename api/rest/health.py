@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply, StrictRoute
 from api.security.authentication import OptionalPrincipal
-from store import revision
+from store import migrate
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
 from store.runs.problems import RunProblem
@@ -108,7 +108,7 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
-            migrations = Check.OK if await revision.is_newest(connection) else Check.OTHER_REVISION
+            migrations = Check.OK if await migrate.is_newest_revision(connection) else Check.OTHER_REVISION
             try:
                 seen = Check.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Check.NONE
             except asyncpg.UndefinedTableError:

@@ -17,10 +17,10 @@ from api.work_uploads import base_name
 from schemas.errors import Refused
 from schemas.values.base import Text
 from services.corpora import corpus_of_name
-from store import revision
+from store import migrate
 from store.corpora import corpora, works
 from store.corpora.works import work_missing
-from store.seeds import SEEDED_TABLES, seed
+from store.migrate import SEEDED_TABLES, seed
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -174,7 +174,7 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
     if body is not None and body.reset:
         raise Refused("Nothing is dropped over REST; delete runs, corpora and vocabularies one by one.")
     async with ctx.database.connection() as connection, connection.transaction():
-        if not await revision.is_newest(connection):
+        if not await migrate.is_newest_revision(connection):
             raise Refused("The database has other migrations than this version of ragq: `ragq migrate` applies them.")
         await seed(connection)
     return InitDatabase(

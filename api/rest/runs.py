@@ -17,7 +17,7 @@ from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from store.questions import queries
-from store.runs import forks, jobs, overviews, stored_runs
+from store.runs import forks, jobs, overviews, runs
 from store.runs.batches import Waiting
 from store.runs.deletions import DeletedRun
 from store.runs.forks import Family
@@ -167,9 +167,9 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
 async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingValue]:
     """Every setting that the run was submitted with, and its source."""
     async with ctx.database.connection() as connection:
-        if not await stored_runs.exists(connection, run_id=run_id):
+        if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        return await stored_runs.settings(connection, run_id)
+        return await runs.settings(connection, run_id)
 
 
 @router.post("/{run_id}/{action:action}")

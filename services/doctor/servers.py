@@ -24,9 +24,9 @@ from stack.parts import PORT_SETTINGS, in_order
 from stack.ports import holder, is_free
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
 from stack.supervision import SUPERVISOR, Supervisor
-from store import pgvector, revision
+from store import migrate
 from store.database import DATABASE_ERRORS, Database
-from store.pgvector import PgvectorError
+from store.migrate import PgvectorError
 from store.runs import runs, workers
 from store.runs.runs import Size
 from store.runs.workers import LiveWorker
@@ -88,15 +88,15 @@ async def _database_findings(url: str) -> list[Finding]:
     try:
         version = await connection.fetchval("SHOW server_version")
         found = [Finding("postgres", Verdict.OK, shown(f"{version} at {masked(url)}"))]
-        vector = await pgvector.versions(connection)
+        vector = await migrate.pgvector_versions(connection)
         try:
-            pgvector.check(vector)
+            migrate.check_pgvector(vector)
         except PgvectorError as error:
             found.append(Finding("pgvector", Verdict.FAIL, shown(error.problem), error.remedy))
         else:
             missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it.")
             found.append(Finding("pgvector", Verdict.OK, shown(vector.installed)) if vector.installed else missing)
-        if not await revision.is_newest(connection):
+        if not await migrate.is_newest_revision(connection):
             remedy = "`ragq migrate` brings them to this version, or names what to do."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]
         found.append(Finding("tables", Verdict.OK, "of this version"))

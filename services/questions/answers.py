@@ -28,7 +28,7 @@ from store.questions import presets, queries, query_runs, templates
 from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
-from store.runs import attempts, edits, jobs, stored_runs
+from store.runs import attempts, edits, jobs, runs
 from store.runs.edits import stage_states
 
 
@@ -133,7 +133,7 @@ async def show_prompt(
 async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, StoredTemplate]:
     """The preset, and the template: in the version of the question's job; for another preset the active one."""
     job = await jobs.get(connection, query.job_id)
-    frozen = thaw(await stored_runs.settings(connection, query.run_id))
+    frozen = thaw(await runs.settings(connection, query.run_id))
     assert frozen.preset is not None
     tag = TemplateTag(frozen.run.ragq.answer_template)
     if name is None:

@@ -19,7 +19,7 @@ from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
 from store.questions import presets, queries, templates
 from store.questions.queries import StoredQuery
-from store.runs import attempts, backlog, edits, job_control, jobs, overviews, runs, stored_runs
+from store.runs import attempts, backlog, edits, job_control, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -67,7 +67,7 @@ async def planned_move(
     """
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
-    settings = await stored_runs.settings(connection, query.run_id)
+    settings = await runs.settings(connection, query.run_id)
     frozen = thaw(settings)
     own = frozen.preset
     assert own is not None
@@ -116,7 +116,7 @@ async def move(
             "`ragq submit --query` asks it by itself, with others.",
             slug="query-set-preset",
         )
-    settings = await stored_runs.settings(connection, query.run_id)
+    settings = await runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(
         connection,
@@ -158,7 +158,7 @@ async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSetti
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
     old = await jobs.get(connection, query.job_id)
-    own = thaw(await stored_runs.settings(connection, query.run_id))
+    own = thaw(await runs.settings(connection, query.run_id))
     inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
     origin = old.inputs["expansion"]["origin"]
     if origin == Origin.MODEL or (origin == Origin.NONE and not own.expands):

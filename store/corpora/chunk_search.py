@@ -12,11 +12,9 @@ from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
-from store.corpora import bm25
+from store.corpora import postings
 from store.corpora.postings import bucket_hash
-from store.database import Connection, Database
-from store.locks import Lock, held
-from store.vectors import to_pgvector
+from store.database import Connection, Database, Lock, held, to_pgvector
 
 FULL_TEXT = "SELECT id, coalesce(full_text, 'simple') AS full_text FROM corpus WHERE id = ANY($1::bigint[])"
 
@@ -174,15 +172,15 @@ class PostgresChunkSearch:
     async def _bm25(
         self, corpora: Sequence[int], texts: Sequence[str], limit: int, among: list[int] | None
     ) -> list[list[Hit]]:
-        async def read(connection: Connection) -> tuple[bm25.AskedTerms, list[bm25.Found]]:
-            asked = await bm25.asked_terms(connection, texts, full_text=await _full_text(connection, corpora))
+        async def read(connection: Connection) -> tuple[postings.AskedTerms, list[postings.Found]]:
+            asked = await postings.asked_terms(connection, texts, full_text=await _full_text(connection, corpora))
             terms = sorted({term for of_text in asked for term in of_text})
-            rows = await _rows(connection, bm25.READ, list(corpora), terms, [bucket_hash(term) for term in terms])
-            return asked, [bm25.Found(*row) for row in rows]
+            rows = await _rows(connection, postings.READ, list(corpora), terms, [bucket_hash(term) for term in terms])
+            return asked, [postings.Found(*row) for row in rows]
 
         asked, found = await self._database.with_retry(read)
         # Without the connection, and beside the event loop: four texts over a million chunks take .15 s.
-        return await asyncio.to_thread(bm25.best, found, asked, k1=self._k1, b=self._b, limit=limit, among=among)
+        return await asyncio.to_thread(postings.best, found, asked, k1=self._k1, b=self._b, limit=limit, among=among)
 
 
 def _exact(count: int, *, is_among: bool) -> str:

@@ -1,17 +1,19 @@
 """The postings of a corpus: in segments, one per batch at first, each with its chunks and rows of terms."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import Final, NamedTuple
+from math import log
+from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.database import Connection
-from store.locks import Lock, hold
+from schemas.statuses import VectorStatus
+from schemas.values.queries import Hit
+from store.database import Connection, Lock, hold, to_numpy
 
 MOST_CHUNKS: Final = 1 << 14
 """Chunks of one segment at most: what merging holds in memory, and a chunk's place takes two bytes."""
@@ -224,3 +226,201 @@ def _segment(
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(np.bincount(numbers, minlength=len(terms)))
     return Segment(chunk_ids, lengths, terms, ends, places[order], frequencies[order])
+
+
+ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
+"""One vector per chunk, by the chunk's id."""
+
+MAKE_SEARCHABLE = f"""
+WITH embedded AS (
+    SELECT count(*) AS vectors FROM stage_vector WHERE attempt_id = $3
+), chosen AS (
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.VEC}'
+    FROM unnest($2::bigint[]) WITH ORDINALITY AS n (chunk_id, place), stage_vector AS v, works AS w
+    WHERE c.id = n.chunk_id AND c.vector_status = '{VectorStatus.TO_VEC}' AND w.id = c.work_id AND w.corpus_id = $1
+      AND v.attempt_id = $3 AND v.ordinal = n.place - 1 AND cardinality($2) = (SELECT vectors FROM embedded)
+    RETURNING c.id, v.vector, c.content_tsvector
+), vectors AS (
+    INSERT INTO chunk_vector (chunk_id, corpus_id, vector) SELECT id, $1, vector FROM chosen
+)
+SELECT e.vectors, c.id, t.terms, t.frequencies
+FROM embedded AS e LEFT JOIN chosen AS c ON true LEFT JOIN LATERAL (
+    SELECT coalesce(array_agg(lexeme), '{{}}') AS terms,
+           coalesce(array_agg(cardinality(positions)), '{{}}') AS frequencies
+    FROM unnest(c.content_tsvector)
+) AS t ON true
+ORDER BY c.id
+"""
+
+COUNT_SEARCHABLE = """
+UPDATE corpus SET searchable_chunks = searchable_chunks + $2, searchable_terms = searchable_terms + $3 WHERE id = $1
+"""
+
+# The chunks first, their postings second and the corpus last, as in `make_searchable`, so that they cannot deadlock.
+LOCK_CHUNKS = "SELECT FROM chunks WHERE work_id = $1 ORDER BY id FOR UPDATE"
+
+WITHDRAW_CHUNKS = f"""
+WITH gone AS (
+    DELETE FROM chunk_vector AS v USING chunks AS c WHERE c.id = v.chunk_id AND c.work_id = $1
+    RETURNING v.chunk_id, v.corpus_id
+), waiting AS (
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.TO_VEC}' FROM gone AS g WHERE c.id = g.chunk_id
+)
+SELECT corpus_id, array_agg(chunk_id) AS chunk_ids FROM gone GROUP BY corpus_id
+"""
+
+VECTORS = "SELECT chunk_id, vector FROM chunk_vector WHERE chunk_id = ANY($1::bigint[])"
+
+
+async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Sequence[int], attempt_id: int) -> int:
+    """Copy each chunk's vector from the attempt that embedded all of them, in this order; store its postings and its
+    status, and count it, all or nothing. How many are new.
+
+    Chunks that do not wait for a vector are passed over, so that the same batch may come twice; so are chunks that are
+    gone and chunks of another corpus. Callers that need all of them compare the number with that of the chunks.
+    """
+    async with connection.transaction():
+        found = await connection.fetch(MAKE_SEARCHABLE, corpus_id, list(chunk_ids), attempt_id)
+        if found[0]["vectors"] != len(chunk_ids):
+            raise ValueError(f"{len(chunk_ids)} chunks came with {found[0]['vectors']} vectors.")
+        new = [CountedChunk(*row[1:]) for row in map(tuple, found) if row[1] is not None]
+        if new:
+            terms = await add(connection, corpus_id, new)
+            # Batches of one corpus wait for each other from here to the end of the transaction.
+            await connection.execute(COUNT_SEARCHABLE, corpus_id, len(new), terms)
+    return len(new)
+
+
+async def withdraw_work(connection: Connection, work_id: int) -> int:
+    """Take the chunks of a work out of the search; they wait for vectors again. How many could be found until now.
+
+    Needs a transaction. Deleting a work without it would leave its postings, and the counts of its corpus too high.
+    """
+    await connection.execute(LOCK_CHUNKS, work_id)
+    gone = await connection.fetchrow(WITHDRAW_CHUNKS, work_id)
+    if gone is None:
+        return 0
+    terms = await withdraw(connection, gone["corpus_id"], gone["chunk_ids"])
+    await connection.execute(COUNT_SEARCHABLE, gone["corpus_id"], -len(gone["chunk_ids"]), -terms)
+    return len(gone["chunk_ids"])
+
+
+async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:
+    """The vectors of chunks, by id; chunks that have none are absent."""
+    rows = await connection.fetch(VECTORS, list(chunk_ids))
+    return {row["chunk_id"]: to_numpy(row["vector"]) for row in rows}
+
+
+ASKED = """
+SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS times
+FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector($2::text::regconfig, q.text)) AS t
+"""
+
+# Each segment, and for each of them the postings of each term. OFFSET makes each row be found by its key, and keeps the
+# place of a term from being computed again wherever it is used.
+READ = """
+SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
+FROM posting_segment AS s WHERE s.corpus_id = ANY($1::bigint[])
+UNION ALL
+SELECT s.id, a.term, substring(p.places FROM 2 * n.start + 1 FOR 2 * (n.stop - n.start)),
+       substring(p.frequencies FROM n.start + 1 FOR n.stop - n.start)
+FROM posting_segment AS s CROSS JOIN unnest($2::text[], $3::bigint[]) AS a (term, hash) CROSS JOIN LATERAL (
+    SELECT b.ends, b.places, b.frequencies, array_position(b.terms, a.term) AS place FROM posting AS b
+    WHERE b.segment_id = s.id AND b.bucket = a.hash % s.buckets OFFSET 0
+) AS p
+CROSS JOIN LATERAL (SELECT coalesce(p.ends[p.place - 1], 0) AS start, p.ends[p.place] AS stop) AS n
+WHERE s.corpus_id = ANY($1::bigint[]) AND p.place IS NOT NULL
+"""
+
+AskedTerms: TypeAlias = list[dict[str, int]]
+"""For each text, how often it has each term."""
+
+_ByTerm: TypeAlias = Mapping[str, tuple[NDArray[np.int64], NDArray[np.floating[Any]]]]
+"""For each term the places of its chunks, and a number for each of them."""
+
+
+class Found(NamedTuple):
+    """Rows of READ: a segment's number, a term or None, and two columns of numbers."""
+
+    segment: int
+    term: str | None
+    chunks: bytes
+    counts: bytes
+
+
+async def asked_terms(connection: Connection, texts: Sequence[str], *, full_text: str) -> AskedTerms:
+    """The terms of texts, as a text search configuration reads them."""
+    terms: AskedTerms = [{} for _ in texts]
+    for row in await connection.fetch(ASKED, list(texts), full_text):
+        terms[row["text"]][row["term"]] = row["times"]
+    return terms
+
+
+def best(
+    rows: Sequence[Found],
+    asked: AskedTerms,
+    *,
+    k1: float,
+    b: float,
+    limit: int,
+    among: Sequence[int] | None = None,
+) -> list[list[Hit]]:
+    """For each text the best chunks, of `among` alone where it is given: score down, ties by chunk id."""
+    segments = {row.segment: row for row in rows if row.term is None}
+    chunk_ids = np.frombuffer(b"".join(row.chunks for row in segments.values()), IDS).astype(np.int64)
+    lengths = np.frombuffer(b"".join(row.counts for row in segments.values()), LENGTHS).astype(np.int64)
+    live = lengths != WITHDRAWN
+    count = int(np.count_nonzero(live))
+    mean_length = int(lengths[live].sum()) / max(count, 1)
+    if not mean_length:
+        return [[] for _ in asked]
+    allowed = live if among is None else live & np.isin(chunk_ids, among)
+    norms = k1 * (1 - b + b * lengths / mean_length)
+    weighted = {}
+    for term, (places, frequencies) in _by_term(rows, segments, live).items():
+        holding = len(places)
+        idf = log(1 + (count - holding + 0.5) / (holding + 0.5))
+        weighted[term] = places, idf * frequencies / (frequencies + norms[places])
+    return [_ranked(chunk_ids, allowed, terms, weighted, limit) for terms in asked]
+
+
+def _by_term(rows: Sequence[Found], segments: Mapping[int, Found], live: NDArray[np.bool_]) -> _ByTerm:
+    """The frequencies of the terms that some chunk has."""
+    chunks = [len(segment.chunks) // IDS.itemsize for segment in segments.values()]
+    firsts = dict(zip(segments, accumulate(chunks, initial=0), strict=False))
+    parts: dict[str, list[Found]] = {}
+    for row in rows:
+        if row.term is not None:
+            parts.setdefault(row.term, []).append(row)
+    is_whole = bool(live.all())
+    found = {}
+    for term, of_term in parts.items():
+        places = np.frombuffer(b"".join(row.chunks for row in of_term), PLACES).astype(np.int64)
+        places += np.repeat([firsts[row.segment] for row in of_term], [len(row.counts) for row in of_term])
+        frequencies = np.frombuffer(b"".join(row.counts for row in of_term), FREQUENCIES) + 1.0
+        kept = slice(None) if is_whole else live[places]
+        found[term] = places[kept], frequencies[kept]
+    return found
+
+
+def _ranked(
+    chunk_ids: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    terms: Mapping[str, int],
+    weighted: _ByTerm,
+    limit: int,
+) -> list[Hit]:
+    units = np.zeros(len(chunk_ids))
+    is_found = np.zeros(len(chunk_ids), dtype=bool)
+    for term, times in terms.items():
+        if term in weighted:
+            places, weights = weighted[term]
+            units[places] += np.rint(times * weights * 1e10)
+            is_found[places] = True
+    places = np.flatnonzero(is_found & allowed)
+    if len(places) > limit:
+        # All that are as good as the last one: ids decide among them.
+        of_found = units[places]
+        places = places[of_found >= np.partition(of_found, len(places) - limit)[len(places) - limit]]
+    order = np.lexsort((chunk_ids[places], -units[places]))[:limit]
+    return [Hit(chunk_id=int(chunk_ids[place]), score=float(units[place] / 1e10)) for place in places[order]]

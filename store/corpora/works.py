@@ -1,17 +1,22 @@
 """Works as they are stored, read while they are what they were."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, ListedWork, WorkChunk, WorkFilter, WorkHeading, WorkView
+from schemas.values.base import Value
+from schemas.values.documents import Bibliography, CorpusChunk, ListedWork, WorkChunk, WorkFilter, WorkHeading, WorkView
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.lines import lines_of
 from stages.queries.works import WorkName, WorkText, refuse_changed
 from store.corpora.corpora import CUT, FAILED
-from store.database import BULK_SECONDS, Connection
+from store.corpora.postings import withdraw_work
+from store.database import BULK_SECONDS, Connection, Lock, hold
 
 TEXTS = "SELECT id, title, content_hash, markdown, page_lines FROM works WHERE id = ANY($1::bigint[])"
 
@@ -265,3 +270,179 @@ def _own_words(path: str, around: str | None) -> str:
     if around is None:
         return path
     return "" if path == around else path.removeprefix(around + SEPARATOR)
+
+
+HOLD = "SELECT id, title, source_path FROM works WHERE id = $1 AND corpus_id = $2 FOR UPDATE"
+
+
+class WorkSource(Value):
+    """A work and the file that it came from."""
+
+    id: int = Field(examples=[9])
+    title: str = Field(examples=["Bridges"])
+    source_path: str | None = Field(examples=["bridges.md"])
+    """Null for a work that was imported without a file."""
+
+
+async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSource | None:
+    """Delete a work with its chunks, vectors and postings. None when the corpus has no such work.
+
+    The file that it was converted from stays until `originals.drop_unused`.
+    """
+    async with connection.transaction():
+        await hold(connection, Lock.WORKS, corpus_id)
+        found = await connection.fetchrow(HOLD, work_id, corpus_id)
+        if found is None:
+            return None
+        await withdraw_work(connection, work_id)
+        await connection.execute("DELETE FROM works WHERE id = $1", work_id, timeout=600)
+    return WorkSource(**found)
+
+
+# Several jobs can have made a work of one file: that which cut it last made what is stored.
+OF_WORKS = """
+SELECT DISTINCT ON (w.id) w.id AS work_id, j.id AS job_id
+FROM works AS w
+JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
+             AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
+LEFT JOIN LATERAL (
+    SELECT max(a.id) AS id FROM stage_attempt AS a
+    WHERE a.job_id = j.id AND a.stage = 'cut' AND a.outcome = 'succeeded'
+) AS cut ON true
+WHERE w.id = ANY($1::bigint[]) ORDER BY w.id, cut.id DESC NULLS LAST, j.id DESC
+"""
+
+WORK_OF_JOB = """
+SELECT w.id, w.title, w.original_hash FROM works AS w JOIN job AS j
+  ON (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
+WHERE j.id = $1 AND j.kind = 'work' ORDER BY w.id LIMIT 1
+"""
+
+# Of the documents that jobs have cut, the first whose work was made from another file since.
+REPLACED = """
+SELECT j.id AS job_id, w.id AS work_id
+FROM job AS j CROSS JOIN LATERAL (
+    SELECT id, original_hash FROM works
+    WHERE corpus_id = (j.inputs ->> 'corpus_id')::bigint AND source_path = j.inputs ->> 'source_path'
+    ORDER BY id LIMIT 1
+) AS w
+JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'cut' AND a.status = 'done' AND a.output IS NOT NULL
+WHERE j.id = ANY($1::bigint[]) AND j.kind = 'work' AND w.original_hash IS DISTINCT FROM j.inputs ->> 'original'
+ORDER BY j.id LIMIT 1
+"""
+
+CORPUS_OF_JOB = (
+    "SELECT k.name FROM job AS j JOIN corpus AS k ON k.id = (j.inputs ->> 'corpus_id')::bigint WHERE j.id = $1"
+)
+
+
+class MadeWork(NamedTuple):
+    """A work of the file that a job is about."""
+
+    id: int
+    title: str
+    original_hash: str | None
+    """The file that it was made from last; None for one of markdown that went through no stages."""
+
+
+async def work_of_job(connection: Connection, job_id: int) -> MadeWork | None:
+    """The work of the file that a job is about; None before there is one."""
+    row = await connection.fetchrow(WORK_OF_JOB, job_id)
+    return None if row is None else MadeWork(*row)
+
+
+async def replaced(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int] | None:
+    """The first of these jobs whose work has another text than it made, and the work; None when each has its own."""
+    row = await connection.fetchrow(REPLACED, list(job_ids))
+    return None if row is None else (row["job_id"], row["work_id"])
+
+
+async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
+    """The name of the corpus that a job makes a work of; None when it is deleted."""
+    name: str | None = await connection.fetchval(CORPUS_OF_JOB, job_id)
+    return name
+
+
+async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
+    """The job that made each of these works what it is, by the id of the work; others are absent."""
+    rows = await connection.fetch(OF_WORKS, list(work_ids))
+    return {row["work_id"]: row["job_id"] for row in rows}
+
+
+COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
+
+BY_ID = f"SELECT {COLUMNS} FROM chunks AS c WHERE c.id = ANY($1::bigint[])"
+
+WAITING = (
+    f"SELECT id FROM chunks WHERE work_id = $1 AND vector_status = '{VectorStatus.TO_VEC}' ORDER BY start_line, id"
+)
+
+# UNION leaves each section in once, whatever hangs on it.
+AROUND = f"""
+WITH RECURSIVE around AS (
+    SELECT parent_id AS id FROM chunks WHERE id = ANY($1::bigint[]) AND parent_id IS NOT NULL
+    UNION
+    SELECT c.parent_id FROM around AS a JOIN chunks AS c ON c.id = a.id WHERE c.parent_id IS NOT NULL
+)
+SELECT {COLUMNS} FROM around AS a JOIN chunks AS c ON c.id = a.id
+"""
+
+
+async def by_ids(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
+    """Chunks by id; those that are gone are absent."""
+    return _by_id(await connection.fetch(BY_ID, list(chunk_ids)))
+
+
+async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
+    """Every section around any of these chunks, up to the outermost, by id."""
+    return _by_id(await connection.fetch(AROUND, list(chunk_ids)))
+
+
+async def waiting_of(connection: Connection, work_id: int) -> list[int]:
+    """The chunks of a work that wait for a vector, in the order of its lines."""
+    rows = await connection.fetch(WAITING, work_id)
+    return [row["id"] for row in rows]
+
+
+def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
+    return {row["id"]: CorpusChunk(**row) for row in rows}
+
+
+# A job keeps the work that it made until the file of that work is imported again.
+LINES = """
+SELECT j.id AS job_id, j.inputs ->> 'name' AS name, o.size, c.output ->> 'format' AS format,
+       (c.output ->> 'pages')::integer AS pages, w.id AS work_id, w.title,
+       jsonb_array_length(k.output -> 'chunk_ids') AS chunks, (k.output ->> 'skipped_chunks')::integer AS skipped_chunks
+FROM job AS j
+LEFT JOIN original AS o ON o.hash = j.inputs ->> 'original'
+LEFT JOIN current_attempt AS c ON c.job_id = j.id AND c.stage = 'convert' AND c.status = 'done'
+LEFT JOIN current_attempt AS k ON k.job_id = j.id AND k.stage = 'cut' AND k.status = 'done'
+LEFT JOIN works AS w ON w.id = (k.output ->> 'work_id')::bigint AND w.original_hash = j.inputs ->> 'original'
+WHERE j.kind = 'work' AND j.id = ANY($1::bigint[])
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentLine:
+    """A document on its way to a work."""
+
+    job_id: int
+    name: str = field(repr=False)
+    """The name of its file."""
+    size: int | None
+    """Bytes; None when the file is no longer stored."""
+    format: str | None
+    """Found by its content; None before it is converted, like the number of pages."""
+    pages: int | None
+    work_id: int | None
+    """None before it is cut, and when another file or nothing is in the work's place."""
+    title: str | None = field(repr=False)
+    chunks: int | None
+    """Chunks that were to be embedded."""
+    skipped_chunks: int | None
+
+
+async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, DocumentLine]:
+    """The documents of jobs, by the id of the job; jobs of other kinds are absent."""
+    rows = await connection.fetch(LINES, list(job_ids))
+    return {row["job_id"]: DocumentLine(**dict(row)) for row in rows}

@@ -11,7 +11,7 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from stages.queries.augment import augment_prompt
-from store.corpora import chunks, works
+from store.corpora import works
 from store.database import Connection
 from store.questions.queries import ANSWERING
 from store.questions.templates import StoredTemplate
@@ -102,7 +102,7 @@ async def make_prompt(
         expansion,
         consolidated,
         validated.chunks,
-        parents=await chunks.around(connection, [chunk.chunk_id for chunk in validated.chunks]),
+        parents=await works.around(connection, [chunk.chunk_id for chunk in validated.chunks]),
         names=await works.names(connection, sorted(work_ids)),
         template=template.text,
         template_tag=template.tag,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import Field, computed_field
 
@@ -16,7 +17,7 @@ from stages.queries.augment import basis_in_words
 from stages.queries.citations import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
-from store.runs.stage_vectors import BATCH
+from store.runs.jobs import BATCH
 
 KEEP = """
 INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
@@ -442,3 +443,33 @@ def in_need(status: QueryStatus | None) -> list[QueryStatus]:
 async def counts(connection: Connection) -> dict[QueryStatus, int]:
     """How many questions are in each status; statuses without any are absent."""
     return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
+
+
+# The lock on the corpus holds new questions back until the transaction ends.
+HOLD_CORPUS = "SELECT FROM corpus WHERE id = $1 FOR UPDATE"
+
+IDS = "SELECT id FROM queries WHERE corpus_id = $1 OR $1 = ANY(other_corpus_ids) ORDER BY id"
+
+COUNT_OF_CORPUS = """
+SELECT count(DISTINCT q.id) AS questions, count(r.id) AS answers
+FROM queries AS q LEFT JOIN results AS r ON r.query_id = q.id
+WHERE q.corpus_id = $1 OR $1 = ANY(q.other_corpus_ids)
+"""
+
+
+class Asked(NamedTuple):
+    """What was asked of a corpus."""
+
+    questions: int
+    answers: int
+
+
+async def counts_of_corpus(connection: Connection, corpus_id: int) -> Asked:
+    """How many questions were asked of a corpus, and how many answers they have."""
+    return Asked(*await connection.fetchrow(COUNT_OF_CORPUS, corpus_id))
+
+
+async def hold_corpus(connection: Connection, corpus_id: int) -> list[StoredQuery]:
+    """The questions of a corpus, which gets no other before the transaction ends."""
+    await connection.execute(HOLD_CORPUS, corpus_id)
+    return [await get(connection, row["id"]) for row in await connection.fetch(IDS, corpus_id)]

@@ -19,8 +19,7 @@ from schemas.values.participants import (
     StoredSplit,
     TranscriptVariant,
 )
-from store.database import Connection
-from store.locks import Lock, hold
+from store.database import Connection, Lock, hold
 
 # How commands name a split `s`: by its data set too where another has a split of that name.
 CALLED = """

@@ -9,9 +9,7 @@ from typing import Any, Final, NamedTuple
 from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from stages.participants.split_names import training_name
 from stages.texts.characters import short_hash
-from store.database import BULK_SECONDS, Connection
-from store.locks import Lock, hold
-from store.vectors import to_pgvector
+from store.database import BULK_SECONDS, Connection, Lock, hold, to_pgvector
 
 LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 

@@ -10,9 +10,8 @@ from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissin
 from schemas.values.participants import Neighbour, PHQ8Item, Reference
 from stages.participants.score_reply import scores_by_item
 from stages.ports import ScoreSource
-from store.database import Connection, Database
+from store.database import Connection, Database, to_pgvector
 from store.references.references import labels
-from store.vectors import to_pgvector
 
 Found = TypeVar("Found", Reference, Neighbour)
 Query: TypeAlias = tuple[PHQ8Item, NDArray[np.float32]]

@@ -2,7 +2,7 @@
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +12,8 @@ from pydantic import Field
 from schemas.statuses import AttemptOutcome
 from schemas.values.base import Value
 from schemas.values.runs import AttemptError
-from store.database import Connection
+from stages.ports import Vectors
+from store.database import Connection, to_matrix, to_numpy
 from store.runs.edits import MANUAL
 from store.runs.forks import COPIED
 
@@ -122,6 +123,44 @@ async def history(
     Without texts outputs and private details of errors are None.
     """
     return [Attempt(**row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_texts)]
+
+
+VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
+
+
+async def vectors(connection: Connection, attempt_id: int) -> Vectors:
+    """The vectors of an attempt, one row each in stored order; a matrix of zero rows when it stored none."""
+    return to_matrix(row["vector"] for row in await connection.fetch(VECTORS, attempt_id))
+
+
+# The oldest, so that every later use of a text has the same bits.
+KNOWN_VECTORS = """
+SELECT DISTINCT ON (text_key) text_key, vector, is_cut FROM stage_vector
+WHERE text_key = ANY($1::bytea[]) AND ($2 OR NOT is_cut)
+ORDER BY text_key, attempt_id, ordinal
+"""
+
+
+class KeyedText(NamedTuple):
+    """The text of a vector, as far as it is stored with the vector."""
+
+    key: bytes
+    """A hash over the text, the model and its settings."""
+    is_cut: bool
+    """The model read only a part of the text."""
+
+
+class KnownVector(NamedTuple):
+    """A vector that was stored before."""
+
+    vector: Vectors
+    is_cut: bool
+
+
+async def known_vectors(connection: Connection, keys: Collection[bytes], *, with_cut: bool) -> dict[bytes, KnownVector]:
+    """The stored vectors of texts, by key; texts without any are absent, without `with_cut` those that were cut too."""
+    rows = await connection.fetch(KNOWN_VECTORS, list(keys), with_cut)
+    return {row["text_key"]: KnownVector(to_numpy(row["vector"]), row["is_cut"]) for row in rows}
 
 
 # A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when

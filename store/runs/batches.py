@@ -20,8 +20,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import used_tokens
 from stages.reports.words import counted
-from store.database import Connection
-from store.locks import Lock, hold
+from store.database import Connection, Lock, hold
 from store.runs import ledger
 from store.runs.jobs import OPEN_JOBS
 from store.runs.ledger import Caller, KeptCall

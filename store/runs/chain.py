@@ -5,13 +5,16 @@ Hashes are SHA-256 over RFC 8785 JSON, so that any program can recompute them fr
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import rfc8785
 
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import AttemptOutcome
+from schemas.values.chat import ModelIdentity
+from store.database import Connection
+from store.runs import jobs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,3 +200,167 @@ def has_settings_hash(kind: str, settings: Mapping[str, Mapping[str, Any]], sett
     own = {name: value for name, value in values.items() if not is_preset_name(name)}
     preset = {name: value for name, value in values.items() if is_preset_name(name)}
     return settings_hash in (content_hash(own), content_hash([own, preset]))
+
+
+RUN = """
+SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1
+"""
+
+# Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
+LINKS = """
+SELECT a.id, a.job_id, a.stage, a.number, a.outcome, a.inputs,
+       a.output::text AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
+       (SELECT string_agg(substring(vector_send(v.vector) FROM 5), '' ORDER BY v.ordinal)
+        FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors
+FROM stage_attempt AS a
+WHERE a.job_id = ANY($1::bigint[])
+ORDER BY a.job_id, a.id
+"""
+
+GONE = """
+SELECT s.job_id, s.stage, s.attempts
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+LEFT JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+WHERE j.run_id = $1 AND s.attempts > 0 AND a.id IS NULL
+ORDER BY s.job_id, s.position
+"""
+
+REQUESTS = """
+SELECT a.job_id, a.stage, a.number, c.id, c.key, c.request::text AS request, c.served_by
+FROM llm_call_use AS u
+JOIN llm_call AS c ON c.id = u.call_id
+JOIN stage_attempt AS a ON a.id = u.attempt_id
+WHERE a.job_id = ANY($1::bigint[]) AND c.key NOT LIKE 'purged:%'
+ORDER BY a.id, u.ordinal
+"""
+
+#: Jobs that are read at a time: outputs and vectors of a large run would not fit into memory.
+_JOBS_AT_ONCE: Final = 200
+
+PROVES: Final = (
+    "A change of a stored output, vector, input, error, setting or request without its hashes is found. Somebody who "
+    "can write to the whole database can compute new hashes. They do not cover replies of models, times, workers, "
+    "private details of errors and states of jobs."
+)
+"""What a hash chain proves, and what not."""
+
+
+class Audit(NamedTuple):
+    """The result of recomputing every hash of a run."""
+
+    attempts: int
+    flaws: list[Flaw]
+
+
+async def audit(connection: Connection, run_id: int) -> Audit:
+    """Recompute every hash of a run from the rows: settings, outputs, vectors, requests, and the chains of attempts."""
+    run = await connection.fetchrow(RUN, run_id)
+    flaws = []
+    if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
+        flaws.append(Flaw(None, "", 0, "the settings of the run changed"))
+    flaws += [
+        Flaw(row["job_id"], row["stage"], row["attempts"], "its attempt is gone")
+        for row in await connection.fetch(GONE, run_id)
+    ]
+    attempts = 0
+    async for job_ids in _jobs(connection, run_id):
+        rows = await connection.fetch(LINKS, job_ids)
+        attempts += len(rows)
+        flaws += chain_flaws(_link(row, run["settings_hash"], run["is_emptied"]) for row in rows)
+        flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
+    return Audit(attempts, flaws)
+
+
+async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]:
+    job_ids = await jobs.of_run(connection, run_id)
+    for start in range(0, len(job_ids), _JOBS_AT_ONCE):
+        yield job_ids[start : start + _JOBS_AT_ONCE]
+
+
+def _link(row: Mapping[str, Any], settings_hash: str, is_emptied: bool) -> Link:
+    values = {name: row[name] for name in Link._fields if name in row}
+    found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
+    return Link(
+        **values,
+        settings_hash=settings_hash,
+        is_output_as_stored=found == row["output_hash"] or (is_emptied and found is None),
+    )
+
+
+def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
+    """Calls whose request or model is not the one that their key was computed from, each once."""
+    seen: set[int] = set()
+    flaws = []
+    for row in rows:
+        if row["id"] in seen:
+            continue
+        seen.add(row["id"])
+        served_by = ModelIdentity.read(row["served_by"]).key
+        if stored_hash(f'{{"served_by":{json.dumps(served_by)},"call":{row["request"]}}}') != row["key"]:
+            flaws.append(
+                Flaw(row["job_id"], row["stage"], row["number"], "the request of a language model call changed")
+            )
+    return flaws
+
+
+EXPORTED_ROWS_RUN: Final = """
+SELECT id, name, note, kind, identity, profile, settings, settings_hash, request, version, created_at
+FROM run WHERE id = $1
+"""
+
+TABLES: Final[Mapping[str, str]] = {
+    "jobs": """
+SELECT id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note
+FROM job WHERE run_id = $1 ORDER BY ordinal
+""",
+    "stages": """
+SELECT t.job_id, t.stage, t.position, t.status, t.fence, t.attempts, t.interruptions, t.retries, t.started_at,
+       t.finished_at
+FROM stage_run AS t JOIN job AS j ON j.id = t.job_id WHERE j.run_id = $1 ORDER BY j.ordinal, t.position
+""",
+    "attempts": """
+SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.started_at, a.ended_at, a.outcome, a.inputs, a.output,
+       a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message, a.error_category, a.error_details
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORDER BY j.ordinal, a.id
+""",
+    "vectors": """
+SELECT a.id AS attempt_id, t.ordinal, t.vector
+FROM job AS j
+JOIN stage_attempt AS a ON a.job_id = j.id
+JOIN stage_vector AS t ON t.attempt_id = a.id
+WHERE j.run_id = $1 ORDER BY j.ordinal, a.id, t.ordinal
+""",
+    "calls": """
+SELECT c.id, c.key, c.model, c.digest, c.request, c.reply, c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds,
+       c.tokens, c.served_by, c.created_at, c.rejected_at
+FROM llm_call AS c
+WHERE c.id IN (
+    SELECT u.call_id
+    FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+    WHERE j.run_id = $1
+) ORDER BY c.id
+""",
+    "call_uses": """
+SELECT t.attempt_id, t.ordinal, t.call_id, t.purpose, t.is_reused
+FROM llm_call_use AS t JOIN stage_attempt AS a ON a.id = t.attempt_id JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 ORDER BY t.attempt_id, t.ordinal
+""",
+    "questions": """
+SELECT q.job_id, q.external_id, (
+           SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM corpus AS k
+           WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
+       ) AS corpus, q.original_query, coalesce(
+           (SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id), '{}'
+       ) AS judgements
+FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY j.ordinal
+""",
+}
+
+
+def as_values(row: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """A row with values that JSON and Parquet have; vectors in the shortest numbers that give their float32 back."""
+    values = dict(row)
+    for name, kind in types.items():
+        if kind == "vector":
+            values[name] = json.loads(f"[{','.join(map(str, values[name].to_numpy()))}]")
+    return values

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
-from store import originals
+from store.corpora import corpora
 from store.database import Connection
-from store.runs import jobs, stored_runs
+from store.runs import jobs, runs
 from store.runs.chain import content_hash
 
 CALLS = """
@@ -123,7 +123,7 @@ async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> Deleted
     """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs."""
     call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
-        await originals.drop_unused(connection)
+        await corpora.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
     deleted = len(await connection.fetch(DELETE_CALLS, call_ids))
     return DeletedCalls(deleted, len(call_ids) - deleted)
@@ -272,7 +272,7 @@ async def find(
     """
     rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
     if run_id is not None and not rows:
-        if not await stored_runs.exists(connection, run_id=run_id):
+        if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(

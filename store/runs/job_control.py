@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from store.database import Connection, bulk_seconds
-from store.runs.stage_vectors import BATCH, bulk
+from store.runs.jobs import BATCH, bulk
 
 OF_RUN = "SELECT id FROM job WHERE run_id = $1 AND status = ANY($2::text[])"
 

@@ -1,17 +1,17 @@
-"""Jobs: by number, and those of a run by urgency or in order."""
+"""Jobs and their stages: by number, and those of a run by urgency or in order."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from schemas.errors import JobMissingError
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import JobStatus, StageStatus, WaitReason
+from schemas.values.base import Value
 from schemas.values.runs import StageFailure
 from store.database import Connection
-from store.runs import stage_vectors
 from store.runs.failures import last_failures
-from store.runs.stage_vectors import StageRun
 
 JOB = "SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1"
 
@@ -31,6 +31,8 @@ WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
   AND ($3::bigint IS NULL OR ordinal > (SELECT ordinal FROM job WHERE id = $3 AND run_id = $1))
 ORDER BY ordinal LIMIT $4
 """
+
+OPEN_JOBS: Final = "('waiting', 'running', 'interrupted')"
 
 #: The states of jobs, those that need attention first.
 URGENCY = (
@@ -96,6 +98,55 @@ async def in_order(
     return [row["id"] for row in await connection.fetch(IN_ORDER, run_id, status, after, limit)]
 
 
+OF_JOBS = """
+SELECT s.job_id, s.stage, s.status, s.attempts,
+       extract(epoch FROM coalesce(s.finished_at, now()) - s.started_at)::float8 AS seconds,
+       CASE WHEN s.status = 'ready' AND s.not_before > now() THEN s.not_before END AS waits_until,
+       CASE WHEN s.status = 'ready' AND s.not_before > now() THEN w.server END AS server, w.reason
+FROM stage_run AS s
+LEFT JOIN llm_wait AS w ON w.job_id = s.job_id AND w.stage = s.stage AND w.until = s.not_before
+WHERE s.job_id = ANY($1::bigint[]) ORDER BY s.job_id, s.position
+"""
+
+
+_WORDS = {
+    WaitReason.CALLS: "other calls to {}, of which RAGQ_LLM_CONCURRENCY permits no more at a time",
+    WaitReason.REQUESTS: "other calls to {}, of which RAGQ_LLM_RPM permits no more a minute",
+    WaitReason.TOKENS: "other calls to {}, whose tokens are all that RAGQ_LLM_TPM permits a minute",
+    WaitReason.REFUSED: "a refusal of {}, which takes no call until then (429 or 503)",
+    WaitReason.BATCH: "{}, which answers with a batch; the answer makes it due before",
+    WaitReason.SETTINGS: "{} gave it back, as its version does not know the settings of the run; another may",
+}
+
+_RETRY = "a transport error, for its automatic retry"
+
+
+class StageRun(Value):
+    """One stage of a job."""
+
+    stage: str
+    status: StageStatus
+    attempts: int
+    seconds: float | None
+    """Of the last attempt, up to now while it runs; None before the first."""
+    waits_until: datetime | None = None
+    """A stage that is due does not start before; None when it may."""
+    waits_for: str | None = None
+    """After what it waits until then."""
+
+
+async def of_jobs(connection: Connection, job_ids: Sequence[int]) -> dict[int, list[StageRun]]:
+    """The stages of each of these jobs, by its id, in the order of the chain."""
+    found: dict[int, list[StageRun]] = {job_id: [] for job_id in job_ids}
+    for row in await connection.fetch(OF_JOBS, list(job_ids)):
+        values = dict(row)
+        server, reason = values.pop("server"), values.pop("reason")
+        if values["waits_until"] is not None:
+            values["waits_for"] = _RETRY if server is None else _WORDS[reason].format(server)
+        found[values.pop("job_id")].append(StageRun(**values))
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobProgress:
     """The progress of a job."""
@@ -121,9 +172,27 @@ class JobProgress:
 
 async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, JobProgress]:
     """The progress of each of these jobs, by id."""
-    stages = await stage_vectors.of_jobs(connection, job_ids)
+    stages = await of_jobs(connection, job_ids)
     failures = await last_failures(connection, job_ids=job_ids)
     return {job_id: JobProgress(stages=of, error=failures.get(job_id)) for job_id, of in stages.items()}
 
 
-OPEN_JOBS: Final = "('waiting', 'running', 'interrupted')"
+# The triggers notify nothing meanwhile; the notification of the run stands for all of its jobs.
+BEGIN = "SELECT set_config('ragq.bulk', 'on', true)"
+
+END = """
+SELECT set_config('ragq.bulk', 'off', true),
+       (SELECT pg_notify('ragq_changes', json_build_object('run', $1::bigint, 'job', NULL)::text)
+        WHERE EXISTS (SELECT FROM change_listener WHERE listened_at > now() - interval '30 seconds'))
+"""
+
+BATCH: Final = 10_000
+"""Jobs in one statement, and in memory at a time."""
+
+
+@asynccontextmanager
+async def bulk(connection: Connection, run_id: int) -> AsyncIterator[None]:
+    """Change many jobs of a run in the transaction that is open, with one notification for all of them."""
+    await connection.execute(BEGIN)
+    yield
+    await connection.execute(END, run_id)

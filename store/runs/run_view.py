@@ -17,13 +17,13 @@ from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
 from stages.reports.words import counted
 from store.database import Connection
-from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
+from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs
 from store.runs.batches import Waiting
 from store.runs.failures import last_failures
 from store.runs.forks import COPIED, Family, family
+from store.runs.jobs import StageRun
 from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
-from store.runs.stage_vectors import StageRun
 
 SCORES = """
 SELECT j.run_id, j.id AS job_id, j.mode, j.inputs ->> 'data_set' AS data_set, j.subject::integer AS participant_id,
@@ -248,7 +248,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         overview = await overviews.get(connection, run_id)
         read_at: datetime = await connection.fetchval("SELECT now()")
         jobs = await _jobs(connection, run_id, job_ids)
-        settings = await stored_runs.settings(connection, run_id)
+        settings = await runs.settings(connection, run_id)
         # Phrases are never cut, and a million jobs of them not looked through.
         cut = 0 if overview.kind == "tags" else await cut_texts(connection, run_id)
         limits = await backlog.find(connection, run_id)
@@ -297,7 +297,7 @@ async def job_view(connection: Connection, job_id: int) -> JobView:
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
     found = {row["job_id"]: row for row in await connection.fetch(JOBS, run_id, job_ids)}
-    stages = await stage_vectors.of_jobs(connection, list(found))
+    stages = await jobs.of_jobs(connection, list(found))
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await call_costs.counts(connection, run_id, job_ids=job_ids)
     return [

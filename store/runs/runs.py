@@ -11,17 +11,18 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import asyncpg
+
+from schemas.errors import Refused, RunMissingError
 from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
-from schemas.values.runs import Environment, FrozenModel, RunEnvironment
-from store.database import Connection, bulk_seconds
-from store.locks import Lock, hold
+from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, RunEnvironment, run_name, run_number
+from store.database import Connection, Lock, bulk_seconds, hold
 from store.runs import jobs
 from store.runs.chain import canonical, content_hash
-from store.runs.jobs import OPEN_JOBS
-from store.runs.stage_vectors import BATCH
+from store.runs.jobs import BATCH, OPEN_JOBS
 
 FREEZE = """
 INSERT INTO run_model (run_id, model, identity, is_from_submission) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
@@ -337,3 +338,106 @@ async def bring_forward(connection: Connection, *, lease_s: float, longest_retry
     await connection.execute(LEASES, lease_s)
     await connection.execute(MESSAGES)
     await connection.execute(RETRIES, longest_retry_s)
+
+
+FROZEN_SETTINGS = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
+
+
+async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
+    """Whether there is a job, or a run, of that number."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
+    )
+    return found
+
+
+async def count(connection: Connection) -> int:
+    """How many runs there are."""
+    return int(await connection.fetchval("SELECT count(*) FROM run"))
+
+
+async def frozen_settings(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:
+    """The settings of a run as they were frozen, value and source by name, and its draw."""
+    row = await connection.fetchrow(FROZEN_SETTINGS, run_id)
+    return row["settings"], row["draw"]
+
+
+async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
+    """The settings of a run as they were frozen: value and source by name."""
+    found: dict[str, Any] = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
+    return found
+
+
+async def baseline(connection: Connection, run_id: int) -> dict[str, Any] | None:
+    """The scores without any transcript that a run was submitted with; None without any."""
+    found: dict[str, Any] | None = await connection.fetchval(
+        "SELECT request -> 'baseline' FROM run WHERE id = $1", run_id
+    )
+    return found
+
+
+BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
+
+NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
+
+RENAME = "UPDATE run SET name = $2 WHERE id = $1 RETURNING id"
+
+ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1 RETURNING id"
+
+BY_NUMBER = "SELECT id FROM run WHERE id = $1"
+
+
+def checked(words: str) -> str:
+    """The name of a run as it is stored. Raises Refused for words that cannot be one."""
+    name = run_name(words)
+    if name is None:
+        raise Refused(
+            f"The name of a run is one line of 1 to {LONGEST_NAME} characters; it does not begin with '-' and is not "
+            "the number of a run or job.",
+            slug="run-value-unusable",
+        )
+    return name
+
+
+async def by_words(connection: Connection, words: str) -> int | None:
+    """The run that a number such as `r12`, or a name, stands for; None when there is none."""
+    number = run_number(words)
+    if number is not None:
+        found: int | None = await connection.fetchval(BY_NUMBER, number)
+        return found
+    name = run_name(words)
+    return None if name is None else await by_name(connection, name)
+
+
+async def by_name(connection: Connection, name: str) -> int | None:
+    """The run of a name, compared without case; None when there is none."""
+    found: int | None = await connection.fetchval(BY_NAME, name)
+    return found
+
+
+async def all_names(connection: Connection) -> list[str]:
+    """The names of all runs, those of newer runs first."""
+    return [row["name"] for row in await connection.fetch(NAMES)]
+
+
+async def rename(connection: Connection, run_id: int, name: str | None) -> None:
+    """Give a run a name, or take it away. Raises RunMissingError, and Refused with the run that has it."""
+    try:
+        async with connection.transaction():
+            found = await connection.fetchval(RENAME, run_id, name)
+    except asyncpg.UniqueViolationError:
+        taken_by = None if name is None else await by_name(connection, name)
+        if taken_by is None:
+            raise
+        raise Refused(
+            f"Run r{taken_by} has this name already; `ragq set r{taken_by} --name ''` takes it away from that run.",
+            slug="run-name-taken",
+        ) from None
+    if found is None:
+        raise RunMissingError(run_id)
+
+
+async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
+    """Store what people note about a run, or remove it. Raises RunMissingError."""
+    if await connection.fetchval(ANNOTATE, run_id, note) is None:
+        raise RunMissingError(run_id)

@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from schemas.chains import asking_chains
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.runs import AttemptError
-from store.database import Connection
+from store.database import Connection, to_pgvector
 from store.runs import backlog
+from store.runs.attempts import KeyedText
 from store.runs.chain import attempt_hash, content_hash
 from store.runs.jobs import OPEN_JOBS
-from store.runs.stage_vectors import KeyedText
-from store.vectors import to_pgvector
 
 # The subquery reads the row as it was when the statement began, as everything beside the claimed row is read. A claim
 # that waited while the job was edited would find a higher fence: it takes nothing, instead of old inputs and hashes.

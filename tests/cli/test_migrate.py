@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 from store import migrate
-from store.revision import is_newest
+from store.migrate import is_newest_revision
 from tests.cli.conftest import Stored
 from tests.store.statements import EMPTIED, execute
 
@@ -33,7 +33,7 @@ def test_a_database_is_migrated_without_a_broker(
 
     newest = json.loads(second.stdout)["after"]
     assert (first.exit_code, json.loads(first.stdout)) == (0, {"before": None, "after": newest})
-    assert stored(is_newest)
+    assert stored(is_newest_revision)
 
 
 def test_the_sql_that_is_printed_makes_the_tables(
@@ -46,7 +46,7 @@ def test_the_sql_that_is_printed_makes_the_tables(
     ragq_migrate(catch_exceptions=False)
     again = ragq_migrate("--sql")
 
-    assert stored(is_newest)
+    assert stored(is_newest_revision)
     assert "CREATE TABLE" in printed.stdout and again.stdout == ""
     assert "up to date" in again.stderr
     migrate.check(database_url)
@@ -61,4 +61,4 @@ def test_tables_of_another_version_are_named_and_left_as_they_are(
 
     assert isinstance(result.exception, migrate.OtherTablesError)
     assert "0041" in str(result.exception) and "RAGQ_HOME" in str(result.exception)
-    assert not stored(is_newest)
+    assert not stored(is_newest_revision)

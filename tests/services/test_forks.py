@@ -13,7 +13,8 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, forks, runs, stage_vectors, stored_runs
+from store.runs import attempts, forks, runs
+from store.runs import chain as chains
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
@@ -120,17 +121,17 @@ async def test_the_hashes_of_a_fork_are_audited_with_what_it_copied(bench: Bench
     parent, _ = await a_parent(bench)
     child = await stored(bench.database, of_run(parent, "rerank"))
     async with bench.database.connection() as connection:
-        assert await audit.audit(connection, child.run_id) == audit.Audit(3, [])
+        assert await chains.audit(connection, child.run_id) == chains.Audit(3, [])
 
         await connection.execute("UPDATE stage_vector SET vector = vector + vector")
-        found = await audit.audit(connection, child.run_id)
+        found = await chains.audit(connection, child.run_id)
         assert [(flaw.job_id, flaw.stage, flaw.what) for flaw in found.flaws] == [
             (child.job_ids[0], "embed", "its output or its vectors changed")
         ]
         await connection.execute(
             "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", child.job_ids[0]
         )
-        found = await audit.audit(connection, child.run_id)
+        found = await chains.audit(connection, child.run_id)
     assert {flaw.stage for flaw in found.flaws} == {"extract", "embed"}
 
 
@@ -144,7 +145,7 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         await delete_run(connection, parent)
 
         for child in children:
-            assert (await audit.audit(connection, child.run_id)).flaws == []
+            assert (await chains.audit(connection, child.run_id)).flaws == []
             family = await forks.family(connection, child.run_id)
             assert (family.parent_id, family.named) == (None, parent)
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", children[0].run_id)
@@ -246,11 +247,11 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, 
     assert question is not None and question.id != asked.id
     assert question.original_query == asked.original_query
     judged = await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id)
-    settings = await stored_runs.settings(connection, child.run_id)
+    settings = await runs.settings(connection, child.run_id)
     await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
     assert await flaws(connection) == []
     vectors = await attempts.output(connection, child.job_ids[0], "embed")
-    assert vectors is not None and len(await stage_vectors.of_attempt(connection, vectors.attempt_id)) == 4
+    assert vectors is not None and len(await attempts.vectors(connection, vectors.attempt_id)) == 4
     assert [tuple(row) for row in judged] == [("work", 2)]
     assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):

@@ -5,8 +5,8 @@ import pytest
 
 from schemas.errors import Refused
 from services.corpora import switch
-from store.corpora import chunk_search, copies, corpora
-from store.corpora.searchable import withdraw
+from store.corpora import chunk_search, corpora, keeping
+from store.corpora.postings import withdraw_work
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -24,8 +24,8 @@ async def copied(connection: Connection) -> tuple[int, int]:
     copy = await corpora.make(
         connection, "shelf-copy", backend="huggingface", model="other", dimension=3, embeds_headings=True
     )
-    await copies.link(connection, copy, of)
-    assert await copies.follow(connection, of.id, copy.id) == 1
+    await keeping.link(connection, copy, of)
+    assert await keeping.follow(connection, of.id, copy.id) == 1
     return of.id, copy.id
 
 
@@ -57,8 +57,8 @@ async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(
 async def test_a_copy_names_its_corpus_and_no_other_corpus_is_a_copy(connection: Connection) -> None:
     of, copy = await copied(connection)
 
-    assert await copies.original_of(connection, copy) == "shelf"
-    assert await copies.original_of(connection, of) is None
+    assert await keeping.original_of(connection, copy) == "shelf"
+    assert await keeping.original_of(connection, of) is None
 
 
 async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database, connection: Connection) -> None:
@@ -79,14 +79,14 @@ async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database, conn
 async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(connection: Connection) -> None:
     of, copy = await copied(connection)
     await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
-    assert await copies.follow(connection, of, copy) == 0
+    assert await keeping.follow(connection, of, copy) == 0
     await connection.execute("UPDATE chunks SET end_line = 9 WHERE id = 9001")
-    assert await copies.follow(connection, of, copy) == 1
+    assert await keeping.follow(connection, of, copy) == 1
     assert len(await corpora.waiting(connection, copy)) == 2
     async with connection.transaction():
-        await withdraw(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
+        await withdraw_work(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
         await connection.execute("DELETE FROM works WHERE corpus_id = $1", of)
-    assert await copies.follow(connection, of, copy) == 0
+    assert await keeping.follow(connection, of, copy) == 0
     found = await corpora.corpus(connection, copy)
 
     assert (await corpora.content(connection, copy)).works == found.searchable_chunks == 0

@@ -6,7 +6,7 @@ import numpy as np
 
 from schemas.chains import stages_of
 from stages.ports import Vectors
-from store.corpora.searchable import make_searchable
+from store.corpora.postings import make_searchable
 from store.database import Connection
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun

@@ -4,7 +4,7 @@ from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CorpusChunk
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
-from store.corpora import chunks, corpora
+from store.corpora import corpora, works
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork
 from store.database import Connection
@@ -32,5 +32,5 @@ async def small_corpus(connection: Connection, name: str = "small") -> StoredCor
 async def chunks_of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:
     """The chunks of a work, each section before what is in it, with their status."""
     rows = await connection.fetch("SELECT id, vector_status FROM chunks WHERE work_id = $1 ORDER BY id", work_id)
-    found = await chunks.by_ids(connection, [row["id"] for row in rows])
+    found = await works.by_ids(connection, [row["id"] for row in rows])
     return [(found[row["id"]], VectorStatus(row["vector_status"])) for row in rows]

@@ -6,7 +6,7 @@ import pytest
 
 from services.doctor.servers import Verdict, check_database
 from store import migrate
-from store.pgvector import PgvectorError, Versions, check
+from store.migrate import PgvectorError, PgvectorVersions, check_pgvector
 from tests.store.statements import execute
 
 OLDER = "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"
@@ -31,10 +31,10 @@ def test_the_doctor_names_it_too(database_url: str) -> None:
 @pytest.mark.parametrize(
     ("versions", "problem"),
     [
-        (Versions(None, None), "The server has no pgvector; ragq needs"),
-        (Versions("0.7.4", None), r"The server has pgvector 0\.7\.4; ragq needs"),
+        (PgvectorVersions(None, None), "The server has no pgvector; ragq needs"),
+        (PgvectorVersions("0.7.4", None), r"The server has pgvector 0\.7\.4; ragq needs"),
     ],
 )
-def test_a_server_that_cannot_install_it_is_refused(versions: Versions, problem: str) -> None:
+def test_a_server_that_cannot_install_it_is_refused(versions: PgvectorVersions, problem: str) -> None:
     with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq migrate` again"):
-        check(versions)
+        check_pgvector(versions)

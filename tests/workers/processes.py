@@ -7,7 +7,7 @@ from typing import Any
 from schemas.settings.process import LLMLimits, ProcessSettings
 from schemas.settings.run import RunSettings, thaw
 from store.database import Connection, Database
-from store.runs import stages, stored_runs
+from store.runs import runs, stages
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
 from workers.frozen import FrozenModels
@@ -70,7 +70,7 @@ async def run_stage(
 ) -> tuple[Result[Any], dict[str, Any]]:
     """Run a stage of a job with a model, and store it. Its result, and the inputs that it noted."""
     claim = await claimed(connection, job_id, stage)
-    settings = thaw(await stored_runs.settings(connection, claim.run_id))
+    settings = thaw(await runs.settings(connection, claim.run_id))
     wiring: Any = ModelAlone(database, model)
     read: dict[str, Any] = {}
     result = await function(Work(claim, settings.run, database, wiring, read, settings.preset))

@@ -8,7 +8,7 @@ import pytest
 from schemas.settings.run import thaw
 from store.database import Database
 from store.questions.queries import StoredQuery
-from store.runs import answer_pieces, stages, stored_runs
+from store.runs import answer_pieces, runs, stages
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
@@ -94,7 +94,7 @@ async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_a
             return reply
 
     async with database.connection() as connection:
-        settings = thaw(await stored_runs.settings(connection, query.run_id))
+        settings = thaw(await runs.settings(connection, query.run_id))
     wiring: Any = ModelAlone(database, Writing(lambda call: "By oxygen [S1]."))
     running = asyncio.create_task(run_generate(Work(claim, settings.run, database, wiring, {}, settings.preset)))
     await until_published(database, "By oxygen [S1].")

@@ -9,7 +9,7 @@ from schemas.errors import RerankerUnavailableError
 from schemas.settings.run import thaw
 from schemas.values.queries import FusedHit
 from store.database import Database
-from store.runs import stages, stored_runs
+from store.runs import runs, stages
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.services.questions.questions import FOUND, a_question
 from tests.store.scored import claimed
@@ -40,7 +40,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
         )
         await stages.commit(connection, retrieving, inputs={}, output=found.model_dump(mode="json"))
         claim = await claimed(connection, query.job_id, "rerank")
-        settings = thaw(await stored_runs.settings(connection, query.run_id))
+        settings = thaw(await runs.settings(connection, query.run_id))
     assert settings.preset is not None
     reranking = replace(settings.preset.reranking, ranker="cross-encoder", model="bge", without_weights=without_weights)
     preset = settings.preset.model_copy(update={"reranking": reranking})

@@ -12,7 +12,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, audit, failures, job_control, overviews, stage_vectors, stages
+from store.runs import attempts, chain, failures, job_control, jobs, overviews, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
@@ -101,7 +101,7 @@ async def test_a_stage_of_a_run_with_settings_of_another_version_waits_for_anoth
         outcome = await run_extract(stored.job_ids[0], stage)
 
     async with database.connection() as connection:
-        (extract, *_) = (await stage_vectors.of_jobs(connection, stored.job_ids))[stored.job_ids[0]]
+        (extract, *_) = (await jobs.of_jobs(connection, stored.job_ids))[stored.job_ids[0]]
         kept = await attempts.history(connection, stored.job_ids[0], stage="extract")
     assert (outcome, extract.status, extract.attempts, kept) == (Outcome.NOTHING_TO_DO, StageStatus.READY, 0, [])
     assert extract.waits_for is not None and extract.waits_for.startswith("worker worker gave it back")
@@ -198,7 +198,7 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
     async with database.connection() as connection:
         (attempt,) = await attempts.history(connection, stored.job_ids[0])
         assert await failures.run_failures(connection, stored.run_id) == ()
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+        assert (await chain.audit(connection, stored.run_id)).flaws == []
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
 

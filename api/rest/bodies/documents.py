@@ -21,7 +21,7 @@ from schemas.values.requests import ImportRequest
 from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks, WorkFile
 from stages.documents.outline import MOST_CHARS
 from store.corpora.corpora import CorpusContent, StoredCorpus
-from store.corpora.sources import WorkSource
+from store.corpora.works import WorkSource
 
 #: Changes of one request; more headings are decided by a reply.
 MAX_CHANGES = 1000

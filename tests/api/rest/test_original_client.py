@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from api.app import make_app
 from api.context import ApiContext
 from store.database import Connection
-from store.seeds import PRESETS
+from store.migrate import PRESETS
 from tests.api.rest.test_health import ask
 from workers.app import make_app as make_broker
 

@@ -33,7 +33,8 @@ from stages.queries.query_files import single_query
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import audit, stages
+from store.runs import chain as chains
+from store.runs import stages
 from store.runs.chain import Flaw
 from tests.store.scored import claimed
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -185,5 +186,5 @@ async def flaws(connection: Connection) -> list[Flaw]:
     """The flaws that an audit of every run finds."""
     found: list[Flaw] = []
     for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
-        found += (await audit.audit(connection, row["id"])).flaws
+        found += (await chains.audit(connection, row["id"])).flaws
     return found

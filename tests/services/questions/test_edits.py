@@ -11,7 +11,7 @@ from services.questions.edits import edit
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, job_control, stage_vectors, stages
+from store.runs import attempts, job_control, stages
 from tests.refusals import refused
 from tests.services.questions.questions import (
     EXPANSION,
@@ -53,7 +53,7 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
     assert await needs(connection, query) == "needs_retrieval"
     embedded = await attempts.output(connection, query.job_id, "embed")
     assert embedded is not None
-    assert (await stage_vectors.of_attempt(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
+    assert (await attempts.vectors(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
     assert await flaws(connection) == []
 
 

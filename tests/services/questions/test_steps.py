@@ -15,7 +15,7 @@ from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, job_control, jobs, stage_vectors, stages, stored_runs
+from store.runs import attempts, job_control, jobs, runs, stages
 from tests.refusals import refused
 from tests.services.questions.questions import (
     WHOLE,
@@ -155,12 +155,12 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
         "rerank": "waiting",
         "validate": "waiting",
     }
-    assert (await stored_runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
-    assert (await stored_runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
+    assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
+    assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
     assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
     old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
     assert old is not None and new is not None and old[1:] == new[1:]
-    vectors = [(await stage_vectors.of_attempt(connection, of.attempt_id)).tolist() for of in (old, new)]
+    vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
     assert vectors[0] == vectors[1] != []
     (carried,) = await attempts.history(connection, moved.job_id, "embed")
     assert carried.worker_id == "manual"
@@ -174,7 +174,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
 
 
 async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
-    return await stored_runs.settings(connection, query.run_id)
+    return await runs.settings(connection, query.run_id)
 
 
 @pytest.mark.parametrize(

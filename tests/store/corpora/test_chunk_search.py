@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from schemas.values.queries import Hit
-from store.corpora import bm25, keeping
+from store.corpora import keeping, postings
 from store.corpora.chunk_search import PostgresChunkSearch, build_index, drop_index, find_index
-from store.corpora.postings import bucket_hash
-from store.corpora.searchable import withdraw
+from store.corpora.postings import bucket_hash, withdraw_work
 from store.database import Connection, Database
 from tests.store.postings import EXPECTED
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -37,7 +36,7 @@ async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_a
             await store_batch(connection, corpus, number, 40)
         for number in (3, 7):
             async with connection.transaction():
-                await withdraw(connection, await connection.fetchval("SELECT min(id) + $1 FROM works", number))
+                await withdraw_work(connection, await connection.fetchval("SELECT min(id) + $1 FROM works", number))
         before = await PostgresChunkSearch(database, k1=1.2, b=0.4).lexical([corpus], asked, limit=1000, scorer="bm25")
         wanted = [await in_sql(connection, corpus, text, 1.2, 0.4) for text in asked]
         await keeping.merge(connection, corpus)
@@ -107,7 +106,7 @@ async def test_bm25_reads_the_rows_of_its_terms_alone(connection: Connection) ->
     words = [f"word{number}" for number in range(5000)]
     await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
     await connection.execute("VACUUM ANALYZE posting, posting_segment")
-    statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
+    statement = f"EXPLAIN (FORMAT JSON) {postings.READ}"
     terms = ["ginra", "ginmi"]
     plan = json.loads(await connection.fetchval(statement, [corpus], terms, [bucket_hash(term) for term in terms]))
 

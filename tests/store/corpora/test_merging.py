@@ -12,8 +12,7 @@ from store.corpora import corpora, keeping
 from store.corpora import postings as stored_postings
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import SegmentSize, to_merge
-from store.corpora.postings import Segment
-from store.corpora.searchable import make_searchable, withdraw
+from store.corpora.postings import Segment, make_searchable, withdraw_work
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish, embedded
 from tests.store.kept_works import small_corpus
@@ -88,7 +87,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connec
         await publish(connection, corpus.id, chunk_ids)
     for work_id, _ in made[:3]:
         async with connection.transaction():
-            await withdraw(connection, work_id)
+            await withdraw_work(connection, work_id)
     assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
 
     await keeping.merge(connection, corpus.id)
@@ -98,7 +97,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connec
     await assert_whole(connection, corpus.id)
     for work_id, _ in made[3:]:
         async with connection.transaction():
-            await withdraw(connection, work_id)
+            await withdraw_work(connection, work_id)
     await keeping.merge(connection, corpus.id)
     assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
     await assert_whole(connection, corpus.id)
@@ -123,7 +122,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
                 await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
                 if number % 3 == 0:
                     async with connection.transaction():
-                        await withdraw(connection, work_id)
+                        await withdraw_work(connection, work_id)
                     await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
 
     async def ask() -> int:
@@ -172,7 +171,7 @@ async def test_a_merge_is_left_to_the_next_batch_while_a_work_is_replaced(wide: 
             await publish(replacing, corpus.id, chunk_ids)
         async with asyncio.timeout(20):
             async with replacing.transaction():
-                await withdraw(replacing, made[0][0])
+                await withdraw_work(replacing, made[0][0])
                 await keeping.merge(other, corpus.id)
                 assert await other.fetchval("SELECT count(*) FROM posting_segment") == 16
 
@@ -194,7 +193,7 @@ async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segme
 
     async def replace(connection: Connection, work_id: int) -> int:
         async with connection.transaction():
-            return await withdraw(connection, work_id)
+            return await withdraw_work(connection, work_id)
 
     async with wide.connection() as merger, wide.connection() as replacing:
         corpus = await small_corpus(merger)

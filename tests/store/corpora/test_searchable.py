@@ -4,10 +4,10 @@ import asyncpg
 import numpy as np
 import pytest
 
-from store.corpora import searchable
+from store.corpora import postings
 from store.database import Connection
 from tests.store.embedded import embed_and_publish, embedded
-from tests.store.postings import postings
+from tests.store.postings import postings as stored_postings
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -26,7 +26,7 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, int]:
 async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(connection: Connection) -> None:
     corpus_id = await store_corpus(connection, CHUNKS)
 
-    assert await postings(connection) == [
+    assert await stored_postings(connection) == [
         (1, "drink", 1, 4),
         (1, "tea", 2, 4),
         (1, "teapot", 1, 4),
@@ -40,12 +40,12 @@ async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_count
 
 async def test_the_same_batch_again_changes_nothing(connection: Connection) -> None:
     corpus_id = await store_corpus(connection, CHUNKS)
-    before = await postings(connection), await counts(connection, corpus_id)
+    before = await stored_postings(connection), await counts(connection, corpus_id)
 
     new = await embed_and_publish(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
 
     assert new == 0
-    assert (await postings(connection), await counts(connection, corpus_id)) == before
+    assert (await stored_postings(connection), await counts(connection, corpus_id)) == before
     vector = await connection.fetchval("SELECT vector FROM chunk_vector WHERE chunk_id = 1")
     assert vector.to_list() == [1.0, 0.0]
 
@@ -56,10 +56,10 @@ async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
     corpus_id = await store_waiting(connection, CHUNKS)
     attempt_id = await embedded(connection, np.stack([chunk.vector for chunk in CHUNKS]))
     with monkeypatch.context() as patched:
-        patched.setattr(searchable, "COUNT", "SELECT 1 / (0 * ($1::int + $2::int + $3::int))")
+        patched.setattr(postings, "COUNT_SEARCHABLE", "SELECT 1 / (0 * ($1::int + $2::int + $3::int))")
         with pytest.raises(asyncpg.DivisionByZeroError):
-            await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id)
+            await postings.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id)
 
-    assert (await postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
+    assert (await stored_postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
     assert await connection.fetchval("SELECT count(*) FROM chunk_vector") == 0
-    assert await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3
+    assert await postings.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3

@@ -8,7 +8,7 @@ import pytest
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import passage
-from store.corpora import chunks, corpora
+from store.corpora import corpora, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import keep
 from store.database import Database
@@ -40,6 +40,6 @@ async def test_tables_and_figures_are_found_and_their_lines_are_those_of_the_wor
         ((first, *_),) = await PostgresChunkSearch(database, k1=1.2, b=0.75).lexical(
             [corpus.id], [query], limit=5, scorer="bm25"
         )
-        found = (await chunks.by_ids(connection, [first.chunk_id]))[first.chunk_id]
+        found = (await works.by_ids(connection, [first.chunk_id]))[first.chunk_id]
 
     assert passage(document.lines, found.start_line, found.end_line) == shown

@@ -18,7 +18,7 @@ from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries, query_runs
 from store.questions.queries import StoredQuery
-from store.runs import audit, ledger, overviews, stages
+from store.runs import chain, ledger, overviews, stages
 from tests.fakes.chat import served
 from tests.services.questions.questions import (
     OUTPUTS,
@@ -156,7 +156,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
     assert await marked(connection) == []
     overview = await overviews.overview(connection, stored.run_id)
     assert overview is not None and overview.jobs == 1
-    assert (await audit.audit(connection, stored.run_id)) == (2, [])
+    assert (await chain.audit(connection, stored.run_id)) == (2, [])
     again = await store_run(connection, planned)
     assert (again.is_new, len(again.job_ids)) == (True, 2)
 

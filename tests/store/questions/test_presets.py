@@ -7,8 +7,8 @@ import pytest
 from schemas.errors import DefaultPresetError, PresetExistsError, Refused
 from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from store.database import Connection, Database
+from store.migrate import seed
 from store.questions import presets
-from store.seeds import seed
 from tests.refusals import refused
 
 SMALL = preset_of({"retrieval.top_n_final": 3}, origin="test")

@@ -5,8 +5,8 @@ import pytest
 from schemas.errors import TemplateError, TemplateMissingError
 from stages.queries.templates import RULES, TemplateTag, default_template
 from store.database import Connection
+from store.migrate import seed
 from store.questions import templates
-from store.seeds import seed
 
 TAG = TemplateTag.CHUNK_VALIDATION
 TEXT = 'Is {chunk} about {query}? Say {{"decision": "accept"}}.'

@@ -10,7 +10,7 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ChunkScoresMeta, PHQ8Item
 from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database
-from store.references import chunk_scores, references
+from store.references import index_runs, references
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
@@ -53,7 +53,7 @@ async def publish(connection: Connection, run_id: int, claim: Claim) -> list[boo
     done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
-        done.append(await chunk_scores.store_when_complete(connection, run_id, INDEX, META))
+        done.append(await index_runs.store_when_complete(connection, run_id, INDEX, META))
 
     await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
     return done

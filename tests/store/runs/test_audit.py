@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.database import Connection, Database
-from store.runs import attempts, audit, job_control, stages
+from store.runs import attempts, chain, job_control, stages
 from store.runs.chain import Flaw, content_hash, stored_hash
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
@@ -35,7 +35,7 @@ async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
 async def test_an_unchanged_run_has_no_flaw(connection: Connection, store_run: StoreRun) -> None:
     stored = await retried_run(connection, store_run)
 
-    assert await audit.audit(connection, stored.run_id) == audit.Audit(3, [])
+    assert await chain.audit(connection, stored.run_id) == chain.Audit(3, [])
 
 
 OUTPUT = "its output or its vectors changed"
@@ -80,7 +80,7 @@ async def test_changes_are_found(
 
     await connection.execute(change)
 
-    assert (await audit.audit(connection, stored.run_id)).flaws == [Flaw(stored.job_ids[0], *flaw) for flaw in found]
+    assert (await chain.audit(connection, stored.run_id)).flaws == [Flaw(stored.job_ids[0], *flaw) for flaw in found]
 
 
 async def test_the_current_attempt_is_found_by_two_indexes(database: Database) -> None:
@@ -107,7 +107,7 @@ async def test_the_settings_and_the_requests_of_a_run_are_audited(connection: Co
         "SELECT min(a.id), 0, min(c.id), 'p', false FROM stage_attempt AS a, llm_call AS c"
     )
 
-    found = (await audit.audit(connection, stored.run_id)).flaws
+    found = (await chain.audit(connection, stored.run_id)).flaws
 
     assert found == [
         Flaw(None, "", 0, "the settings of the run changed"),

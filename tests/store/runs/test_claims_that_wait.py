@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import audit, edits, job_control, stages
+from store.runs import chain, edits, job_control, stages
 from tests.store.conftest import StoreRun
 from tests.store.runs.test_edits import complete_stages, status
 from tests.store.statements import until_blocked
@@ -28,7 +28,7 @@ async def test_a_claim_that_waits_for_an_edit_takes_nothing_and_the_next_one_con
         assert await waiting is None
 
         await complete_stages(worker, job_id, "embed")
-        assert (await audit.audit(worker, stored.run_id)).flaws == []
+        assert (await chain.audit(worker, stored.run_id)).flaws == []
 
 
 async def test_an_edit_that_waits_for_a_claim_is_refused(database: Database, store_run: StoreRun) -> None:

@@ -9,7 +9,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, audit, edits, job_control, jobs, stage_vectors, stages
+from store.runs import attempts, chain, edits, job_control, jobs, stages
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 
@@ -42,12 +42,12 @@ async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again
 
     assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
     assert await status(connection, job_id) == JobStatus.WAITING
-    (chain,) = await job_control.pending_chains(connection, [job_id])
-    assert [stage.stage for stage in chain.stages] == ["embed", "score"]
+    (pending,) = await job_control.pending_chains(connection, [job_id])
+    assert [stage.stage for stage in pending.stages] == ["embed", "score"]
     await complete_stages(connection, job_id, "embed", "score")
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
     assert len(await attempts.history(connection, job_id, "extract")) == 2
-    assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert (await chain.audit(connection, stored.run_id)).flaws == []
 
 
 async def test_a_stage_can_run_again(connection: Connection, store_run: StoreRun) -> None:
@@ -104,8 +104,8 @@ async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(
     job_id = stored.job_ids[0]
     assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
 
-    (chain,) = await job_control.pending_chains(connection, [job_id])
-    assert chain.queues == ("extract", "embed", "validate.local")
+    (pending,) = await job_control.pending_chains(connection, [job_id])
+    assert pending.queues == ("extract", "embed", "validate.local")
     assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
     await complete_stages(connection, job_id, "extract", "embed", "validate")
 
@@ -145,7 +145,7 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
     assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
     assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
     assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
-    assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert (await chain.audit(connection, stored.run_id)).flaws == []
 
 
 async def test_what_another_job_stored_is_carried_over_with_its_vectors(
@@ -160,10 +160,10 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
 
     copy = await attempts.output(connection, new.job_ids[0], "extract")
     assert copy is not None and copy.value == {"by": "old"}
-    assert (await stage_vectors.of_attempt(connection, copy.attempt_id)).tolist() == vectors.tolist()
+    assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
     (attempt,) = await attempts.history(connection, new.job_ids[0])
     assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
-    assert (await audit.audit(connection, new.run_id)).flaws == []
+    assert (await chain.audit(connection, new.run_id)).flaws == []
 
 
 async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:
@@ -199,4 +199,4 @@ async def test_editors_and_workers_never_deadlock(database: Database, store_run:
     await asyncio.gather(work(), work(), edit(), edit())
 
     async with database.connection() as connection:
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+        assert (await chain.audit(connection, stored.run_id)).flaws == []

@@ -8,7 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.questions.query_runs import existing_view
-from store.runs import attempts, audit, deletions, job_control, ledger, runs
+from store.runs import attempts, chain, deletions, job_control, ledger, runs
 from store.runs.deletions import DeletedRun
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
@@ -93,7 +93,7 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     shown = await finished_run(connection)
     before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
     # Settings and calls of these tests are stored without their real hashes.
-    flaws = (await audit.audit(connection, shown.run_id)).flaws
+    flaws = (await chain.audit(connection, shown.run_id)).flaws
     await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "pe": 1, "energy": -1}'""")
 
     await purged(connection, shown.run_id, keep_results=True)
@@ -104,7 +104,7 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     assert await counted(connection, "stage_vector") == [0]
     rows = await connection.fetch("SELECT DISTINCT request::text, reply, tokens FROM llm_call")
     assert [tuple(row) for row in rows] == [("{}", "", None)]
-    assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
+    assert set((await chain.audit(connection, shown.run_id)).flaws) <= set(flaws)
     assert await attempts.output(connection, shown.succeeded, "extract") is None
     assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
     assert shown.run_id in await deletions.find(connection, older_than=NOW)

@@ -8,7 +8,7 @@ import pytest
 from schemas.statuses import WaitReason
 from schemas.suggestions import Each
 from store.database import Connection
-from store.runs import ledger, runs, stage_vectors, stages
+from store.runs import jobs, ledger, runs, stages
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import new_run
@@ -51,7 +51,7 @@ async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
     stored = await runs.store(connection, run_of(9), report=lambda *report: reports.append(report))
 
     rows = await connection.fetch("SELECT * FROM job WHERE run_id = $1 ORDER BY ordinal", stored.run_id)
-    found = await stage_vectors.of_jobs(connection, stored.job_ids)
+    found = await jobs.of_jobs(connection, stored.job_ids)
 
     assert reports == [(0, 9), (4, 9), (8, 9), (9, 9)]
     assert [row["id"] for row in rows] == stored.job_ids == sorted(stored.job_ids)
@@ -95,6 +95,6 @@ async def test_a_retry_does_not_show_what_its_stage_waited_for_before(connection
     again = await claimed(connection, job_id, "extract")
     await stages.fail(connection, again, TIMED_OUT, inputs={}, retry_in_s=60)
 
-    (shown,) = (await stage_vectors.of_jobs(connection, [job_id]))[job_id]
+    (shown,) = (await jobs.of_jobs(connection, [job_id]))[job_id]
 
     assert shown.waits_for is not None and "east" not in shown.waits_for

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection, Database
-from store.runs import attempts, backlog, job_control, overviews, stage_vectors, stages
+from store.runs import attempts, backlog, job_control, overviews, stages
 from store.runs.backlog import Flow
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
@@ -58,7 +58,7 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connect
     assert committed == Committed("embed")
     output = await attempts.output(connection, job_id, "extract")
     assert output is not None
-    assert (output.value, (await stage_vectors.of_attempt(connection, output.attempt_id)).tolist()) == (
+    assert (output.value, (await attempts.vectors(connection, output.attempt_id)).tolist()) == (
         {"a": 1},
         [[0, 1, 2], [3, 4, 5]],
     )

@@ -8,7 +8,7 @@ import pytest
 from api.context import ApiContext
 from schemas.values.runs import AttemptError
 from store.database import Connection
-from store.runs import jobs, stored_runs
+from store.runs import jobs, runs
 from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("corpus")
 
 async def frozen_n(ctx: ApiContext, run_id: int) -> object:
     async with ctx.database.connection() as connection:
-        return (await stored_runs.settings(connection, run_id))["expansion.n"]
+        return (await runs.settings(connection, run_id))["expansion.n"]
 
 
 @pytest.mark.parametrize(("body", "n"), [({"original_query": QUESTION}, 3), ({"query": QUESTION, "n": 5}, 5)])
