@@ -1,26 +1,29 @@
-"""`ragq index`: the reference indexes, and the models of vocabularies."""
+"""`ragq index` and `ragq references`: reference indexes built, scored, and read and written as files."""
 
-from hashlib import file_digest
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, dry_run_option, print_estimate, print_found, run_options
+from cli.estimate import conclude, dry_run_option, print_estimate, run_options
+from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
 from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
-from cli.output import json_option, print_json, print_result, print_text
+from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
 from cli.submit import report_submitted
-from schemas.values.participants import StoredSplit
-from schemas.values.tags import VectorLayout
+from cli.tags import index_command
+from schemas.errors import Refused
+from schemas.values.participants import StoredSplit, TranscriptVariant
 from services.corpora import reembed, switch
-from services.estimates import estimate_vocabulary
+from services.indexes import import_artifact
 from services.listings import indexes_table
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
-from services.tags import SEED, GivenVectors, build_vocabulary
-from stages.participants.split_names import first_index
+from stages.participants.artifacts import ArtifactFile, LoadRules
+from stages.participants.index_names import index_name, named_parts
+from stages.participants.split_names import TRAINING_SPLITS, first_index
 from stages.reports.words import counted
 from store.database import Connection
 from store.references import index_runs, references
@@ -32,7 +35,6 @@ NOT_PUBLISHED = 1
 PUBLISHED_IN_PART = 2
 
 
-#: What is indexed -> the command that does it.
 @group()
 def index() -> None:
     """Build, score and list reference indexes; build the models of vocabularies.
@@ -211,65 +213,6 @@ def chunk_scores_command(
     conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
-@index.command("tags")
-@click.argument("vocabulary")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
-)
-@click.option(
-    "--vectors",
-    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
-    help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
-)
-@click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
-@settings_options
-@dry_run_option
-@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
-@json_option
-def tags_command(
-    vocabulary: str,
-    seed: int,
-    vectors: Path | None,
-    layout: str | None,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
-    dry_run: bool,
-    no_wait: bool,
-    as_json: bool,
-) -> None:
-    """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
-
-    It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
-    is given models once, so that what a run found can be found again: to build others, import it again.
-
-    \b
-    Example:
-        ragq index tags topics
-        ragq index tags topics --vectors words.bin --layout fasttext
-    """
-    if (vectors is None) is not (layout is None):
-        raise click.UsageError("--vectors and --layout go together.")
-    given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
-    settings = effective_settings(profile, assignments)
-    if dry_run:
-        found = with_open_database(estimate_vocabulary, vocabulary, settings, seed=seed, vectors=given)
-        print_found([found], as_json=as_json)
-        return
-    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, seed=seed, vectors=given)
-    if submitted is None:
-        print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
-        if as_json:
-            print_json({"run": f"r{run_id}", "jobs": 0})
-        return
-    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
-    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
-
-
-def _given(path: Path, layout: VectorLayout) -> GivenVectors:
-    with path.open("rb") as file:
-        return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())
-
-
 @index.command("reembed")
 @click.option("--corpus", "name", metavar="NAME", required=True, help="The corpus.")
 @click.option("--model", metavar="MODEL", help="The model that embeds the copy.")
@@ -320,3 +263,153 @@ def reembed_command(
         return
     report_submitted([found.submitted], settings, kind="index")
     conclude([found.submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+
+
+#: Read only when they are asked for: otherwise they may be missing, broken or of another index.
+ON_REQUEST = frozenset({ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META})
+
+_REQUIRED = (ArtifactFile.VECTORS, ArtifactFile.TEXTS)
+
+
+class ArtifactNotFoundError(Refused, FileNotFoundError):
+    """The vectors or the texts of an index are not where they were looked for."""
+
+
+def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -> dict[ArtifactFile, bytes]:
+    """The files beside an `.npz`, and itself. Vectors and texts have to be there; others may be missing.
+
+    Tags and chunk scores are not opened unless they are in `asked_for`. Raises ArtifactNotFoundError, and Refused for
+    a file that cannot be read.
+    """
+    if vectors.suffix != ArtifactFile.VECTORS:
+        raise Refused(
+            f"{vectors} is not the name of an .npz file; name that one, the others are found in the same folder."
+        )
+    files = {}
+    for file in ArtifactFile:
+        path = vectors.with_name(vectors.name.removesuffix(ArtifactFile.VECTORS) + file)
+        if file in ON_REQUEST and file not in asked_for:
+            continue
+        if path.exists():
+            files[file] = read_file(path)
+        elif file in _REQUIRED:
+            raise ArtifactNotFoundError(
+                f"There is no {path}. An index is at least NAME.npz with the vectors and NAME.json with the texts."
+            )
+    return files
+
+
+@group("references")
+def references_group() -> None:
+    """Read reference indexes from files.
+
+    \b
+    Example:
+        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz
+    """
+
+
+@references_group.command("import")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
+)
+@click.option(
+    "--data-set", help="Whose participants they are; without it the data set that has their split, or the only one."
+)
+@click.option(
+    "--split",
+    metavar="SPLIT",
+    help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
+)
+@click.option(
+    "--variant",
+    type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
+)
+@click.option(
+    "--tags/--no-tags", default=None, help="Read NAME.tags.json or leave it alone; else as the settings need it."
+)
+@click.option(
+    "--chunk-scores/--no-chunk-scores",
+    default=None,
+    help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
+)
+@click.option(
+    "--other-prompt",
+    is_flag=True,
+    help="Accept chunk scores that were made with another prompt than ragq's, as those of other programs are; its hash "
+    "is recorded, and shown with every run that uses them.",
+)
+@settings_options
+@json_option
+def import_command(
+    file: Path | None,
+    name: str | None,
+    data_set: str | None,
+    split: str | None,
+    variant: str | None,
+    tags: bool | None,
+    chunk_scores: bool | None,
+    other_prompt: bool,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Import a reference index from NAME.npz and the files beside it.
+
+    The metadata in the files must match the settings; every difference is named,
+    and nothing is imported then. The index replaces an older one of its name and identity in one step.
+
+    Without FILE it is DATA_EMBEDDINGS_PATH, or EMBEDDING_EMBEDDINGS_FILE in DATA_BASE_DIR/embeddings, and takes the
+    name that runs look for.
+
+    \b
+    Example:
+        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
+        ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
+        ragq references import data/embeddings/scored.npz --chunk-scores --other-prompt
+    """
+    settings = effective_settings(profile, assignments).run
+    path = file or _settings_path(settings.embedding.embeddings_file)
+    stored_name = index_name(name or (path.name if file else settings.embedding.embeddings_file))
+    named = named_parts(stored_name)
+    rules = LoadRules(
+        settings=settings,
+        with_tags=settings.embedding.enable_item_tag_filter if tags is None else tags,
+        with_chunk_scores=(
+            settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
+        ),
+        accept_other_prompt=other_prompt,
+        default_split=split or named.split or next(iter(TRAINING_SPLITS)),
+        default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
+    )
+    files = read_artifact_files(path, asked_for=rules.asked_for)
+
+    stored, warnings = with_database(
+        import_artifact,
+        files,
+        file_name=path.stem,
+        index_name=stored_name,
+        rules=rules,
+        data_set=data_set,
+        default_data_set=data_directory().absolute().name,
+    )
+    for warning in warnings:
+        print_text(f"Warning: {warning}", err=True)
+    source = f"{stored.source}, transcripts {stored.variant}"
+    words = f"Imported index '{stored.name}' ({source}): {stored.participants} participants, {stored.chunks} chunks."
+    print_result(stored, words, as_json=as_json)
+
+
+def _settings_path(embeddings_file: str) -> Path:
+    """DATA_EMBEDDINGS_PATH has precedence and is used unchanged. Otherwise an absolute `embeddings_file` is used, one
+    with a folder is relative to DATA_BASE_DIR, and a bare name to its sub-folder `embeddings`; a missing `.npz` is
+    added."""
+    if embeddings_path := environment().get("DATA_EMBEDDINGS_PATH"):
+        return Path(embeddings_path)
+    named = Path(embeddings_file.removesuffix(ArtifactFile.VECTORS) + ArtifactFile.VECTORS)
+    return data_directory() / ("embeddings" if named.parent == Path() else "") / named
+
+
+index.add_command(index_command)

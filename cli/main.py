@@ -38,14 +38,14 @@ _SECTIONS = {
         "restore": Entry("cli.migrate", "restore", "Fill an empty database from a backup."),
     },
     "Data": {
-        "demo-data": Entry("cli.imports", "demo_data", "Write synthetic interviews, works or a vocabulary."),
-        "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
+        "demo-data": Entry("cli.participants", "demo_data", "Write synthetic interviews, works or a vocabulary."),
+        "import": Entry("cli.participants", "import_group", "Import data sets; bad files are refused."),
         "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
         "index": Entry("cli.index", "index", "Build, score and list indexes."),
-        "references": Entry("cli.references", "references_group", "Read reference indexes from files."),
-        "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
-        "work": Entry("cli.work", "work", "Show works, and repair their headings and sections."),
-        "vocabulary": Entry("cli.vocabulary", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
+        "references": Entry("cli.index", "references_group", "Read reference indexes from files."),
+        "corpus": Entry("cli.documents", "corpus_group", "List, show and delete corpora."),
+        "work": Entry("cli.documents", "work", "Show works, and repair their headings and sections."),
+        "vocabulary": Entry("cli.tags", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
     },
     "Work": {
         "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
@@ -79,8 +79,8 @@ _SECTIONS = {
     },
     "Configuration": {
         "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
-        "preset": Entry("cli.preset", "preset", "Manage presets: named values for query runs."),
-        "template": Entry("cli.template", "template", "Manage the prompt templates of query runs."),
+        "preset": Entry("cli.presets", "preset", "Manage presets: named values for query runs."),
+        "template": Entry("cli.presets", "template", "Manage the prompt templates of query runs."),
     },
 }
 

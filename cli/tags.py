@@ -1,20 +1,41 @@
-"""`ragq tags`: what phrases led to."""
+"""`ragq tags` and `ragq vocabulary`: what phrases led to, and the closed sets of tags that they are mapped to."""
 
 from collections.abc import Sequence
+from hashlib import file_digest
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
-from cli.config import with_database
+from cli.config import with_database, with_open_database
+from cli.estimate import conclude, dry_run_option, print_found
+from cli.files import read_file, tell_unread
 from cli.ids import TARGET
-from cli.options import group
-from cli.output import Text, coloured, draw, print_json, print_text
-from cli.sheets import rows_drawing
+from cli.options import Choice, effective_settings, group, settings_options, wanted_options
+from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_rest, print_result, print_text
+from cli.sheets import print_listing, rows_drawing
+from cli.submit import report_submitted
 from schemas.errors import Refused
+from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
-from services.listings import candidates_table, phrase_table
+from schemas.values.tags import Tag, VectorLayout
+from services.estimates import estimate_vocabulary
+from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
+from services.tags import (
+    SEED,
+    GivenVectors,
+    build_vocabulary,
+    delete_vocabulary,
+    keep_vocabulary,
+    read_vocabulary,
+    vocabulary_of_name,
+)
+from stages.reports.words import counted
+from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
 from store import vocabularies
-from store.vocabularies import TagsResult
+from store.database import Connection
+from store.vocabularies import StoredVocabulary, TagsResult
 
 
 @group()
@@ -95,3 +116,214 @@ def print_set(result: TagsResult, *, verbose: bool = False, phrase_ranks: bool =
         for report in result.phrase_reports:
             in_model = "in" if report.tfidf_vocab else "not in"
             draw(f"{report.normalized} ({in_model} the context model)", rows_drawing(phrase_table(report)))
+
+
+@group()
+def vocabulary() -> None:
+    """List, show and delete vocabularies: closed sets of tags that phrases are mapped to.
+
+    \b
+    Example:
+        ragq import tags topics/
+        ragq vocabulary show topics
+    """
+
+
+@vocabulary.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List the vocabularies, with the models that they have.
+
+    \b
+    Example:
+        ragq vocabulary list
+    """
+    listed = with_database(vocabularies.current)
+    none = "There is no vocabulary yet. `ragq import tags DIR` makes one."
+    print_listing(listed, vocabularies_table(listed), none=none, as_json=as_json)
+
+
+@vocabulary.command("show")
+@click.argument("name")
+@json_option
+def vocabulary_show_command(name: str, as_json: bool) -> None:
+    """Show a vocabulary: what it holds, and which models were built from it.
+
+    \b
+    Example:
+        ragq vocabulary show topics
+    """
+    found = with_database(vocabulary_of_name, name)
+    if as_json:
+        print_json(found)
+        return
+    draw(
+        f"{found.name} (vocabulary {found.id}): {found.tags} tags, {found.aliases} aliases, {found.documents} "
+        f"documents, imported {found.imported_at:%Y-%m-%d %H:%M}",
+    )
+    draw(_models(found))
+
+
+@vocabulary.command("tags")
+@click.argument("name")
+@wanted_options(TagsWanted, "search", "limit", "offset", limit=20)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
+    """List the tags of a vocabulary, the most used first.
+
+    \b
+    Example:
+        ragq vocabulary tags topics --search coat
+    """
+
+    async def read(connection: Connection) -> tuple[list[Tag], int]:
+        found = await vocabulary_of_name(connection, name)
+        return await vocabularies.tags_part(connection, found.id, **dict(wanted))
+
+    listed, found = with_database(read)
+    none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
+    print_listing(listed, tags_table(listed), none=none, as_json=as_json)
+    print_rest(found, len(listed), offset=wanted.offset)
+
+
+@vocabulary.command("delete")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def delete_command(name: str, yes: bool, as_json: bool) -> None:
+    """Delete a vocabulary with its models. Results of runs stay, but cannot be computed again.
+
+    \b
+    Example:
+        ragq vocabulary delete topics
+    """
+    found = with_database(vocabulary_of_name, name)
+    if not yes:
+        confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?")
+    with_database(delete_vocabulary, name)
+    print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
+
+
+def _models(found: StoredVocabulary) -> str:
+    if found.model is None or found.indexed_at is None:
+        return f"no models yet; `ragq index tags {found.name}` builds them"
+    return (
+        f"tokens placed by {found.model} ({found.dimension} dimensions, {(found.model_digest or '')[:12]}), "
+        f"{_similarity(found)}, context model {(found.context_digest or '')[:12]}, "
+        f"built {found.indexed_at:%Y-%m-%d %H:%M}"
+    )
+
+
+def _similarity(found: StoredVocabulary) -> str:
+    if found.similarity_digest is None:
+        return "no spelling and meaning (import and index it again, or set PSQ_SIMILARITY=original)"
+    return f"spelling and meaning by {found.sentence_model} ({found.similarity_digest[:12]})"
+
+
+@click.command("tags")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--name", help="What the vocabulary is called; the name of its folder unless given.")
+@click.option(
+    "--ratings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of ratings with another name than ratings.csv or word_rating_probabilities.csv.",
+)
+@json_option
+def import_command(directory: Path, name: str | None, ratings: Path | None, as_json: bool) -> None:
+    """Import a vocabulary of tags: tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv.
+
+    Ratings are probabilities of not being safe for work; tags of 0.95 or more are found with --allow-nsfw alone. It
+    takes the place of an older one of its name; jobs that were submitted with that one keep it. `ragq index tags`
+    builds the models that phrases are found by.
+
+    \b
+    Example:
+        ragq import tags topics/
+        ragq import tags topics/ --ratings word_ratings.csv
+        ragq index tags topics
+    """
+    called = directory.resolve().name if name is None else name
+    files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
+    if ratings is not None:
+        if there := [file for file in RATINGS if file in files and not ratings.samefile(directory / file)]:
+            raise Refused(f"{directory / there[0]} rates tags too. Leave out --ratings, or move that file away.")
+        files[RATINGS[0]] = read_file(ratings)
+    given = {} if ratings is None else {ratings.name: ""}
+    tell_unread(directory, FILES | given, hint=None if ratings or {*RATINGS} & {*files} else _could_rate)
+    vocabulary = read_vocabulary(called, files)
+    kept = with_database(keep_vocabulary, called, vocabulary)
+    counts = kept.model_dump(exclude={"id"})
+    shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
+    words = f"Imported vocabulary '{called}': {', '.join(shown)}."
+    print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
+    if kept.warning is not None:
+        print_text(f"Warning: {kept.warning}", err=True)
+    if not as_json:
+        print_text(f"`ragq index tags {called}` builds its models.", err=True)
+
+
+def _could_rate(path: Path) -> str | None:
+    """What is said about a file that has the form of ratings."""
+    if path.suffix != ".csv":
+        return None
+    with path.open("rb") as file:
+        return f"ratings? `--ratings {quote(str(path))}` reads it" if could_rate(file.read(4096)) else None
+
+
+@click.command("tags")
+@click.argument("vocabulary")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
+)
+@click.option(
+    "--vectors",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
+)
+@click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
+@settings_options
+@dry_run_option
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@json_option
+def index_command(
+    vocabulary: str,
+    seed: int,
+    vectors: Path | None,
+    layout: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    dry_run: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
+
+    It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
+    is given models once, so that what a run found can be found again: to build others, import it again.
+
+    \b
+    Example:
+        ragq index tags topics
+        ragq index tags topics --vectors words.bin --layout fasttext
+    """
+    if (vectors is None) is not (layout is None):
+        raise click.UsageError("--vectors and --layout go together.")
+    given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
+    settings = effective_settings(profile, assignments)
+    if dry_run:
+        found = with_open_database(estimate_vocabulary, vocabulary, settings, seed=seed, vectors=given)
+        print_found([found], as_json=as_json)
+        return
+    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, seed=seed, vectors=given)
+    if submitted is None:
+        print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
+        if as_json:
+            print_json({"run": f"r{run_id}", "jobs": 0})
+        return
+    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
+    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+
+
+def _given(path: Path, layout: VectorLayout) -> GivenVectors:
+    with path.open("rb") as file:
+        return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())

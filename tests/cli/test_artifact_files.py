@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.references import ArtifactNotFoundError, read_artifact_files
+from cli.index import ArtifactNotFoundError, read_artifact_files
 from schemas.errors import Refused
 from stages.participants.artifacts import ArtifactFile
 

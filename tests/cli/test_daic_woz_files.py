@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.files import read_directory
+from cli.participants import read_directory
 from schemas.values.participants import TranscriptVariant
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"

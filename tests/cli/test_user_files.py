@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.files import FileRefused, read_directory, read_file, read_stdin
+from cli.files import FileRefused, read_file, read_stdin
+from cli.participants import read_directory
 from stages.files.records import ProblemsFound
 
 LARGEST = 1_000_000

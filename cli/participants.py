@@ -1,94 +1,151 @@
-"""`ragq import`: data sets, works and vocabularies into the database."""
+"""`ragq import` and `ragq demo-data`: interviews, labels and splits of a folder in the DAIC-WOZ layout."""
 
+import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 
 import click
+from click.core import ParameterSource
 
 from cli.config import with_database
-from cli.files import (
-    NAMES,
-    announce_folders,
-    default_directory,
-    default_transcripts,
-    no_participants,
-    read_directory,
-    read_file,
-    tell_unread,
-)
+from cli.files import FileRefused, environment, read_file, tell_unread
 from cli.import_works import works_command
 from cli.options import Choice, group
 from cli.output import draw, json_option, print_json, print_result, print_text
+from cli.tags import import_command
 from demo.data_set import SEED, write_data_set, write_library, write_tag_vocabulary
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, Split, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
-from services.tags import keep_vocabulary, read_vocabulary
+from stages.files.records import Parsed, accept
+from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
+from stages.participants.paper_metadata import METADATA_FILE
+from stages.participants.split_names import PAPER_FILES
 from stages.participants.splits import PUBLISHED_IDS, train_and_dev
-from stages.participants.transcripts import CLEANED, refuse_wrong_variant, vary
+from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.reports.words import counted
-from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
 from stages.texts.characters import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant
 
+_NAMES = {"directory": "DATA_BASE_DIR", "transcripts": "DATA_TRANSCRIPTS_DIR"}
 
-@click.command("tags")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--name", help="What the vocabulary is called; the name of its folder unless given.")
-@click.option(
-    "--ratings",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of ratings with another name than ratings.csv or word_rating_probabilities.csv.",
-)
-@json_option
-def tags_command(directory: Path, name: str | None, ratings: Path | None, as_json: bool) -> None:
-    """Import a vocabulary of tags: tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv.
 
-    Ratings are probabilities of not being safe for work; tags of 0.95 or more are found with --allow-nsfw alone. It
-    takes the place of an older one of its name; jobs that were submitted with that one keep it. `ragq index tags`
-    builds the models that phrases are found by.
+def default_directory() -> str:
+    """The folder of the data set. Raises UsageError without DATA_BASE_DIR."""
+    if (named := _named("directory")) is None:
+        raise click.MissingParameter(param_hint="'DIRECTORY'", param_type="argument")
+    return named
 
-    \b
-    Example:
-        ragq import tags topics/
-        ragq import tags topics/ --ratings word_ratings.csv
-        ragq index tags topics
+
+def default_transcripts() -> str:
+    """The folder of the transcripts: an absolute path, or the sub-folder `transcripts` without DATA_TRANSCRIPTS_DIR."""
+    named = _named("transcripts")
+    return "transcripts" if named is None else str(Path(named).absolute())
+
+
+def announce_folders() -> None:
+    """Print on stderr which of the current command's folders the environment or .env names."""
+    context = click.get_current_context()
+    for parameter, name in _NAMES.items():
+        if context.get_parameter_source(parameter) is ParameterSource.DEFAULT and _named(parameter):
+            print_text(f"{parameter.capitalize()}: {context.params[parameter]} ({name}).", err=True)
+
+
+def _named(parameter: str) -> str | None:
+    return environment().get(_NAMES[parameter]) or None
+
+
+#: Written beside the transcripts by the preprocessing of few-shot studies.
+MANIFEST = "preprocess_manifest.json"
+
+DEFAULT_TRANSCRIPTS = "transcripts"
+
+NAMES = {
+    **dict.fromkeys(ITEM_LABEL_FILES.values(), "a split with item labels"),
+    TOTAL_LABEL_FILE: "a split with total scores",
+    GENDER_LABEL_FILE: "a split without labels",
+    **dict.fromkeys(PAPER_FILES.values(), "a split of the paper"),
+    METADATA_FILE: "the description of the paper's splits",
+}
+"""The files beside the transcripts, relative to the folder, and what each has; each may be absent."""
+
+_PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
+
+
+def read_directory(
+    directory: Path,
+    *,
+    transcripts: str = DEFAULT_TRANSCRIPTS,
+    variant: TranscriptVariant | None = None,
+    patch_missing_items: bool = False,
+) -> DataSet:
+    """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
+
+    The variant is the one that is named here, else that of the folder's preprocess_manifest.json, else of its name.
+
+    Participants are the sub-folders named `<id>_P`; `no_participants` lists what else is there. Raises ProblemsFound
+    with the problems of all files when there is any, and Refused when the folder does not exist or its manifest names
+    no variant.
     """
-    called = directory.resolve().name if name is None else name
-    files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
-    if ratings is not None:
-        if there := [file for file in RATINGS if file in files and not ratings.samefile(directory / file)]:
-            raise Refused(f"{directory / there[0]} rates tags too. Leave out --ratings, or move that file away.")
-        files[RATINGS[0]] = read_file(ratings)
-    given = {} if ratings is None else {ratings.name: ""}
-    tell_unread(directory, FILES | given, hint=None if ratings or {*RATINGS} & {*files} else _could_rate)
-    vocabulary = read_vocabulary(called, files)
-    kept = with_database(keep_vocabulary, called, vocabulary)
-    counts = kept.model_dump(exclude={"id"})
-    shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
-    words = f"Imported vocabulary '{called}': {', '.join(shown)}."
-    print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
-    if kept.warning is not None:
-        print_text(f"Warning: {kept.warning}", err=True)
-    if not as_json:
-        print_text(f"`ragq index tags {called}` builds its models.", err=True)
+    if not directory.is_dir():
+        raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
+    if transcripts != DEFAULT_TRANSCRIPTS and not (directory / transcripts).is_dir():
+        there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
+        raise Refused(f"There is no folder {directory / transcripts}. There are: {', '.join(there) or 'none'}.")
+    present = [name for name in NAMES if (directory / name).is_file()]
+    files: dict[str, bytes] = {}
+    problems: list[FileProblem] = []
+    folder = directory / transcripts
+    paths = {name: folder.parent / name for name in _transcript_names(folder)}
+    for name, path in (paths | {name: directory / name for name in present}).items():
+        try:
+            files[name] = read_file(path)
+        except FileRefused as error:
+            problems.append(FileProblem(name, None, error.found, error.remedy))
+    found = variant or _recognised_variant(directory / transcripts)
+    parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
+    return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
 
 
-def _could_rate(path: Path) -> str | None:
-    """What is said about a file that has the form of ratings."""
-    if path.suffix != ".csv":
-        return None
-    with path.open("rb") as file:
-        return f"ratings? `--ratings {quote(str(path))}` reads it" if could_rate(file.read(4096)) else None
+def no_participants(folder: Path) -> list[str]:
+    """What is in a folder of interviews beside those of participants and the manifest; hidden names are left out."""
+    if not folder.is_dir():
+        return []
+    others = (path.name for path in folder.iterdir() if _PARTICIPANT_FOLDER.fullmatch(path.name) is None)
+    return sorted(name for name in others if name != MANIFEST and not name.startswith("."))
 
 
-#: What is imported -> the command that imports it.
+def _recognised_variant(folder: Path) -> TranscriptVariant:
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return variant_of_folder(folder.name)
+    try:
+        named = json.loads(read_file(manifest))["variant"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        named = None
+    if named not in CLEANED:
+        raise Refused(
+            f"{manifest} names none of the variants {', '.join(CLEANED)}; correct it, or name the variant with "
+            "--transcripts-variant."
+        )
+    return TranscriptVariant(named)
+
+
+def _transcript_names(folder: Path) -> list[str]:
+    """The transcript that each participant's folder has to hold, ids ascending, whether it is there or not."""
+    if not folder.is_dir():
+        return []
+    matches = (_PARTICIPANT_FOLDER.fullmatch(path.name) for path in folder.iterdir() if path.is_dir())
+    ids = sorted(int(match[1]) for match in matches if match)
+    return [f"{folder.name}/{pid}_P/{pid}_TRANSCRIPT.csv" for pid in ids]
+
+
 @group("import")
 def import_group() -> None:
     """Import data sets; bad files are refused with every problem named.
@@ -102,7 +159,7 @@ def import_group() -> None:
 
 
 import_group.add_command(works_command)
-import_group.add_command(tags_command)
+import_group.add_command(import_command)
 
 
 @import_group.command()
