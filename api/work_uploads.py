@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from fastapi import UploadFile
 
@@ -11,6 +11,9 @@ from api.context import ApiContext
 from schemas.values.requests import ImportRequest
 from services.corpora import values_for_import
 from services.imports import ImportedFiles, WorkFile, import_files, read_files
+
+#: Files of one import; more take further imports.
+MAX_FILES: Final = 200
 
 
 def base_name(name: str) -> str:

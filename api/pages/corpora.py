@@ -10,10 +10,9 @@ from api.context import ApiContext, Context
 from api.pages.forms import WrongField, filled
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from api.rest.bodies.documents import MAX_FILES
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import import_requested, uploaded
+from api.work_uploads import MAX_FILES, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS, language_words
 from schemas.values.base import Text

@@ -11,8 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from api.context import Context
 from api.pages.forms import Typed
 from api.rendering import page
-from api.rest.bodies.settings import TemplateBody
-from api.rest.presets import Version
+from api.rest.presets import TemplateBody, Version
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.errors import TemplateError

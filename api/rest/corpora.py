@@ -1,29 +1,176 @@
 """Corpora: the collections of works that questions search; their works, and imports of works."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, File, Query, Response
+from fastapi import APIRouter, File, Query, Response, UploadFile
+from pydantic import ConfigDict, Field, StringConstraints
 
 from api.context import Context
 from api.parameters import PathId, next_offset
-from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.documents import (
-    CorporaReply,
-    CorpusReply,
-    ImportBody,
-    ImportForm,
-    ImportReply,
-    WorkLine,
-    WorksReply,
-)
-from api.work_uploads import import_requested, uploaded
+from api.rest.base import Body, Reply, SettingsByName, StrictRoute, WithSettings, with_example
+from api.work_uploads import MAX_FILES, import_requested, relative_name, uploaded
 from schemas.values.base import Text
-from schemas.values.requests import WorksWanted
+from schemas.values.documents import CorpusSize, ListedWork
+from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import corpus_loss, delete_corpus
+from services.corpora import remove_works as delete_works
 from services.documents import listed_documents
-from services.imports import ImportedFiles
+from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks, WorkFile
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index
+from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.works import WorkSource
+
+FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+
+
+class CorporaReply(Reply):
+    """Every corpus, by name."""
+
+    corpora: list[CorpusSize]
+
+
+class CorpusReply(StoredCorpus, CorpusContent):
+    """A corpus and what is in it."""
+
+    has_vector_index: bool
+    """False for a corpus that every search scans whole."""
+    questions: int = Field(examples=[5])
+    """Questions that were asked of it, and are deleted with it."""
+    answers: int = Field(examples=[8])
+
+
+class WorkLine(ListedWork):
+    """A work in one line."""
+
+    job_id: int | None = Field(examples=[34])
+    """The newest job about its file; null for a work that went through no stages."""
+
+
+class WorksReply(Reply):
+    """A part of the works of a corpus, by title."""
+
+    works: list[WorkLine]
+    total: int = Field(examples=[12])
+    """Works of the corpus, or those that `search` finds."""
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
+
+class WorkBody(Body):
+    """A work of markdown."""
+
+    file_name: FileName = Field(examples=["tea.md"])
+    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
+    replaces it."""
+    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+    """With or without front matter."""
+    title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """Overrides the front matter, as do the next ones."""
+    authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
+    tags: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """With commas between."""
+
+    @property
+    def file(self) -> WorkFile:
+        """The work as a file."""
+        given = self.model_dump(exclude={"file_name", "markdown"}, exclude_none=True)
+        return WorkFile(self.file_name, self.markdown.encode(), relative_name(self.file_name), given)
+
+
+class ImportBody(ImportRequest, WithSettings):
+    """Works to import into a corpus, which is made if there is none of this name."""
+
+    model_config = with_example(
+        corpus="default", works=[{"file_name": "tea.md", "markdown": "# Tea\n\nTea is a drink.\n"}]
+    )
+
+    works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
+    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The profile; by default as for `ragq import works` on the machine of the API."""
+    settings: SettingsByName = Field(default={})
+    """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
+
+
+class ImportForm(ImportRequest):
+    """Files to import into a corpus, which is made if there is none of this name."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
+    """The name of each identifies its work: another text of this name replaces it."""
+
+
+class DocumentsReply(Reply):
+    """What became of files of other formats than markdown."""
+
+    run_id: int | None = Field(examples=[13])
+    """The run that makes works of them, one job for each file; null when all are unchanged."""
+    jobs: int = Field(examples=[2])
+    unchanged: int = Field(examples=[0])
+    """Files that were imported before as they are."""
+
+
+class ImportReply(Reply):
+    """What an import led to."""
+
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
+    files: list[ImportedFile]
+    waiting: int = Field(examples=[3])
+    """Chunks of the corpus that wait for their vectors."""
+    run_id: int | None = Field(examples=[12])
+    """The run that embeds them; null when no chunk was left to embed."""
+    jobs: int = Field(examples=[1])
+    documents: DocumentsReply | None = None
+    """Null where all files are markdown."""
+    latin1: list[str] = Field(examples=[["old.md"]])
+    """The names of files that are not UTF-8, and were read as Latin-1."""
+
+    @classmethod
+    def of(cls, files: ImportedFiles) -> "ImportReply":
+        """The reply to an import."""
+        imported, others = files.works, files.documents
+        documents = None if others is None else DocumentsReply(**_run_of(others), unchanged=others.unchanged)
+        return cls(
+            corpus_id=imported.corpus.id,
+            corpus=imported.corpus.name,
+            files=list(imported.files),
+            waiting=imported.waiting,
+            **_run_of(imported),
+            documents=documents,
+            latin1=list(files.latin1),
+        )
+
+
+def _run_of(done: ImportedWorks | ImportedDocuments) -> dict[str, Any]:
+    run = done.submitted
+    return {"run_id": None, "jobs": 0} if run is None else {"run_id": run.run_id, "jobs": run.jobs}
+
+
+#: Works of one removal.
+MAX_REMOVED: Final = 1000
+
+#: Every reader of JSON keeps whole numbers exactly up to here.
+_MOST: Final = 2**53 - 1
+
+
+class RemoveWorksBody(Body):
+    """Works to remove from a corpus."""
+
+    model_config = with_example(work_ids=[9])
+
+    work_ids: Annotated[
+        list[Annotated[int, Field(ge=1, le=_MOST)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
+    ]
+
+
+class RemovedWorksReply(Reply):
+    """The works that were removed."""
+
+    removed: list[WorkSource]
+
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
@@ -102,3 +249,16 @@ def _replied(imported: ImportedFiles, response: Response) -> ImportReply:
     response.status_code = 201 if imported.has_changes else 200
     response.headers["Location"] = f"{router.prefix}/{imported.works.corpus.id}"
     return ImportReply.of(imported)
+
+
+@router.post("/{corpus_id:int}/works/remove")
+async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
+    """Delete works, with their chunks and vectors: all that are named, or none.
+
+    404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
+    then. Answers that cite a removed work keep their text.
+    """
+    async with ctx.database.connection() as connection:
+        await corpora.corpus(connection, corpus_id)
+        removed = await delete_works(connection, corpus_id, body.work_ids)
+    return RemovedWorksReply(removed=removed)

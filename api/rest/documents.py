@@ -1,26 +1,101 @@
-"""Documents: what became of their headings and sections, changed, and computed again."""
+"""Documents: their headings and sections, changed, and computed again; and the works that came of them."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
 from api.context import Context
 from api.parameters import PathId, next_offset
-from api.rest.bodies.documents import (
-    ChunksReply,
-    DocumentMarkdownReply,
-    DocumentPromptReply,
-    PastedBody,
-    RepairChangesBody,
-    SelectionChangesBody,
-    WorkReply,
-)
-from schemas.values.documents import SelectionAction
+from api.rest.base import Body, Reply, with_example
+from schemas.values.base import MAX_ID, Text
+from schemas.values.documents import RepairAction, SelectionAction, WorkChunk, WorkHeading, WorkView
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import DocumentTarget, DocumentView, Edited, document_markdown, document_view
+from stages.documents.outline import MOST_CHARS
 from stages.documents.repair import Change
 from store.corpora import works
+
+#: Changes of one request; more headings are decided by a reply.
+MAX_CHANGES = 1000
+
+Line = Annotated[int, Field(ge=1, le=MAX_ID, examples=[12])]
+
+ReplyText = Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
+
+
+class DocumentMarkdownReply(Reply):
+    """The markdown of a document."""
+
+    job_id: int = Field(examples=[34])
+    markdown: str = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+
+
+class DocumentPromptReply(Reply):
+    """A prompt for any model."""
+
+    job_id: int = Field(examples=[34])
+    prompt: str = Field(repr=False, examples=["A document was converted, and these headings were found in it."])
+
+
+class PastedBody(Body):
+    """The reply of an external model: a line for each heading."""
+
+    model_config = with_example(reply="12 : H2 : Oxidation\n40 : REMOVE : Page 31")
+
+    reply: ReplyText
+
+
+class RepairChange(Body):
+    """What becomes of a heading."""
+
+    line: Line
+    """Of the converted markdown."""
+    action: Annotated[RepairAction, Field(strict=False)]
+    text: Annotated[Text, Field(max_length=1000)] | None = None
+    """Other words; null keeps those it has."""
+
+
+class RepairChangesBody(Body):
+    """What becomes of single headings."""
+
+    model_config = with_example(changes=[{"line": 12, "action": "H2"}])
+
+    changes: Annotated[list[RepairChange], Field(min_length=1, max_length=MAX_CHANGES)]
+
+
+class SelectionChange(Body):
+    """Whether a section is embedded."""
+
+    line: Line
+    """Of its heading in the work."""
+    action: Annotated[SelectionAction, Field(strict=False)]
+
+
+class SelectionChangesBody(Body):
+    """Whether single sections are embedded."""
+
+    model_config = with_example(changes=[{"line": 12, "action": "SKIP"}])
+
+    changes: Annotated[list[SelectionChange], Field(min_length=1, max_length=MAX_CHANGES)]
+
+
+class WorkReply(WorkView):
+    """A work without its text."""
+
+    headings: list[WorkHeading]
+    """The sections in the order of lines, sections before those inside them."""
+
+
+class ChunksReply(Reply):
+    """A part of the content chunks of a work, in the order of its text."""
+
+    chunks: list[WorkChunk]
+    total: int = Field(examples=[12])
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
 
 router = APIRouter(tags=["documents"])
 

@@ -1,33 +1,37 @@
-"""Server-sent events: changes of runs, as they happen.
+"""Server-sent events: changes of runs, and an answer while it is written.
 
 An event carries the present state of a run, so that a client may miss events. Between events a stream holds no
 connection to the database.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from schemas.errors import RunMissingError
-from store.runs import runs
+from schemas.values.base import MAX_ID
+from store.database import Connection
+from store.questions import queries
+from store.runs import answer_pieces, jobs, runs
+from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
 from store.views import RunState
 
 router = APIRouter(tags=["events"])
 
 #: Shortest time between two events of a run, and of all runs.
 RUN_SECONDS: Final = 0.25
+
 RUNS_SECONDS: Final = 1.0
+
 #: Reading the state of a large run takes long: the next read waits this many times as long as the last one took.
 PAUSE_FACTOR: Final = 4.0
-
-CHANGED: Final = "changed"
-IDLE: Final = "idle"
 
 
 @router.get("/runs/{run_id}/events", response_class=EventSourceResponse, responses=STREAM)
@@ -56,9 +60,9 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
         while (state := await ctx.streams.state(run_id)) is not None:
             took_s = clock() - began
             if change is not None or not _is_same(sent, state):
-                yield event(CHANGED, _summary(state))
+                yield event("changed", _summary(state))
                 if state.is_idle and (sent is None or not sent.is_idle):
-                    yield event(IDLE, _summary(state))
+                    yield event("idle", _summary(state))
                 sent = state
                 await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
             change = await subscription.next(POLL_SECONDS)
@@ -67,11 +71,11 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
 
 async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
     async with ctx.changes.subscribe() as subscription:
-        yield event(CHANGED, {"runs": [], "may_be_more": False})
+        yield event("changed", {"runs": [], "may_be_more": False})
         while True:
             await asyncio.sleep(RUNS_SECONDS)
             if (change := await subscription.next(POLL_SECONDS)) is not None:
-                yield event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
+                yield event("changed", {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
 
 
 def _is_same(sent: RunState | None, state: RunState) -> bool:
@@ -82,3 +86,89 @@ def _is_same(sent: RunState | None, state: RunState) -> bool:
 
 def _summary(state: RunState) -> dict[str, Any]:
     return {"run": state.run_id, **state.model_dump(mode="json", exclude={"run_id"})}
+
+
+stream_router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
+
+#: Shortest time between two reads of a stream.
+TEXT_SECONDS: Final = 0.2
+
+MAX_PIECES: Final = 2**31 - 1
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="The id of the last event that arrived; the stream continues after it.",
+        examples=["81.4"],
+    ),
+]
+
+
+@stream_router.get("/augment/stream", response_class=EventSourceResponse, responses=STREAM)
+async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventId = None) -> EventSourceResponse:
+    """Event `started` with the number of the attempt, `text` with each piece that it adds, at most five a second, and
+    at the end `answer` with the number of the stored answer, `failed`, or `idle`.
+
+    The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
+    """
+    await ctx.database.once(queries.get, query_id)
+    return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
+
+
+async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterator[ServerSentEvent]:
+    found = await _read(ctx, query_id, seen)
+    while found is not None:
+        # A question moves to another job with another preset.
+        job_id, is_waiting = found.job_id, False
+        async with ctx.changes.subscribe(job_id=job_id, with_answers=True) as subscription:
+            while (found := await _read(ctx, query_id, seen)) is not None and found.job_id == job_id:
+                if found.is_written and found.attempt_id is not None:
+                    is_waiting = False
+                    if found.attempt_id != seen.attempt_id:
+                        seen = Position(found.attempt_id, 0)
+                        yield event("started", {"query_id": query_id, "attempt": found.attempt}, id=_id(seen))
+                    if found.text and found.last is not None:
+                        seen = Position(found.attempt_id, found.last)
+                        yield event("text", {"text": found.text}, id=_id(seen))
+                elif not found.is_awaited:
+                    yield await _end(ctx, query_id, found)
+                    return
+                elif not is_waiting:
+                    seen, is_waiting = NOTHING_READ, True
+                    yield event("waiting", {"query_id": query_id, "status": found.job_status}, id=_id(seen))
+                await asyncio.sleep(TEXT_SECONDS)
+                await subscription.next(POLL_SECONDS)
+
+
+async def _read(ctx: ApiContext, query_id: int, after: Position) -> AnswerSoFar | None:
+    async def read(connection: Connection) -> AnswerSoFar | None:
+        return await answer_pieces.read(connection, query_id, after)
+
+    return await ctx.database.with_retry(read)
+
+
+async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSentEvent:
+    """The last event: the stored answer, the failure of the job, or that nothing is being written."""
+    told: dict[str, Any] = {"query_id": query_id, "job_id": found.job_id}
+    if found.result_id is not None:
+        address = f"/rag/queries/{query_id}/results/{found.result_id}"
+        return event("answer", told | {"result_id": found.result_id, "location": address})
+    progress = await ctx.database.once(jobs.progress, [found.job_id])
+    error = progress[found.job_id].error if found.job_id in progress else None
+    if error is None:
+        return event("idle", told | {"status": found.job_status})
+    return event("failed", told | {"stage": error.stage, "error_type": error.type, "message": error.message})
+
+
+def _id(position: Position) -> str:
+    return f"{position.attempt_id}.{position.piece}"
+
+
+def _position(event_id: str | None) -> Position:
+    """The position after an event; the beginning for an id that is none of this stream's."""
+    named = re.fullmatch(r"([0-9]{1,19})\.([0-9]{1,10})", event_id or "")
+    if named is None:
+        return NOTHING_READ
+    position = Position(*map(int, named.groups()))
+    return position if position.attempt_id <= MAX_ID and position.piece <= MAX_PIECES else NOTHING_READ

@@ -16,7 +16,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.rest.bodies.base import Reply, StrictRoute
+from api.rest.base import Reply, StrictRoute
 from api.security.authentication import OptionalPrincipal
 from store import migrate
 from store.database import DATABASE_ERRORS

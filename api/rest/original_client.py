@@ -8,10 +8,9 @@ from pydantic import Field
 
 from api.context import Context
 from api.parameters import PathId
-from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
-from api.rest.bodies.settings import DatabaseReply, PathsReply, Value
+from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.health import Check, check_parts
-from api.rest.settings import database_of
+from api.rest.settings import DatabaseReply, PathsReply, Value, database_of
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused

@@ -1,29 +1,116 @@
-"""Presets: named values for queries, one of them the default."""
+"""Presets, named values for queries, one of them the default; and templates, of whose versions one is active."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
+from pydantic import Field, StringConstraints
 
 from api.context import Context
-from api.rest.bodies.settings import (
-    NewPresetBody,
-    PathName,
-    PresetBody,
-    TemplateBody,
-    TemplateReply,
-    TemplatesReply,
-    TemplateVersion,
-    Variable,
-    VersionBody,
-)
+from api.rest.base import Body, Reply, with_example
 from schemas.settings.preset import by_name
+from schemas.values.base import Text
 from stages.queries.templates import TemplateTag
 from store.database import Connection
 from store.questions import presets, templates
 from store.questions.presets import StoredPreset
 from store.questions.templates import StoredTemplate
+
+Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
+
+PathName = Annotated[
+    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Balanced"])
+]
+
+Description = Annotated[Text, StringConstraints(max_length=1000)]
+
+PresetValues = dict[
+    Annotated[Text, Field(max_length=100)],
+    Annotated[dict[Annotated[Text, Field(max_length=100)], bool | int | float | Text], Field(max_length=100)],
+]
+"""Values of a preset by group and key; absent ones are not changed."""
+
+
+class NewPresetBody(Body):
+    """A new preset: a copy of another one with some values changed."""
+
+    model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
+
+    preset_name: Name = Field(examples=["Small"])
+    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
+    description: Description | None = Field(default=None, examples=["Few sources"])
+    is_default: bool = False
+    """Make it the default preset."""
+    copy_of: Name | None = Field(default=None, examples=["Original"])
+    """The preset to copy; by default the default preset."""
+    config: PresetValues = Field(default={})
+
+
+class PresetBody(Body):
+    """What to change about a preset."""
+
+    model_config = with_example(config={"augmentation": {"top_n_contexts": 3}})
+
+    description: Description | None = Field(default=None, examples=["Few sources"])
+    """Absent or null does not change it."""
+    config: PresetValues = Field(default={})
+
+
+Title = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+
+Content = Annotated[Text, StringConstraints(min_length=1, max_length=100_000)]
+
+
+class TemplateBody(Body):
+    """A text to store as the next version."""
+
+    title: Title = Field(examples=["More angles"])
+    """A short description of the change."""
+    template_content: Content = Field(
+        repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
+    )
+    """A placeholder is a name in braces, {query}; a literal brace is doubled."""
+
+
+class VersionBody(Body):
+    """What to change about a version."""
+
+    model_config = with_example(title="More angles, second try")
+
+    title: Title | None = None
+    template_content: Content | None = Field(default=None, repr=False)
+    """Another text than that of the version is stored as the next version."""
+
+
+class Variable(Reply):
+    """A placeholder."""
+
+    variable_name: str = Field(examples=["query"])
+    variable_description: str = Field(examples=["The question, fenced as data"])
+
+
+class TemplateVersion(StoredTemplate):
+    """One version of a template, with its allowed placeholders."""
+
+    variables: list[Variable]
+
+
+class TemplateReply(Reply):
+    """A template with all of its versions."""
+
+    function_tag: str = Field(examples=["query_expansion"])
+    variables: list[Variable]
+    """The allowed placeholders."""
+    active_version: int | None = Field(examples=[1])
+    versions: list[StoredTemplate]
+
+
+class TemplatesReply(Reply):
+    """Every template."""
+
+    templates: list[TemplateReply]
+
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 

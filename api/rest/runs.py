@@ -1,21 +1,36 @@
 """Runs and jobs: what was submitted, its state, every attempt, and actions on it."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.responses import PlainTextResponse
 
-from api.context import Context
+from api.context import ApiContext, Context
 from api.parameters import PathId
-from api.rest.bodies.base import Body, Reply, with_example
+from api.preferences import REPLAYED, Keyed
+from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
+from schemas.values.differences import Comparison, Gate, RetrievalMeasures
+from schemas.values.estimates import Estimate
+from schemas.values.evaluations import EvaluationReport
 from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
+from schemas.values.scoring import ScoreTable
+from services.comparisons import MOST, compare
+from services.estimates import estimate
+from services.evaluations import evaluate, evaluation_report, plan_evaluation
+from services.forks import Forked, ForkRequest, fork
+from services.new_runs import Submitted
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
+from stages.reports.comparison_sheet import comparison_sheet, condition, gate
+from stages.reports.tables import as_csv
+from store.access import RequestKey
+from store.database import Connection
 from store.questions import queries
 from store.runs import forks, jobs, overviews, runs
 from store.runs.batches import Waiting
@@ -24,7 +39,8 @@ from store.runs.forks import Family
 from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, job_view, run_view, with_origin
-from store.views import AttemptTrace, RunState, attempt_traces, run_state
+from store.runs.runs import NewRun
+from store.views import AttemptTrace, RunState, attempt_traces, run_state, scores_of_run
 
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
@@ -241,3 +257,142 @@ async def act_on_job(job_id: PathId, action: Action, ctx: Context, body: ActionB
         await redo(ctx.database, job_id, asked.stage)
         return ControlResult(job_ids=[job_id])
     return await control(ctx.database, Target(None, job_id), action, note=asked.note)
+
+
+class ForkBody(WithSettings):
+    """What is computed again, and with which settings."""
+
+    model_config = with_example(stage="rerank", settings={"EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.6})
+
+    stage: StageText
+    """The first stage that is computed."""
+    settings: SettingsByName = Field(default={})
+    """Other values of settings, and of the preset, that this stage or a later one reads."""
+    always_new: bool = False
+    """Store another fork even if the same one is stored."""
+
+
+@router.post("/{run_id}/fork", status_code=201, responses={200: {"model": Forked}})
+async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
+    """Compute a run again from a stage on, with other settings, as a run of its own that copies the stages before.
+
+    Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.
+    """
+    return await _fork(ctx, Target(run_id, None), body, response, key)
+
+
+@jobs_router.post("/{job_id}/fork", status_code=201, responses={200: {"model": Forked}})
+async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
+    """Compute one job again from a stage on, as a run of one job."""
+    return await _fork(ctx, Target(None, job_id), body, response, key)
+
+
+async def _fork(ctx: ApiContext, target: Target, body: ForkBody, response: Response, key: RequestKey | None) -> Forked:
+    request = ForkRequest(target=target, stage=body.stage, values=body.values)
+    forked = await fork(ctx.database, request, always_new=body.always_new, key=key)
+    response.status_code = 201 if forked.is_new else 200
+    response.headers["Location"] = f"/runs/{forked.run_id}"
+    response.headers.update(REPLAYED if forked.is_replay else {})
+    return forked
+
+
+Mode = Literal["zero_shot", "few_shot"]
+
+
+class ComparisonReply(Reply):
+    """How runs differ from the first of them."""
+
+    comparisons: list[Comparison]
+    """Of participant runs one for each mode that was compared."""
+    gate: Gate | None = None
+    """What the differences say of the conditions in `fail_if`; null without any."""
+
+
+FailIf = Annotated[
+    list[Annotated[Text, Field(max_length=200)]] | None,
+    Query(
+        max_length=20,
+        description="Conditions that the gate decides by the paired interval, such as `ndcg@10 decreases`",
+        examples=[["mae increases"]],
+    ),
+]
+
+
+@router.get("/{run_id}/scores")
+async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable:
+    """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
+    return await ctx.database.once(scores_of_run, run_id)
+
+
+Others = Annotated[
+    list[Annotated[int, Query(ge=1, le=MAX_ID)]],
+    Query(min_length=1, max_length=MOST - 1, description="The runs to compare with it", examples=[[13, 14]]),
+]
+Split = Annotated[
+    Text | None, Query(max_length=100, description="Compare on the participants of this split alone", examples=[None])
+]
+
+
+@router.get("/{run_id}/compare")
+async def compare_runs(
+    run_id: PathId,
+    ctx: Context,
+    other: Others,
+    split: Split = None,
+    mode: Mode | None = None,
+    other_mode: Mode | None = None,
+    fail_if: FailIf = None,
+) -> ComparisonReply:
+    """Other runs of the kind minus this one, as `ragq diff` prints it: paired differences with 95 % intervals, and with
+    intervals that are corrected for the number of runs (Bonferroni).
+
+    Participant runs are compared in each mode that all have, or in `mode`, with `other_mode` of the others.
+    """
+    asked = [condition(words) for words in fail_if or ()]
+    found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode, split=split)
+    return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
+
+
+@router.get("/{run_id}/compare.csv", response_class=PlainTextResponse)
+async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> PlainTextResponse:
+    """The same, a number a row."""
+    found = await compare(ctx.database, [run_id, *other], split=split)
+    return PlainTextResponse(as_csv(map(comparison_sheet, found)), media_type="text/csv")
+
+
+class EvaluationBody(WithSettings):
+    """How the answers of a run are judged."""
+
+    model_config = with_example(settings={"MODEL_JUDGE_MODEL": "gemma3:27b"})
+
+    settings: SettingsByName = Field(default={})
+    """Other values of settings of the judge; by default those of the run."""
+    always_new: bool = False
+    """Store another evaluation even if the same one is stored."""
+    dry_run: bool = False
+    """Reply with the estimate instead; nothing is stored or sent."""
+
+
+@router.post("/{run_id}/evaluations", status_code=201, responses={200: {"model": Submitted | Estimate}})
+async def evaluate_answers(
+    run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
+) -> Submitted | Estimate:
+    """Judge the newest answer of each question, as a run of its own with one job for each answer."""
+
+    async def plan(connection: Connection) -> NewRun:
+        return (await plan_evaluation(connection, run_id, body.values)).planned.run
+
+    if body.dry_run:
+        response.status_code = 200
+        return await estimate(ctx.database, plan, prices=ctx.prices)
+    found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
+    response.status_code = 201 if found.is_new else 200
+    response.headers["Location"] = f"/runs/{found.run_id}"
+    response.headers.update(REPLAYED if found.is_replay else {})
+    return found
+
+
+@router.get("/{run_id}/evaluation")
+async def show_evaluation(run_id: PathId, ctx: Context) -> EvaluationReport:
+    """Precision and recall of citations, correctness and completeness, by a run that evaluates answers."""
+    return await ctx.database.once(evaluation_report, run_id, measures=RetrievalMeasures())

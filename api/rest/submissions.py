@@ -1,33 +1,82 @@
 """Submissions of every kind, and the reply to them."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Response
+from pydantic import Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
-from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.documents import (
-    RemovedWorksReply,
-    RemoveWorksBody,
-)
-from api.rest.bodies.participants import (
-    ParticipantSubmission,
-    Submission,
-    SubmittedReply,
-)
-from api.rest.bodies.rag_queries import QuerySetSubmission
+from api.rest.base import Body, SettingsByName, StrictRoute, WithSettings, with_example
+from schemas.settings.preset import is_preset_name
+from schemas.settings.profiles import ChangedSetting
+from schemas.statuses import Priority
+from schemas.values.base import Text
 from schemas.values.estimates import Estimate
-from services.corpora import remove_works as delete_works
+from schemas.values.queries import (
+    QuerySet,
+    Relevance,
+    RelevanceJudgement,
+    SubmittedQuery,
+)
+from schemas.values.requests import (
+    ParticipantRequest,
+    QueryPolicy,
+    QueryRequest,
+    Question,
+    RunTerms,
+)
 from services.estimates import estimate_request
-from services.new_runs import webhook_url
+from services.few_shot import MAX_SAMPLES, draws
+from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
+from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.access import RequestKey
-from store.corpora import corpora
 from store.references import interviews
 from store.references.interviews import SplitSize
+
+
+class Submission(WithSettings, RunTerms):
+    """How a run is submitted, whatever it works on."""
+
+    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The profile; by default as for `ragq submit` on the machine of the API."""
+    settings: SettingsByName = Field(default={})
+    """Values by name, which override the profile, as with `--set`."""
+    dry_run: bool = False
+    """Reply with the estimate instead: jobs, model calls, tokens, seconds, money, and why it would be refused. Nothing
+    is stored or sent."""
+    always_new: bool = False
+    """Store another run even if the same work was submitted before."""
+    draw: Annotated[int, Field(ge=0, lt=MAX_SAMPLES)] = 0
+    """The same work in another draw is another run, whose language models are asked anew: 0, 1, 2 and so on, to measure
+    how much results vary."""
+    fresh: bool = False
+    """A draw of its own: answers of other runs are not reused."""
+    priority: Annotated[Priority, Field(strict=False)] | None = None
+    """How often it has a turn where several runs wait; by default interactive for one question or one set of phrases,
+    and normal for others."""
+
+    @model_validator(mode="after")
+    def _one_choice_of_a_draw(self) -> Self:
+        if self.fresh and self.draw:
+            raise ValueError("fresh goes without draw")
+        return self
+
+    @property
+    def chosen_draw(self) -> int:
+        """The draw to submit it in."""
+        return draws(fresh=True)[0] if self.fresh else self.draw
+
+
+class SubmittedReply(Submitted):
+    """What a submission led to."""
+
+    profile: str = Field(examples=["demo"])
+    changed_settings: dict[str, ChangedSetting]
+    """By name, in the order of the settings."""
+
 
 #: The reply of a submission that finds its run, or stores none, for its OpenAPI description.
 SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
@@ -75,34 +124,8 @@ async def submit_body(
     return SubmittedReply(**vars(submitted), profile=settings.profile, changed_settings=settings.changed)
 
 
-works_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
-
-
-@works_router.post("/{corpus_id:int}/works/remove")
-async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
-    """Delete works, with their chunks and vectors: all that are named, or none.
-
-    404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
-    then. Answers that cite a removed work keep their text.
-    """
-    async with ctx.database.connection() as connection:
-        await corpora.corpus(connection, corpus_id)
-        removed = await delete_works(connection, corpus_id, body.work_ids)
-    return RemovedWorksReply(removed=removed)
-
-
-query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)
-
-
-@query_sets_router.post("/runs", status_code=201, responses=SUBMITTED)
-async def submit_query_set(
-    ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response
-) -> SubmittedReply | Estimate:
-    """Store a run of one job per question, and send it. Nothing waits: the events of the run report its progress.
-
-    The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.
-    """
-    return await submit_body(ctx, key, body, body.request, response, values=body.run_values)
+class ParticipantSubmission(ParticipantRequest, Submission):
+    """What `ragq submit` takes: a split, or participants by number."""
 
 
 participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
@@ -125,3 +148,87 @@ async def submit_participants(
     and what to do.
     """
     return await submit_body(ctx, key, body, body, response)
+
+
+QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
+
+
+class SetQuestion(Body):
+    """One question of a set."""
+
+    id: QueryId
+    """1 to 64 letters, digits, dots, colons, hyphens and underscores: it is shown in logs."""
+    text: Question = Field(repr=False)
+    reference_answer: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_REFERENCE_CHARS)] | None = Field(
+        default=None, repr=False
+    )
+    """What answers to it are compared with, by an evaluation."""
+
+
+class JudgementLine(Body):
+    """The relevance of a document to a question."""
+
+    query_id: QueryId
+    document: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+    """The name of a work, as in a qrels file."""
+    relevance: Relevance
+    """0 and below is judged but not relevant."""
+
+
+class QuerySetSubmission(QueryPolicy, Submission):
+    """What `ragq submit --queries` takes."""
+
+    model_config = with_example(
+        queries=[{"id": "q1", "text": "Why does black tea turn dark?"}, {"id": "q2", "text": "What holds an arch?"}],
+        judgements=[{"query_id": "q1", "document": "tea", "relevance": 1}],
+        corpus="shelf",
+        until="rerank",
+    )
+
+    queries: Annotated[list[SetQuestion], Field(min_length=1, max_length=10_000)]
+    judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
+    """To evaluate by; of these questions alone."""
+
+    @model_validator(mode="after")
+    def _ids_fit(self) -> Self:
+        ids = {line.id for line in self.queries}
+        if len(ids) < len(self.queries):
+            raise ValueError("give each question an id of its own")
+        if any(line.query_id not in ids for line in self.judgements):
+            raise ValueError("judgements are of the questions of the set alone")
+        if len({(line.query_id, line.document) for line in self.judgements}) < len(self.judgements):
+            raise ValueError("judge each document once for a question")
+        return self
+
+    @property
+    def run_values(self) -> dict[str, str]:
+        """Values of settings of the run."""
+        return {name: value for name, value in self.values.items() if not is_preset_name(name)}
+
+    @property
+    def request(self) -> QueryRequest:
+        """The request to submit."""
+        queries = tuple(
+            SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
+            for line in self.queries
+        )
+        judgements = tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements)
+        return QueryRequest(
+            queries=QuerySet(queries=queries, judgements=judgements),
+            preset_values={name: value for name, value in self.values.items() if is_preset_name(name)},
+            **{name: getattr(self, name) for name in QueryPolicy.model_fields},
+        )
+
+
+query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)
+
+
+@query_sets_router.post("/runs", status_code=201, responses=SUBMITTED)
+async def submit_query_set(
+    ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response
+) -> SubmittedReply | Estimate:
+    """Store a run of one job per question, and send it. Nothing waits: the events of the run report its progress.
+
+    The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.
+    """
+    return await submit_body(ctx, key, body, body.request, response, values=body.run_values)

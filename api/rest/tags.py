@@ -1,29 +1,23 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Path, Query, Response
+from fastapi import APIRouter, File, Path, Query, Response, UploadFile
+from pydantic import ConfigDict, Field
 
 from api.context import Context
 from api.parameters import PathId, next_offset
 from api.preferences import Keyed
-from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.participants import (
-    BuildReply,
-    SubmittedReply,
-    TagsPartReply,
-    TagsRunReply,
-    TagsSetReply,
-    TagsSubmission,
-    VocabulariesReply,
-    VocabularyForm,
-)
-from api.rest.submissions import SUBMITTED, submit_body
+from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
 from api.work_uploads import base_name
 from schemas.errors import RunMissingError
+from schemas.statuses import JobStatus
+from schemas.values.base import Text
 from schemas.values.estimates import Estimate
-from schemas.values.requests import TagsWanted
+from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
+from schemas.values.tags import PhraseSet, Tag
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -32,8 +26,66 @@ from services.tags import (
     read_vocabulary,
     vocabulary_of_name,
 )
+from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
+from stages.texts.characters import PLAIN_ID
 from store import vocabularies
 from store.vocabularies import StoredVocabulary
+
+MAX_SETS = 10_000
+
+Phrases = Annotated[list[Annotated[Text, Field(max_length=MAX_CHARS)]], Field(max_length=MAX_PHRASES)]
+
+
+class PhraseSetBody(Body):
+    """One request for candidates."""
+
+    id: Annotated[str, Field(pattern=PLAIN_ID)] | None = Field(default=None, examples=["q7"])
+    """Appears in logs; by default the number of the set, from 1."""
+    phrases: Phrases = Field(repr=False, examples=[["overcoat", "umbrela"]])
+    context_tags: Phrases = Field(default=[], repr=False, examples=[["hat"]])
+    """Tags that are chosen already."""
+
+
+class TagsSubmission(TagsPolicy, Submission):
+    """What `ragq submit --phrases` takes."""
+
+    model_config = with_example(vocabulary="wardrobe", phrase_sets=[{"phrases": ["overcoat", "umbrela"]}])
+
+    phrase_sets: Annotated[list[PhraseSetBody], Field(min_length=1, max_length=MAX_SETS)]
+
+    @property
+    def request(self) -> TagsRequest:
+        """The request, with an id for every set."""
+        sets = [
+            PhraseSet(id=one.id or str(number), phrases=tuple(one.phrases), context_tags=tuple(one.context_tags))
+            for number, one in enumerate(self.phrase_sets, start=1)
+        ]
+        return TagsRequest(phrase_sets=sets, **self.model_dump(include=set(TagsPolicy.model_fields)))
+
+
+class TagsSetReply(Reply):
+    """What one set of phrases led to."""
+
+    id: str = Field(examples=["q7"])
+    job_id: int = Field(examples=[34])
+    status: JobStatus = Field(examples=["succeeded"])
+    result: list[Any] | None = Field(
+        repr=False, examples=[[{"tag": "coat", "score_combined": 0.91, "sources": ["overcoat"]}]]
+    )
+    """The candidates, best first; with `verbose` or `phrase_ranks` an array of the candidates, then the reports by
+    phrase, then the ranks, as far as they were asked for. Null until the job has succeeded."""
+    note: str | None = Field(
+        examples=["1 phrase without candidates: 2 tags used less than 100 times (PSQ_MIN_TAG_COUNT=0 keeps them)."]
+    )
+    """Why phrases that led to tags have none; null where the filters left each phrase one."""
+
+
+class TagsRunReply(Reply):
+    """The results of a run, in the order of its sets."""
+
+    run_id: int = Field(examples=[12])
+    sets: list[TagsSetReply]
+
 
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
@@ -75,6 +127,44 @@ async def show_candidates(
             for one in found
         ],
     )
+
+
+VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
+
+
+class VocabulariesReply(Reply):
+    """Every vocabulary, by name."""
+
+    vocabularies: list[StoredVocabulary]
+
+
+class TagsPartReply(Reply):
+    """A part of the tags of a vocabulary, the most used first."""
+
+    tags: list[Tag]
+    total: int = Field(examples=[40])
+    """Tags of the vocabulary, or those that `search` finds."""
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
+
+class VocabularyForm(Body):
+    """A vocabulary as files of a form."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: VocabularyName
+    files: Annotated[list[UploadFile], Field(min_length=1, max_length=4)]
+    """tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv, which may also be called
+    word_rating_probabilities.csv."""
+
+
+class BuildReply(Reply):
+    """The run that builds the models of a vocabulary, or has built them."""
+
+    run_id: int = Field(examples=[12])
+    is_new: bool
+    """False when the models are built already, or are being built."""
 
 
 vocabularies_router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)

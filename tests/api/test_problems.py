@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 import cli.main
 from api import problems
-from api.rest.bodies.base import Body
+from api.rest.base import Body
 from schemas.errors import DomainError, RagqError, Refused, Slug, StackError
 from store.questions.presets import preset_missing
 

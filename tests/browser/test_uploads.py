@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.async_api import FilePayload, Locator, Page, expect
 
-from api.rest.bodies.documents import MAX_FILES
+from api.work_uploads import MAX_FILES
 from tests.browser.conftest import Visit
 from tests.browser.site import Site
 

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from api.pages.participants import ParticipantsForm
-from api.rest.bodies.participants import ParticipantSubmission, Submission, TagsSubmission
-from api.rest.bodies.rag_queries import QuerySetSubmission
+from api.rest.submissions import ParticipantSubmission, QuerySetSubmission, Submission
+from api.rest.tags import TagsSubmission
 from cli.submit import KINDS, submit
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, TagsRequest

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.rest.bodies.documents import MAX_FILES
+from api.work_uploads import MAX_FILES
 from store.corpora import corpora
 from store.database import Connection
 from tests.api.pages.html import HTML, form, see, send, words

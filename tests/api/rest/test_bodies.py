@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from api.rest.bodies.base import Body
+from api.rest.base import Body
 
 
 class Numbers(Body):

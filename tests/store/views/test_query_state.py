@@ -1,6 +1,6 @@
 """The view of queries for those who read by SQL."""
 
-from api.rest.rag.queries import detail_of
+from api.rest.queries import detail_of
 from store.database import Connection
 from store.questions.query_runs import existing_view
 from store.runs import edits

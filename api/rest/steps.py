@@ -1,118 +1,252 @@
-"""The steps of a question up to its context. Workers run each; the request waits as long as the client prefers."""
+"""The steps of a question from its vectors to its answer. The request waits as long as the client prefers."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Query, Response
+from pydantic import ConfigDict, Field
+from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
+from api.event_streams import wait_until_idle
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
-from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.rag_queries import Asked, Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
-from api.rest.bodies.rag_steps import (
-    Answered,
-    AnswerRequest,
-    AnswerSaved,
-    Consolidated,
-    Embedded,
-    NoOptions,
-    PastedAnswer,
-    PromptReply,
-    Retrieved,
-    RunOptions,
-    StepOptions,
-)
-from api.rest.rag.queries import ACCEPTED, Awaited, pending_response, superseded
-from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedError
-from schemas.values.queries import Leg, Origin, QueryText
-from schemas.values.requests import QueryRequest
+from api.rest.base import Body, Reply, StrictRoute, with_example
+from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
+from schemas.statuses import JobStatus, VectorStatus
+from schemas.values.base import Text
+from schemas.values.queries import ContextSource, Leg, QueryText, Source
 from services.questions import answers
-from services.questions.answers import AskResult, ask, preview_expansion_prompt, withdraw
 from services.questions.steps import Step, run_stages, take_step
-from stages.queries.query_files import single_query
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import StoredQuery
+from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
-
-expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
-
-
-@expansion_router.post("/prompt")
-async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
-    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
-    prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
-    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
+from store.runs import jobs
 
 
-@expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
-async def run_expansion(
-    ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
-) -> Expanded | Response:
-    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
+class Awaited(NamedTuple):
+    """A question and the job that a request waits for."""
 
-    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
-    with.
-    """
-    values = {} if body.n is None else {"expansion.n": str(body.n)}
-    stored = await _ask(ctx, body, key, preset_values=values, use_full_model=body.use_full_model)
-    headers = {} if stored.is_new else REPLAYED
-    asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
-    expanded = None if stored.is_new else await _expansion_read(ctx, asked)
-    if expanded is None:
-        try:
-            if pending := await pending_response(ctx, asked, wait, headers=headers):
-                return pending
-        except StepFailedError as error:
-            async with ctx.database.connection() as connection:
-                if not await withdraw(connection, asked.query_id, key=key):
-                    raise
-            raise ExpansionFailedError(error.error_type, error.error_message) from None
-        expanded = await _expansion_read(ctx, asked)
-    if expanded is None:
-        raise superseded(asked.query_id)
-    response.headers.update(wait.headers | headers)
-    return expanded
+    query_id: int
+    run_id: int
+    job_id: int
 
 
-@expansion_router.post("/manual")
-async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
-    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
-    stored = await _ask(ctx, body, key, expansion_reply=body.reply)
-    expanded = await _expansion_read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
-    if expanded is None:
-        raise superseded(stored.query_id)
-    response.headers.update({} if stored.is_new else REPLAYED)
-    return expanded
+TopN = Annotated[int, Field(ge=1, le=20)]
+"""The number of sources in the prompt; by default that of the preset."""
+
+SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["retrieval.min_word_count"])]
+"""The name of a value of a preset."""
+
+ANSWER_CHARS: Final = 200_000
+"""The longest pasted answer."""
 
 
-async def _ask(ctx: ApiContext, body: Asked, key: RequestKey | None, **more: Any) -> AskResult:
-    """Store a question up to its expansion."""
-    where = {"corpora": body.all_corpora, "works": body.works, "config_preset": body.config_preset}
-    request = QueryRequest(queries=single_query(body.question), until="expand", **where, **more)
-    return await ctx.database.once(ask, request, ctx.run_settings(), key=key)
+class Started(Reply):
+    """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+    status: JobStatus
+    message: str
 
 
-async def _expansion_read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
-    """The expansion of a question; None while none is stored."""
-    view = await ctx.database.once(query_view, asked.query_id)
-    if view is None or view.expansion is None:
-        return None
-    is_skipped = view.expansion.origin is Origin.NONE
-    return Expanded(
-        **asked._asdict(),
-        message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
-        original_query=view.line.original_query,
-        expanded_queries=list(view.expansion.queries),
-        hyde_answer=view.expansion.hyde_answer,
-        intent=view.expansion.intent,
-        entities=list(view.expansion.entities),
+class StepDone(Reply):
+    """The fields of the reply of every finished step."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+    success: Literal[True] = True
+    message: str
+
+
+class Embedded(StepDone):
+    """The vectors of the question, its search phrases and its hypothetical answer (HyDE) are stored."""
+
+    vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
+    total_embeddings: int
+    original_count: int
+    mqe_count: int
+    hyde_count: int
+
+
+class Retrieved(StepDone):
+    """Chunks were retrieved, ranked and selected."""
+
+    chunks_retrieved: int
+    total_dense_candidates: int
+    """Hits of all searches by vector; a chunk counts once per search."""
+    total_lexical_candidates: int
+    """Likewise of all full-text searches."""
+    rrf_candidates: int
+    """Chunks after fusion."""
+    final_count: int
+    """The same as `chunks_retrieved`."""
+    dropped_chunks: dict[str, int]
+    """Chunks that a filter dropped for their length: `min_chars`, `min_words` or `blank`."""
+    kept_short: dict[str, int]
+    """Chunks that a filter would have dropped, kept because no longer one was found."""
+
+
+class Consolidated(StepDone):
+    """Adjacent chunks were merged into passages."""
+
+    original_count: int
+    consolidated_count: int
+    """Passages that are available for a prompt."""
+    dropped_passages: int
+    """Passages that were dropped as shorter than `consolidation.min_content_length`."""
+
+
+class NoOptions(Body):
+    """A step without options."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}]})
+
+
+class StepOptions(Body):
+    """The values that a step is taken with."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"config_preset": "Original", "settings": {"retrieval.min_word_count": 0}}]}
     )
 
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """Continue with this preset; see the parameter of the same name."""
+    settings: Annotated[dict[SettingName, bool | int | float | Text], Field(max_length=100)] | None = None
+    """Values that win over those of the preset, by name."""
+
+
+class RunOptions(StepOptions):
+    """The values that a question runs with to its answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"settings": {"retrieval.min_word_count": 0}, "top_n": 3}]}
+    )
+
+    top_n: TopN | None = None
+    """The number of sources in the prompt; by default that of the preset."""
+    use_full_model: bool | None = None
+    """False: RAGQ_QUERY_LIGHT_MODEL of the run expands and answers; true or absent: RAGQ_QUERY_MODEL."""
+
+
+class AnswerRequest(RunOptions):
+    """Options of a new answer."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
+
+    force: bool | None = None
+    """Accepted without effect: each request makes a new answer, and earlier ones are kept."""
+
+
+class Answered(StepDone, StoredResult):
+    """A new answer."""
+
+    result_id: int
+    """The same as `id`."""
+
+
+class PastedAnswer(Body):
+    """An answer of an external model."""
+
+    model_config = with_example(response_text="Working memory is a cognitive system...", top_n=5)
+
+    response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
+    top_n: TopN | None = None
+    """The number of sources in its prompt; by default that of the prompt that was shown last."""
+
+
+class AnswerSaved(Reply):
+    """A pasted answer is stored."""
+
+    query_id: int
+    result_id: int
+    success: Literal[True] = True
+    message: str
+
+
+class PromptReply(Reply):
+    """The prompt that asks for the answer, with its sources."""
+
+    query_id: int
+    original_query: str = Field(repr=False)
+    prompt: str = Field(repr=False)
+    context_count: int
+    """Sources in the prompt."""
+    context_source: ContextSource
+    """Their origin: `consolidated`, `retrieved` without a consolidation, or `empty`."""
+    available_context_count: int
+    """Sources that are available for the prompt."""
+    sources: list[Source]
+
+
+async def pending_response(
+    ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
+) -> JSONResponse | None:
+    """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
+
+    Raises StepFailedError when a stage of it failed, QueryMissingError when it was deleted, and Refused when it was
+    cancelled, and when it is paused and the client has no preference.
+    """
+    status = await _status(ctx, asked.job_id, wait)
+    match status:
+        case JobStatus.SUCCEEDED:
+            return None
+        case JobStatus.FAILED | JobStatus.POISONED:
+            raise await _failure(ctx, asked)
+        case JobStatus.CANCELLED:
+            raise superseded(asked.query_id)
+        case None:
+            raise QueryMissingError(asked.query_id)
+        case JobStatus.PAUSED if wait.seconds is None:
+            raise Refused(
+                f"Job j{asked.job_id} of query {asked.query_id} is paused; `ragq resume j{asked.job_id}`, or POST "
+                f"/jobs/{asked.job_id}/resume, continues the step.",
+                slug="step-paused",
+            )
+    where = f"/jobs/{asked.job_id}"
+    is_paused = status is JobStatus.PAUSED
+    started = Started(
+        **asked._asdict(),
+        status=status,
+        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
+    )
+    all_headers = {"Location": where} | wait.headers | (headers or {})
+    return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
+
+
+def superseded(query_id: int) -> Refused:
+    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
+    return Refused(
+        f"Query {query_id} was changed or cancelled by another request meanwhile; "
+        f"`ragq query show {query_id}` shows its present state.",
+        slug="step-superseded",
+    )
+
+
+async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
+    if wait.seconds != 0:
+        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
+    job = await ctx.database.once(jobs.job, job_id)
+    return None if job is None else job.status
+
+
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused:
+    error = (await ctx.database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
+    if error is None:
+        # It was retried since.
+        return superseded(asked.query_id)
+    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
+
+
+#: The reply of a step to a client that sent `Prefer`, for its OpenAPI description.
+ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}
 
 Given = TypeVar("Given")
 
@@ -248,7 +382,7 @@ async def _take(
     return asked, view
 
 
-TopN = Annotated[
+TopNQuery = Annotated[
     int | None,
     Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
 ]
@@ -259,7 +393,7 @@ Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
 
 @router.get("/augment/prompt")
 async def show_prompt(
-    query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, top_n: TopNQuery = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
     """The prompt that an answer would be asked with now, and its sources; no model is called.
 
@@ -289,7 +423,7 @@ async def run_augmented_prompt(
     response: Response,
     body: AnswerRequest | None = None,
     config_preset: ConfigPreset = None,
-    top_n: TopN = None,
+    top_n: TopNQuery = None,
 ) -> Answered | Response:
     """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
 
@@ -308,7 +442,7 @@ async def run_query(
     response: Response,
     body: RunOptions | None = None,
     config_preset: ConfigPreset = None,
-    top_n: TopN = None,
+    top_n: TopNQuery = None,
 ) -> Answered | Response:
     """Run every stage from the first that is not done, has failed, or had other values, to the answer.
 

@@ -1,0 +1,157 @@
+"""New questions with their expansion: by the model, or by the reply of an external one."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Response
+from pydantic import AliasChoices, Field
+
+from api.context import ApiContext, Context
+from api.preferences import REPLAYED, Keyed, Wait
+from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.rest.steps import ACCEPTED, Awaited, StepDone, pending_response, superseded
+from schemas.errors import ExpansionFailedError, StepFailedError
+from schemas.values.base import Text
+from schemas.values.queries import (
+    Origin,
+)
+from schemas.values.requests import QueryRequest, Question, Searched
+from services.questions.answers import AskResult, ask, preview_expansion_prompt, withdraw
+from stages.queries.query_files import single_query
+from store.access import RequestKey
+from store.questions.query_runs import query_view
+
+_QUESTION: Final = "What is working memory?"
+
+_REPLY: Final = (
+    '{"queries": ["capacity of working memory in adults"], "hyde_answer": "Working memory is a cognitive system...", '
+    '"intent": "DEFINITION", "entities": ["working memory"]}'
+)
+
+REPLY_CHARS: Final = 100_000
+"""The longest pasted expansion."""
+
+
+class Asked(Searched, Body):
+    """A question to a corpus."""
+
+    question: Question = Field(validation_alias=AliasChoices("original_query", "query"), repr=False)
+    """May also be called `query`."""
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The preset; by default the default preset."""
+
+
+class ExpansionRequest(Asked):
+    """A question to expand."""
+
+    model_config = with_example(original_query=_QUESTION, n=3, use_full_model=True)
+
+    n: Annotated[int, Field(ge=1, le=10)] | None = None
+    """The number of search phrases; by default that of the preset."""
+    use_full_model: bool | None = None
+    """False: RAGQ_QUERY_LIGHT_MODEL expands, where it is set; true or absent: RAGQ_QUERY_MODEL."""
+
+
+class PastedExpansion(Asked):
+    """A question with the reply of an external model."""
+
+    model_config = with_example(original_query=_QUESTION, llm_response=_REPLY)
+
+    reply: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] = Field(
+        validation_alias=AliasChoices("llm_response", "response_text"), repr=False
+    )
+    """One JSON object, with or without a code fence; may also be called `response_text`."""
+
+
+class ExpansionPrompt(Reply):
+    """The prompt for an external model."""
+
+    prompt: str = Field(repr=False)
+    query: str = Field(repr=False)
+    original_query: str = Field(repr=False)
+    """The same as `query`."""
+    n: int
+
+
+class Expanded(StepDone):
+    """A stored question with its expansion."""
+
+    original_query: str = Field(repr=False)
+    expanded_queries: list[str] = Field(repr=False)
+    hyde_answer: str = Field(repr=False)
+    intent: str | None
+    entities: list[str] = Field(repr=False)
+
+
+router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
+
+
+@router.post("/prompt")
+async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
+    prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
+    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
+
+
+@router.post("/run", response_model=Expanded, responses=ACCEPTED)
+async def run_expansion(
+    ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
+) -> Expanded | Response:
+    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
+
+    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
+    with.
+    """
+    values = {} if body.n is None else {"expansion.n": str(body.n)}
+    stored = await _ask(ctx, body, key, preset_values=values, use_full_model=body.use_full_model)
+    headers = {} if stored.is_new else REPLAYED
+    asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
+    expanded = None if stored.is_new else await _expansion_read(ctx, asked)
+    if expanded is None:
+        try:
+            if pending := await pending_response(ctx, asked, wait, headers=headers):
+                return pending
+        except StepFailedError as error:
+            async with ctx.database.connection() as connection:
+                if not await withdraw(connection, asked.query_id, key=key):
+                    raise
+            raise ExpansionFailedError(error.error_type, error.error_message) from None
+        expanded = await _expansion_read(ctx, asked)
+    if expanded is None:
+        raise superseded(asked.query_id)
+    response.headers.update(wait.headers | headers)
+    return expanded
+
+
+@router.post("/manual")
+async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
+    stored = await _ask(ctx, body, key, expansion_reply=body.reply)
+    expanded = await _expansion_read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
+    if expanded is None:
+        raise superseded(stored.query_id)
+    response.headers.update({} if stored.is_new else REPLAYED)
+    return expanded
+
+
+async def _ask(ctx: ApiContext, body: Asked, key: RequestKey | None, **more: Any) -> AskResult:
+    """Store a question up to its expansion."""
+    where = {"corpora": body.all_corpora, "works": body.works, "config_preset": body.config_preset}
+    request = QueryRequest(queries=single_query(body.question), until="expand", **where, **more)
+    return await ctx.database.once(ask, request, ctx.run_settings(), key=key)
+
+
+async def _expansion_read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
+    """The expansion of a question; None while none is stored."""
+    view = await ctx.database.once(query_view, asked.query_id)
+    if view is None or view.expansion is None:
+        return None
+    is_skipped = view.expansion.origin is Origin.NONE
+    return Expanded(
+        **asked._asdict(),
+        message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
+        original_query=view.line.original_query,
+        expanded_queries=list(view.expansion.queries),
+        hyde_answer=view.expansion.hyde_answer,
+        intent=view.expansion.intent,
+        entities=list(view.expansion.entities),
+    )

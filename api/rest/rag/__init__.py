@@ -1,1 +1,0 @@
-"""The questions: each endpoint of the seed, over the queue."""
