@@ -29,7 +29,7 @@ from store.runs import overviews
 from store.runs.job_control import PendingChain, PendingStage
 from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
-from workers.messages import send
+from workers.turns import send
 
 DBOS_VERSION: Final = "3.4.0"
 CONCURRENCY: Final = 16

@@ -1,17 +1,23 @@
 """The Celery application. Messages carry ids; the truth of a job is in Postgres, so there is no result backend."""
 
-from typing import Any
+from typing import Any, Final
 
+import amqp
+import redis
 from celery import Celery
 from kombu import Exchange, Queue
+from kombu.exceptions import KombuError
 
 from schemas.chains import QUEUES, STAGES
 from stack import server
-from workers.broker import BatchedEvents
-from workers.messages import PRIORITIES
+from workers.broker import PRIORITIES, BatchedEvents
 
 #: Everything ragq keeps in the broker lies under this prefix.
 KEY_PREFIX = "ragq:"
+
+#: What is raised when the broker cannot be reached or refuses; kombu lets some errors through as they are.
+BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError, amqp.AMQPError)
+
 
 _EXCHANGE = Exchange("ragq", type="direct")
 

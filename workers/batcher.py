@@ -10,7 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import structlog
@@ -18,8 +21,7 @@ import structlog
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextEncoder, TextVectors
 from stages.vectors import seen_tokens
-from workers import waited
-from workers.messages import FIRST, PRIORITIES
+from workers.broker import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
 
@@ -38,6 +40,38 @@ _LOOK_S = 0.01
 
 #: So many times fewer texts and tokens are taken at once where others may come first and wait for them.
 SHORTER = 2
+
+
+# What a stage waits for a model that loads, or works for others, is no work of its own.
+
+
+class Waited:
+    """Seconds that one piece of work waited."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+_CURRENT: Final[ContextVar[Waited | None]] = ContextVar("waited", default=None)
+
+
+@contextmanager
+def waiting() -> Iterator[Waited]:
+    """Collects what this task, and those it starts, waited until the end of the block; for a block around it too."""
+    found = Waited()
+    token = _CURRENT.set(found)
+    try:
+        yield found
+    finally:
+        _CURRENT.reset(token)
+        note_wait(found.seconds)
+
+
+def note_wait(seconds: float) -> None:
+    """Note that the current piece of work waited so long."""
+    current = _CURRENT.get()
+    if current is not None:
+        current.seconds += seconds
 
 
 @dataclass(eq=False, kw_only=True)
@@ -131,7 +165,7 @@ class Batcher:
         finally:
             # Whoever gave up is not worked for.
             request.future.cancel()
-            waited.add((request.encoded_from or clock()) - asked)
+            note_wait((request.encoded_from or clock()) - asked)
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""
@@ -274,7 +308,7 @@ async def _of_loaded(read: Callable[[], str]) -> str:
     try:
         return await asyncio.to_thread(read)
     finally:
-        waited.add(time.monotonic() - asked)
+        note_wait(time.monotonic() - asked)
 
 
 class BatchedEmbedder:

@@ -20,7 +20,7 @@ from stages.texts.characters import storable
 from store.database import DATABASE_ERRORS, Database
 from store.runs import batches
 from store.runs.batches import BatchStatus, ClaimedBatch
-from workers.frozen import crash_point
+from workers.leases import crash_point
 
 log = structlog.get_logger(__name__)
 

@@ -19,8 +19,22 @@ from celery.worker.consumer.events import Events
 from kombu import Message
 from kombu.transport import redis as kombu_redis
 
-from schemas.chains import STAGES
-from workers.messages import BACKGROUND
+from schemas.chains import INDEXING, STAGES
+
+#: Work that somebody waits for.
+FIRST: Final = 0
+#: Sets of work. Version 0.9 has its indexing here, so that its workers take what this version sends.
+NORMAL: Final = 6
+#: Indexing, which may be hours of work: it takes what the other work leaves.
+BACKGROUND: Final = 9
+PRIORITIES: Final = (FIRST, NORMAL, BACKGROUND)
+"""Lower comes first, as in the Redis transport of Celery, which has a list per queue and priority."""
+
+
+def priority_of(kind: str) -> int:
+    """That of the jobs of a kind in the passes of a model."""
+    return BACKGROUND if kind in INDEXING else FIRST
+
 
 # A message is a hint, so nothing is lost with one: what is due is sent again from its row. Celery's consumer would end
 # at some, and keep others in memory until a far day.

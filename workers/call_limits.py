@@ -32,7 +32,8 @@ from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import estimated_tokens, used_tokens
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import backlog, ledger
-from store.runs.ledger import Caller, Waited
+from store.runs.ledger import Waited
+from store.runs.stages import Claim
 from workers.app import KEY_PREFIX
 from workers.leases import BudgetSpent, ServerBusy
 
@@ -236,40 +237,40 @@ class CallLimits:
         self._lines: defaultdict[str, _Line] = defaultdict(_Line)
 
     async def ask(
-        self, caller: Caller, server: str, call: ChatCall, send: Callable[[], Awaitable[ChatReply]]
+        self, claim: Claim, server: str, call: ChatCall, send: Callable[[], Awaitable[ChatReply]]
     ) -> ChatReply:
         """Send a call once the limits permit it, and again after each refusal of the server.
 
         Raises ServerBusy when that takes longer than a second, BudgetSpent when the run may pay for no further call,
         and whatever `send` raises.
         """
-        waited = await self._database.ask(ledger.of, caller)
+        waited = await self._database.ask(ledger.of, claim)
         refusals = waited.refusals
         while True:
             permit = await self._turn(server, estimated_tokens(call), refusals)
             try:
                 async with self._servers.renewed(server, permit):
-                    await self._spend(caller, waited)
+                    await self._spend(claim, waited)
                     reply = await send()
             except LLMError as error:
                 refusals += 1
                 if not _is_refusal(error) or refusals >= MOST_REFUSALS:
                     raise
-                await self._refuse(caller, server, waited, error, refusals)
+                await self._refuse(claim, server, waited, error, refusals)
                 continue
             finally:
                 await self._bring_forward(server)
-            await self._count(caller, waited, used_tokens(call, reply))
+            await self._count(claim, waited, used_tokens(call, reply))
             return reply
 
-    async def look_up(self, caller: Caller, find: Callable[[], Awaitable[ModelIdentity]]) -> ModelIdentity:
+    async def look_up(self, claim: Claim, find: Callable[[], Awaitable[ModelIdentity]]) -> ModelIdentity:
         """Find the model of a call, which is no call. Raises ServerBusy when the server refuses that too."""
         try:
             return await find()
         except LLMError as error:
             if not _is_refusal(error):
                 raise
-            waited = await self._database.ask(ledger.of, caller)
+            waited = await self._database.ask(ledger.of, claim)
             refusals = waited.refusals + 1
             if refusals >= MOST_REFUSALS:
                 raise
@@ -303,24 +304,24 @@ class CallLimits:
         finally:
             line.leave(permit)
 
-    async def _spend(self, caller: Caller, waited: Waited) -> None:
+    async def _spend(self, claim: Claim, waited: Waited) -> None:
         if not waited.has_budget:
             return
 
         async def spend(connection: Connection) -> None:
-            if not await backlog.spend_call(connection, caller.run_id):
-                limits = await backlog.find(connection, caller.run_id)
+            if not await backlog.spend_call(connection, claim.run_id):
+                limits = await backlog.find(connection, claim.run_id)
                 if limits is not None:
-                    raise BudgetSpent(caller.run_id, limits)
+                    raise BudgetSpent(claim.run_id, limits)
 
         await self._database.with_retry(spend)
 
-    async def _refuse(self, caller: Caller, server: str, waited: Waited, error: LLMError, refusals: int) -> None:
+    async def _refuse(self, claim: Claim, server: str, waited: Waited, error: LLMError, refusals: int) -> None:
         wait_s = max(_refused_s(error, refusals), _SHORTEST_REFUSAL_S)
         log.warning("llm_server_refuses", server=server, status=error.status, wait_s=wait_s)
         await self._servers.refuse(server, wait_s)
         if waited.has_budget:
-            await self._database.ask(backlog.count, caller.run_id, llm_calls=-1)
+            await self._database.ask(backlog.count, claim.run_id, llm_calls=-1)
 
     async def _bring_forward(self, server: str) -> None:
         """After a call: the slot is for the first in the line of this process, else for who was given back."""
@@ -332,13 +333,13 @@ class CallLimits:
             # A reply outlives a database that is away here: those who wait come back by themselves.
             log.warning("nobody_brought_forward", server=server, error=str(error))
 
-    async def _count(self, caller: Caller, waited: Waited, used: int) -> None:
+    async def _count(self, claim: Claim, waited: Waited, used: int) -> None:
         if not (waited.has_waited or waited.has_budget):
             return
 
         async def count(connection: Connection) -> None:
-            await ledger.forget(connection, caller)
-            await backlog.count(connection, caller.run_id, tokens=used)
+            await ledger.forget(connection, claim)
+            await backlog.count(connection, claim.run_id, tokens=used)
 
         await self._database.with_retry(count, retry_for_s=RESULT_RETRY_SECONDS)
 

@@ -7,34 +7,47 @@ has just marked as sent: a process that lost the lock sends nothing.
 """
 
 import asyncio
-import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final
 
+import asyncpg
 import structlog
 from celery import Celery
 
-from schemas.chains import INDEXING, QUEUES
+from schemas.chains import INDEXING
 from schemas.statuses import Priority
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import DATABASE_ERRORS, Connection, Database, asyncpg_url
 from store.runs import backlog, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind
 from store.runs.job_control import PendingChain, pending_chains
-from store.runs.workers import Capacity
-from workers.election import LOOK_SECONDS, Election
-from workers.messages import BACKGROUND, BROKER_ERRORS, FIRST, NORMAL, PRIORITIES, send
+from workers.app import BROKER_ERRORS
+from workers.broker import BACKGROUND, FIRST, NORMAL
 from workers.reaper import Reaper
-from workers.turns import Depths, DueJob, QueueDepths, Room, Turns, WaitingFlow
+from workers.turns import (
+    AWAITED_SECONDS,
+    Depths,
+    DueJob,
+    QueueDepths,
+    Turns,
+    WaitingFlow,
+    Yielding,
+    room,
+    send,
+    windows,
+)
 
 log = structlog.get_logger(__name__)
 
+#: Silence after which Postgres ends the session of the dispatcher.
+SILENT_SECONDS: Final = 1.4
+#: Between two looks whether the lock is free.
+LOOK_SECONDS: Final = 0.5
 #: Between two looks at the broker, as long as the last one found something to send, and at most.
 _SOONEST_S: Final = 0.02
 _LATEST_S: Final = 0.25
@@ -48,6 +61,62 @@ _STANDS_BACK_S: Final = 3 * LOOK_SECONDS
 _READ_AHEAD: Final = 256
 _OF_A_FLOW: Final = (4, 128)
 _FLOWS_AT_ONCE: Final = 64
+
+
+# Which process of a cluster dispatches: the one whose session holds a lock in Postgres. The lock goes with the session:
+# Postgres releases it when the process dies, and also when nothing was heard of it for SILENT_SECONDS, so that a
+# process that is cut off has a successor. Whoever holds it works through that session alone, and so can do nothing
+# once it has lost the lock.
+
+
+_STATEMENT_SECONDS = 5.0
+
+# The first is released at once: it only shows that nobody holds the lock, without a connection for each candidate.
+IS_FREE = "SELECT pg_try_advisory_xact_lock(hashtextextended('ragq dispatcher ' || $1, 0))"
+TAKE = "SELECT pg_advisory_lock(hashtextextended('ragq dispatcher ' || $1, 0))"
+SETTINGS = f"""
+{backlog.BY_INDEX};
+SET idle_session_timeout = {SILENT_SECONDS * 1000:.0f};
+SET idle_in_transaction_session_timeout = {SILENT_SECONDS * 1000:.0f};
+SET lock_timeout = {LOOK_SECONDS * 1000:.0f}
+"""
+
+
+class Election:
+    """The lock of one cluster: the workers that share a database and a broker."""
+
+    def __init__(self, database: Database, cluster: str) -> None:
+        self._database = database
+        self._cluster = cluster
+
+    @asynccontextmanager
+    async def won(self) -> AsyncIterator[Connection | None]:
+        """The session that holds the lock, until the end of the block; None when another process has it."""
+        async with self._database.connection() as lent:
+            is_free = await lent.fetchval(IS_FREE, self._cluster)
+        if not is_free:
+            yield None
+            return
+        connection = await asyncpg.connect(
+            asyncpg_url(self._database.url),
+            timeout=_STATEMENT_SECONDS,
+            command_timeout=_STATEMENT_SECONDS,
+            server_settings={"application_name": "ragq dispatcher"},
+        )
+        try:
+            await connection.execute(SETTINGS)
+            yield connection if await _takes(connection, self._cluster) else None
+        finally:
+            connection.terminate()
+
+
+async def _takes(connection: Connection, cluster: str) -> bool:
+    try:
+        await connection.execute(TAKE, cluster)
+    except (TimeoutError, asyncpg.LockNotAvailableError):
+        return False
+    await connection.execute("SET lock_timeout = DEFAULT")
+    return True
 
 
 class BrokerLostError(Exception):
@@ -258,83 +327,3 @@ def _usual_priority(of: FlowKind) -> int:
 
 def _others_wait(depths: Depths) -> bool:
     return any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL)
-
-
-#: Messages for each stage that may run, so that no worker waits until its queue is filled again.
-MESSAGES_PER_THREAD: Final = 3
-#: Messages for a stage that no worker serves now: enough for one that starts. What leads to the stage then waits.
-LEAST_MESSAGES: Final = 16
-
-
-def windows(workers: Iterable[Capacity]) -> dict[str, int]:
-    """The most messages of each queue and priority."""
-    threads = Counter(dict.fromkeys(QUEUES, 0))
-    for worker in workers:
-        threads.update(dict.fromkeys(worker.stages, worker.concurrency))
-    return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
-
-
-def room(
-    windows: Mapping[str, int],
-    depths: Depths,
-    *,
-    set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    others: int | None = None,
-) -> Room:
-    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive.
-
-    Jobs that a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too.
-    """
-    limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
-    return {
-        (queue, priority): int(
-            min(most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0), limit[priority])
-        )
-        for queue, most in windows.items()
-        for priority in PRIORITIES
-    }
-
-
-#: How long a job that was sent is thought to be waited for, in case it cannot finish.
-AWAITED_SECONDS: Final = 20.0
-#: The part of its pace that other work keeps.
-_KEPT: Final = 0.25
-#: Jobs a second that other work keeps at least.
-_LEAST: Final = 4.0
-#: The pace is that of about so many seconds.
-_OVER_S: Final = 2.0
-
-
-class Yielding:
-    """The pace of other work, and what it may send now."""
-
-    def __init__(self) -> None:
-        self._pace = 0.0
-        self._allowance = 0.0
-        self._seen_s: float | None = None
-
-    def allowance(self, now_s: float, *, is_awaited: bool) -> int | None:
-        """How many jobs that are not interactive may be sent now; None for any number.
-
-        >>> yielding = Yielding()
-        >>> yielding.allowance(0, is_awaited=False)
-        >>> yielding.sent(400, is_awaited=False)
-        >>> [yielding.allowance(at_s, is_awaited=True) for at_s in (0, 0.1, 0.2)]
-        [0, 5, 10]
-        """
-        passed_s = 0.0 if self._seen_s is None else max(0.0, now_s - self._seen_s)
-        self._seen_s = now_s
-        if not is_awaited:
-            self._pace *= math.exp(-passed_s / _OVER_S)
-            self._allowance = 0.0
-            return None
-        rate = max(_LEAST, _KEPT * self._pace)
-        self._allowance = min(self._allowance + rate * passed_s, rate)
-        return int(self._allowance)
-
-    def sent(self, count: int, *, is_awaited: bool) -> None:
-        """Other work was sent."""
-        if is_awaited:
-            self._allowance -= count
-        else:
-            self._pace += count / _OVER_S

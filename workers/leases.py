@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import structlog
 
@@ -79,6 +79,32 @@ def essential(work: "Future[Any] | asyncio.Task[Any]", name: str) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     work.add_done_callback(look)
+
+
+# `RAGQ_CRASH_AT=after_compute@validate#1` ends the process with SIGKILL when the first attempt of a `validate` stage
+# reaches that point. Stage and attempt may be left out: `after_claim` strikes everywhere, again and again.
+
+Point = Literal[
+    "after_claim",
+    "after_compute",
+    "before_commit",
+    "after_commit",
+    "after_publish",
+    "after_upload",
+    "after_begin",
+    "after_answer",
+]
+
+
+def crash_point(point: Point, stage: str, attempt: int) -> None:
+    """End this process if RAGQ_CRASH_AT names this point; usually do nothing."""
+    wanted = os.environ.get("RAGQ_CRASH_AT")
+    if not wanted:
+        return
+    place, _, number = wanted.partition("#")
+    name, _, only_stage = place.partition("@")
+    if name == point and only_stage in ("", stage) and number in ("", str(attempt)):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 #: Heartbeats in the time of a lease, and the longest time between two: a worker without one for 10 s counts as gone.

@@ -1,73 +1,98 @@
 """A chat model that asks the ledger first: a call that was answered once is never paid for again."""
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from schemas.errors import LLMError, ModelMissingError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+import structlog
+
+from schemas.errors import LLMError, ModelChangedError, ModelMissingError
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from schemas.values.runs import FrozenModel
 from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
-from store.database import RESULT_RETRY_SECONDS, Database
-from store.runs import backlog, batches, ledger
-from store.runs.ledger import Caller, KeptCall
+from store.database import DATABASE_ERRORS, RESULT_RETRY_SECONDS, Connection, Database
+from store.runs import answer_pieces, attempts, backlog, batches, call_costs, ledger, runs
+from store.runs.call_costs import CallUse
+from store.runs.ledger import KeptCall
 from store.runs.stages import Claim
 from workers import telemetry
 from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
 from workers.leases import AwaitsBatch, BudgetSpent
 
+REMEMBERED = 1000
+"""Runs, and models of runs, that a process remembers: it lives for years, and every question is a run."""
 
-class CallingAttempt(NamedTuple):
-    """The attempt of a stage that makes calls."""
-
-    attempt_id: int
-    caller: Caller
-    draw: int = 0
-
-    @property
-    def run_id(self) -> int:
-        """The run of the stage."""
-        return self.caller.run_id
-
-    @classmethod
-    def of(cls, claim: Claim, draw: int = 0) -> "CallingAttempt":
-        """The attempt that a claim opened."""
-        return cls(claim.attempt_id, Caller(claim.run_id, claim.job_id, claim.stage), draw)
+Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 
-class InFlightCalls:
-    """The calls that tasks of this process wait for: of several equal ones the first is asked, and answers the others.
+class Remembered(dict[Key, Found]):
+    """What was loaded last, at most so many; what was forgotten is loaded again."""
 
-    For example, both modes of a participant extract the same evidence at the same time.
-    """
+    async def load(self, key: Key, load: Callable[[], Awaitable[Found]]) -> Found:
+        """The value of a key."""
+        if key in self:
+            return self[key]
+        found = self[key] = await load()
+        if len(self) > REMEMBERED:
+            del self[next(iter(self))]
+        return found
 
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def turn(self, key: str) -> asyncio.Lock:
-        """The lock that the task holds which makes the call of this key."""
-        return self._locks.setdefault(key, asyncio.Lock())
+class CallLedger:
+    """The calls of one process, within the limits, and the models that its runs began with."""
+
+    def __init__(self, database: Database, limits: CallLimits) -> None:
+        self.database = database
+        self.limits = limits
+        self.in_flight: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By key: of several equal calls the first is asked, and answers the others. For example, both modes of a
+        participant extract the same evidence at the same time."""
+        self._frozen: Remembered[tuple[int, str], FrozenModel | None] = Remembered()
+
+    async def check(self, run_id: int, found: ModelIdentity) -> None:
+        """Freeze a model at the first call of a run. Raises ModelChangedError when another one was frozen."""
+        frozen = await self._frozen.load((run_id, found.model), lambda: self.database.ask(_freeze, run_id, found))
+        if frozen is not None and frozen.identity.weights != found.weights:
+            raise _changed(run_id, frozen, found.words)
+
+    async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
+        """Raise ModelChangedError when a run was submitted with a model that the server of this worker does not have.
+
+        A run that froze none is left to the error of the server.
+        """
+        for frozen in await self.database.ask(runs.frozen, run_id, model=missing.model):
+            raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
+
+
+def _changed(run_id: int, frozen: FrozenModel, found: str) -> ModelChangedError:
+    when = "at its submission" if frozen.is_from_submission else "at its first call"
+    return ModelChangedError(
+        f"Model '{frozen.identity.model}' of run r{run_id} has changed: {frozen.identity.words} {when}, {found} now. "
+        f"Serve the first one again and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the "
+        "present one."
+    )
+
+
+async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:
+    """The frozen model; None for a run that is not held to its models."""
+    await runs.freeze(connection, run_id, [found], is_from_submission=False)
+    (frozen,) = await runs.frozen(connection, run_id, model=found.model)
+    return frozen if await runs.is_held(connection, run_id) else None
 
 
 class LedgerChat:
     """The port ChatModel for one attempt of a stage. Calls get the draw of its run."""
 
-    def __init__(
-        self,
-        chat: ChatModel,
-        database: Database,
-        attempt: CallingAttempt,
-        in_flight: InFlightCalls,
-        frozen: FrozenModels,
-        limits: CallLimits,
-    ) -> None:
+    def __init__(self, chat: ChatModel, calls: CallLedger, claim: Claim, draw: int = 0) -> None:
         self._chat = chat
-        self._database = database
-        self._attempt = attempt
-        self._in_flight = in_flight
-        self._frozen = frozen
-        self._limits = limits
+        self._calls = calls
+        self._claim = claim
+        self._draw = draw
+        self._database = calls.database
         self._hours: float | None = None
         self._has_read_hours = False
 
@@ -81,29 +106,29 @@ class LedgerChat:
         Raises ModelChangedError when the model is another one than the run began with, what CallLimits raises, and
         AwaitsBatch where the calls of the run are sent as batches.
         """
-        call = call.model_copy(update={"draw": self._attempt.draw})
+        call = call.model_copy(update={"draw": self._draw})
         try:
-            served_by = await self._limits.look_up(self._attempt.caller, lambda: self._chat.identity(call.model))
+            served_by = await self._calls.limits.look_up(self._claim, lambda: self._chat.identity(call.model))
         except ModelMissingError as missing:
-            await self._frozen.check_missing(self._attempt.run_id, missing)
+            await self._calls.check_missing(self._claim.run_id, missing)
             raise
-        await self._frozen.check(self._attempt.run_id, served_by)
-        async with self._in_flight.turn(ledger.call_key(call, served_by)):
-            (call_id, answer), is_reused = await self._kept_or_paid(call, served_by, on_text)
-        await self._database.ask(ledger.use, self._attempt.attempt_id, call_id, call.purpose, is_reused=is_reused)
+        await self._calls.check(self._claim.run_id, served_by)
+        key = ledger.call_key(call, served_by)
+        async with self._calls.in_flight.setdefault(key, asyncio.Lock()):
+            (call_id, answer), is_reused = await self._kept_or_paid(key, call, served_by, on_text)
+        await self._database.ask(ledger.use, self._claim.attempt_id, call_id, call.purpose, is_reused=is_reused)
         return answer
 
     async def _kept_or_paid(
-        self, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
+        self, key: str, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
     ) -> tuple[KeptCall, bool]:
-        key = ledger.call_key(call, served_by)
         kept = await self._database.ask(ledger.find, key)
         if kept is None and (hours := await self._batch_hours()) is not None:
             kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
             return kept, True
-        reply = await self._limits.ask(
-            self._attempt.caller,
+        reply = await self._calls.limits.ask(
+            self._claim,
             served_by.server,
             call,
             lambda: telemetry.model_call(call, served_by, lambda: self._chat.chat(call, on_text)),
@@ -118,7 +143,7 @@ class LedgerChat:
 
     async def _batch_hours(self) -> float | None:
         if not self._has_read_hours:
-            self._hours = await self._database.ask(batches.hours, self._attempt.run_id)
+            self._hours = await self._database.ask(batches.hours, self._claim.run_id)
             self._has_read_hours = True
         return self._hours
 
@@ -127,14 +152,151 @@ class LedgerChat:
 
         Raises AwaitsBatch while a batch may bring it, and LLMError when its batch was refused.
         """
-        caller = self._attempt.caller
-        found = await self._database.ask(batches.register, caller, key, call, served_by, hours)
+        found = await self._database.ask(batches.register, self._claim, key, call, served_by, hours)
         if found.error is not None:
             raise LLMError(found.error)
         if found.is_too_much:
-            limits = await self._database.ask(backlog.find, caller.run_id)
+            limits = await self._database.ask(backlog.find, self._claim.run_id)
             assert limits is not None
-            raise BudgetSpent(caller.run_id, limits)
+            raise BudgetSpent(self._claim.run_id, limits)
         if found.kept is None and not found.is_single:
             raise AwaitsBatch(served_by.server, hours)
         return found.kept
+
+
+class RejectedReplies:
+    """The rejected replies of the earlier attempts of a claimed stage, read at the first use."""
+
+    def __init__(self, database: Database, claim: Claim) -> None:
+        self._database = database
+        self._claim = claim
+        self._found: list[CallUse] | None = None
+
+    async def find(self, call: ChatCall, digest: str) -> CallUse | None:
+        """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
+        if self._claim.attempt == 1:
+            return None
+        if self._found is None:
+            self._found = await self._database.with_retry(self._read)
+        wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
+        for use in self._found:
+            is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
+            if is_same_model and wanted.items() <= (use.request or {}).items():
+                return use
+        return None
+
+    async def note(self, use: CallUse, purpose: str) -> None:
+        """Record that the attempt used the rejected reply again."""
+        await self._database.ask(
+            ledger.use, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
+        )
+
+    async def _read(self, connection: Connection) -> list[CallUse]:
+        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_texts=False)
+        earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
+        uses = await call_costs.of_attempts(connection, earlier)
+        return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
+
+
+class _KnowingChat:
+    """A chat model, and the replies of it that were rejected."""
+
+    def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
+        self._chat = chat
+        self._rejected = rejected
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel."""
+        return await self._chat.identity(model)
+
+
+class CorrectingChat(_KnowingChat):
+    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """The rejected reply, marked, without a request; else the model's."""
+        use = await self._rejected.find(call, (await self.identity(call.model)).digest)
+        if use is None:
+            return await self._chat.chat(call, on_text)
+        await self._rejected.note(use, call.purpose)
+        return ChatReply(
+            text=use.reply,
+            model=call.model,
+            digest=use.digest,
+            stop_reason=use.stop_reason,
+            prompt_tokens=use.prompt_tokens,
+            reply_tokens=use.reply_tokens,
+            seconds=use.seconds,
+            tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
+            is_rejected=True,
+        )
+
+
+class ResamplingChat(_KnowingChat):
+    """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """The model's reply to the next sample number that was not rejected."""
+        asked, digest = call, (await self.identity(call.model)).digest
+        while await self._rejected.find(asked, digest) is not None:
+            sample = asked.sample + 1
+            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
+            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
+        return await self._chat.chat(asked, on_text)
+
+
+log = structlog.get_logger("ragq.stages")
+
+#: Shortest time between two writes.
+EVERY_SECONDS: Final = 0.2
+
+
+@asynccontextmanager
+async def published(database: Database, attempt_id: int) -> AsyncIterator[OnText]:
+    """Until the block ends, what is handed over is stored as pieces of the attempt, at most five a second.
+
+    Nothing depends on it: while the database does not answer, the pieces that follow are not published.
+    """
+    stream = _AnswerStream(database, attempt_id)
+    publishing = asyncio.create_task(stream.publish())
+    try:
+        yield stream.add
+    finally:
+        stream.end()
+        await publishing
+
+
+class _AnswerStream:
+    def __init__(self, database: Database, attempt_id: int) -> None:
+        self._database = database
+        self._attempt_id = attempt_id
+        self._waiting: list[str] = []
+        self._woken = asyncio.Event()
+        self._is_over = asyncio.Event()
+
+    def add(self, text: str) -> None:
+        self._waiting.append(text)
+        self._woken.set()
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._woken.set()
+
+    async def publish(self) -> None:
+        ordinal = 0
+        while not self._is_over.is_set():
+            await self._woken.wait()
+            self._woken.clear()
+            text = storable("".join(self._waiting))
+            self._waiting.clear()
+            if not text or self._is_over.is_set():
+                continue
+            ordinal += 1
+            try:
+                await self._database.once(answer_pieces.add, self._attempt_id, ordinal, text)
+            except DATABASE_ERRORS as error:
+                log.warning("answer_not_published", attempt_id=self._attempt_id, error_type=type(error).__name__)
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVERY_SECONDS):
+                    await self._is_over.wait()

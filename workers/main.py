@@ -13,7 +13,7 @@ from stack import logs as logs
 from stack.connections import connections
 from stages import failures
 from workers.app import make_worker_app
-from workers.frozen import crash_point
+from workers.leases import crash_point
 from workers.process import StageTask, current, give_back_later, run_stage, stop
 
 log = structlog.get_logger(__name__)

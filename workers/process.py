@@ -30,9 +30,9 @@ from store.database import Database
 from store.runs import workers
 from workers import documents, participants, queries, tags, telemetry
 from workers.batches import BatchSender
+from workers.broker import FIRST, priority_of
 from workers.dispatcher import Dispatcher
 from workers.leases import Leases, LoopThread, essential
-from workers.messages import FIRST, priority_of
 from workers.notifier import Notifier
 from workers.reaper import Reaper
 from workers.runner import Outcome, StageRunner

@@ -44,7 +44,7 @@ from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
 from store.runs.chain import content_hash
 from workers.documents import has_other_vectors
-from workers.turns import published
+from workers.ledger_chat import published
 from workers.work import Result, Work
 
 

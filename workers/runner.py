@@ -6,28 +6,30 @@ comes twice finds nothing to claim.
 """
 
 import asyncio
+import json
 import random
 from collections.abc import Collection, Mapping
 from enum import Enum, auto
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, Refused, UnusableReply
-from schemas.settings.run import declared_settings
+from schemas.settings.run import FrozenSettings, declared_settings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.runs import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseTime, DatabaseUnavailableError, measured
-from store.runs import backlog, ledger, stages
+from store.runs import backlog, ledger, runs, stages
 from store.runs.stages import Claim, Committed
-from workers import telemetry, waited
-from workers.frozen import FrozenRun, FrozenRuns, crash_point
-from workers.leases import Leases, PutOff, UnknownSettings, give_back
+from workers import telemetry
+from workers.batcher import Waited, waiting
+from workers.leases import Leases, PutOff, UnknownSettings, crash_point, give_back
+from workers.ledger_chat import Remembered
 from workers.telemetry import StageFailed
-from workers.waited import Waited
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
 
@@ -35,6 +37,13 @@ log = structlog.get_logger("ragq.stages")
 
 #: A transport error is retried after 1, 2, 4 ... seconds, at most this many.
 LONGEST_RETRY_SECONDS = 60.0
+
+
+class FrozenRun(NamedTuple):
+    """What was frozen at the submission of a run."""
+
+    settings: FrozenSettings
+    draw: int
 
 
 class Outcome(Enum):
@@ -76,7 +85,7 @@ class StageRunner:
         # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
-        self._frozen_runs = FrozenRuns(database)
+        self._frozen_runs: Remembered[int, FrozenRun] = Remembered()
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._cancelled: set[int] = set()
         self._is_stopping = False
@@ -126,7 +135,7 @@ class StageRunner:
         assert task is not None
         self._running[claim.attempt_id] = task
         try:
-            with measured() as database_time, waited.measured() as in_queues, telemetry.stage(claim):
+            with measured() as database_time, waiting() as in_queues, telemetry.stage(claim):
                 return await self._carry_out(claim, database_time, in_queues)
         except asyncio.CancelledError:
             is_cancelled = claim.attempt_id in self._cancelled
@@ -272,9 +281,20 @@ class StageRunner:
 
     async def _frozen(self, run_id: int) -> FrozenRun:
         try:
-            return await self._frozen_runs.get(run_id)
+            return await self._frozen_runs.load(run_id, lambda: self._database.ask(frozen_run, run_id))
         except Refused as error:
             raise UnknownSettings(self._worker_id, error) from None
+
+
+async def frozen_run(connection: Connection, run_id: int) -> FrozenRun:
+    """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
+    snapshot, draw = await runs.frozen_settings(connection, run_id)
+    return FrozenRun(_thawed(json.dumps(snapshot)), draw)
+
+
+@lru_cache(maxsize=100)
+def _thawed(snapshot: str) -> FrozenSettings:
+    return thaw(json.loads(snapshot))
 
 
 def _retry_wait(claim: Claim, error: Exception, retries: int) -> float | None:

@@ -23,7 +23,8 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 from kombu.serialization import loads, prepare_accept_content
 
 from schemas.chains import STAGES
-from workers import process, waited
+from workers import process
+from workers.batcher import Waited, waiting
 from workers.process import ending_as, is_redelivered
 from workers.runner import Outcome
 
@@ -86,11 +87,11 @@ class StagePool(TaskPool):
     def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[float], None]) -> None:
         """On the loop."""
         started = time.monotonic()
-        in_queues = waited.Waited()
+        in_queues = Waited()
 
         async def run() -> Outcome:
             nonlocal in_queues
-            with waited.measured() as in_queues:
+            with waiting() as in_queues:
                 outcome: Outcome = await stage_run
             return outcome
 

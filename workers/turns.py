@@ -8,26 +8,24 @@ Interactive work has a list of its own in every queue, which workers empty first
 rest, it joins the list of the others once it is MOST_AHEAD jobs ahead of them.
 """
 
-import asyncio
 import heapq
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import redis
-import structlog
-from celery import Celery
+from celery import Celery, chain
 from kombu.exceptions import OperationalError
 
+from schemas.chains import INDEXING, QUEUES
 from schemas.statuses import Priority
-from stages.ports import OnText
-from stages.texts.characters import storable
-from store.database import DATABASE_ERRORS, Database
-from store.runs import answer_pieces
-from workers.app import KEY_PREFIX
-from workers.broker import list_of
-from workers.messages import BACKGROUND, FIRST, NORMAL, PRIORITIES
+from store.runs.job_control import PendingChain
+from store.runs.workers import Capacity
+from workers.app import BROKER_ERRORS, KEY_PREFIX
+from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES, list_of
 
 Key = TypeVar("Key")
 
@@ -200,58 +198,123 @@ def _of_redis(client: "redis.Redis", queues: Collection[str]) -> Depths:
     return Depths(waiting, in_queue)
 
 
-log = structlog.get_logger("ragq.stages")
+#: Messages for each stage that may run, so that no worker waits until its queue is filled again.
+MESSAGES_PER_THREAD: Final = 3
+#: Messages for a stage that no worker serves now: enough for one that starts. What leads to the stage then waits.
+LEAST_MESSAGES: Final = 16
 
-#: Shortest time between two writes.
-EVERY_SECONDS: Final = 0.2
+
+def windows(workers: Iterable[Capacity]) -> dict[str, int]:
+    """The most messages of each queue and priority."""
+    threads = Counter(dict.fromkeys(QUEUES, 0))
+    for worker in workers:
+        threads.update(dict.fromkeys(worker.stages, worker.concurrency))
+    return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
 
 
-@asynccontextmanager
-async def published(database: Database, attempt_id: int) -> AsyncIterator[OnText]:
-    """Until the block ends, what is handed over is stored as pieces of the attempt, at most five a second.
+def room(
+    windows: Mapping[str, int],
+    depths: Depths,
+    *,
+    set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    others: int | None = None,
+) -> Room:
+    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive.
 
-    Nothing depends on it: while the database does not answer, the pieces that follow are not published.
+    Jobs that a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too.
     """
-    stream = _AnswerStream(database, attempt_id)
-    publishing = asyncio.create_task(stream.publish())
+    limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
+    return {
+        (queue, priority): int(
+            min(most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0), limit[priority])
+        )
+        for queue, most in windows.items()
+        for priority in PRIORITIES
+    }
+
+
+#: How long a job that was sent is thought to be waited for, in case it cannot finish.
+AWAITED_SECONDS: Final = 20.0
+#: The part of its pace that other work keeps.
+_KEPT: Final = 0.25
+#: Jobs a second that other work keeps at least.
+_LEAST: Final = 4.0
+#: The pace is that of about so many seconds.
+_OVER_S: Final = 2.0
+
+
+class Yielding:
+    """The pace of other work, and what it may send now."""
+
+    def __init__(self) -> None:
+        self._pace = 0.0
+        self._allowance = 0.0
+        self._seen_s: float | None = None
+
+    def allowance(self, now_s: float, *, is_awaited: bool) -> int | None:
+        """How many jobs that are not interactive may be sent now; None for any number.
+
+        >>> yielding = Yielding()
+        >>> yielding.allowance(0, is_awaited=False)
+        >>> yielding.sent(400, is_awaited=False)
+        >>> [yielding.allowance(at_s, is_awaited=True) for at_s in (0, 0.1, 0.2)]
+        [0, 5, 10]
+        """
+        passed_s = 0.0 if self._seen_s is None else max(0.0, now_s - self._seen_s)
+        self._seen_s = now_s
+        if not is_awaited:
+            self._pace *= math.exp(-passed_s / _OVER_S)
+            self._allowance = 0.0
+            return None
+        rate = max(_LEAST, _KEPT * self._pace)
+        self._allowance = min(self._allowance + rate * passed_s, rate)
+        return int(self._allowance)
+
+    def sent(self, count: int, *, is_awaited: bool) -> None:
+        """Other work was sent."""
+        if is_awaited:
+            self._allowance -= count
+        else:
+            self._pace += count / _OVER_S
+
+
+# A chain is always built from rows, and a message is a few ids. Sending is never the truth of anything: a stage row
+# that is ready is due whether or not its message arrived, and what seems lost is sent again. So a broker that is down
+# costs time, not work.
+
+
+def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:
+    """Send a message for each chain, in order, with the priority of its job where that has one.
+
+    How many were sent: fewer than asked when the broker went away.
+    """
+    sent = 0
     try:
-        yield stream.add
-    finally:
-        stream.end()
-        await publishing
+        with app.producer_or_acquire() as producer:
+            for pending in due:
+                usual = BACKGROUND if pending.kind in INDEXING else NORMAL
+                messages = _chain(app, pending, priorities.get(pending.job_id, usual))
+                messages.apply_async(producer=producer, root_id=f"r{pending.run_id}")
+                sent += 1
+    except BROKER_ERRORS:
+        return sent
+    return sent
 
 
-class _AnswerStream:
-    def __init__(self, database: Database, attempt_id: int) -> None:
-        self._database = database
-        self._attempt_id = attempt_id
-        self._waiting: list[str] = []
-        self._woken = asyncio.Event()
-        self._is_over = asyncio.Event()
-
-    def add(self, text: str) -> None:
-        self._waiting.append(text)
-        self._woken.set()
-
-    def end(self) -> None:
-        self._is_over.set()
-        self._woken.set()
-
-    async def publish(self) -> None:
-        ordinal = 0
-        while not self._is_over.is_set():
-            await self._woken.wait()
-            self._woken.clear()
-            text = storable("".join(self._waiting))
-            self._waiting.clear()
-            if not text or self._is_over.is_set():
-                continue
-            ordinal += 1
-            try:
-                await self._database.once(answer_pieces.add, self._attempt_id, ordinal, text)
-            except DATABASE_ERRORS as error:
-                log.warning("answer_not_published", attempt_id=self._attempt_id, error_type=type(error).__name__)
-                return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY_SECONDS):
-                    await self._is_over.wait()
+def _chain(app: Celery, pending: PendingChain, priority: int) -> chain:
+    return chain(
+        *(
+            app.signature(
+                f"ragq.{stage.stage}",
+                kwargs={"run": pending.run_id, "job": pending.job_id, "subject": pending.subject},
+                immutable=True,
+                options={
+                    "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
+                    "queue": stage.queue,
+                    "priority": priority,
+                },
+            )
+            for stage in pending.stages
+        ),
+        app=app,
+    )

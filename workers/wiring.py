@@ -12,10 +12,9 @@ from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, Refere
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.broker import FIRST
 from workers.call_limits import CallLimits, client
-from workers.frozen import FrozenModels
-from workers.ledger_chat import InFlightCalls
-from workers.messages import FIRST
+from workers.ledger_chat import CallLedger
 from workers.tag_models import TagModels
 
 
@@ -40,12 +39,11 @@ class Wiring:
         self._chats: dict[str, ChatModel] = {}
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
-        self.in_flight_calls = InFlightCalls()
-        self.frozen_models = FrozenModels(database)
         redis = client(broker_url, process.llm_limits) if broker_url else None
         if redis is not None:
             self._open.push_async_callback(redis.aclose)
-        self.call_limits = CallLimits(database, process.llm_limits, redis, lease_s=process.ragq_lease_seconds)
+        limits = CallLimits(database, process.llm_limits, redis, lease_s=process.ragq_lease_seconds)
+        self.calls = CallLedger(database, limits)
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.evidence: EvidenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)

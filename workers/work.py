@@ -16,100 +16,17 @@ from schemas.errors import InputChangedError, LLMError, Refused, TextTooLongErro
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from schemas.values.participants import PHQ8Item, Reference
-from stages.ports import ChatModel, Embedder, EvidenceSearch, OnText, PairScorer, ReferenceSearch, TextVectors
+from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TextVectors
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.runs import attempts, call_costs, ledger, runs
+from store.runs import attempts, runs
 from store.runs.attempts import KeyedText
-from store.runs.call_costs import CallUse
 from store.runs.stages import Claim
-from workers.ledger_chat import CallingAttempt, LedgerChat
-from workers.messages import priority_of
+from workers.broker import priority_of
+from workers.ledger_chat import CorrectingChat, LedgerChat, RejectedReplies, ResamplingChat
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
-
-
-class RejectedReplies:
-    """The rejected replies of the earlier attempts of a claimed stage, read at the first use."""
-
-    def __init__(self, database: Database, claim: Claim) -> None:
-        self._database = database
-        self._claim = claim
-        self._found: list[CallUse] | None = None
-
-    async def find(self, call: ChatCall, digest: str) -> CallUse | None:
-        """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
-        if self._claim.attempt == 1:
-            return None
-        if self._found is None:
-            self._found = await self._database.with_retry(self._read)
-        wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
-        for use in self._found:
-            is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
-            if is_same_model and wanted.items() <= (use.request or {}).items():
-                return use
-        return None
-
-    async def note(self, use: CallUse, purpose: str) -> None:
-        """Record that the attempt used the rejected reply again."""
-        await self._database.ask(
-            ledger.use, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
-        )
-
-    async def _read(self, connection: Connection) -> list[CallUse]:
-        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_texts=False)
-        earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
-        uses = await call_costs.of_attempts(connection, earlier)
-        return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
-
-
-class _KnowingChat:
-    """A chat model, and the replies of it that were rejected."""
-
-    def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
-        self._chat = chat
-        self._rejected = rejected
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel."""
-        return await self._chat.identity(model)
-
-
-class CorrectingChat(_KnowingChat):
-    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The rejected reply, marked, without a request; else the model's."""
-        use = await self._rejected.find(call, (await self.identity(call.model)).digest)
-        if use is None:
-            return await self._chat.chat(call, on_text)
-        await self._rejected.note(use, call.purpose)
-        return ChatReply(
-            text=use.reply,
-            model=call.model,
-            digest=use.digest,
-            stop_reason=use.stop_reason,
-            prompt_tokens=use.prompt_tokens,
-            reply_tokens=use.reply_tokens,
-            seconds=use.seconds,
-            tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
-            is_rejected=True,
-        )
-
-
-class ResamplingChat(_KnowingChat):
-    """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The model's reply to the next sample number that was not rejected."""
-        asked, digest = call, (await self.identity(call.model)).digest
-        while await self._rejected.find(asked, digest) is not None:
-            sample = asked.sample + 1
-            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
-            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
-        return await self._chat.chat(asked, on_text)
 
 
 class ReusingEmbedder:
@@ -321,14 +238,7 @@ class Work:
         return await self.database.ask(references.chunk_texts, chunk_ids)
 
     def _ledger_chat(self) -> LedgerChat:
-        return LedgerChat(
-            self._wiring.chat(self.settings),
-            self.database,
-            CallingAttempt.of(self.claim, self.draw),
-            self._wiring.in_flight_calls,
-            self._wiring.frozen_models,
-            self._wiring.call_limits,
-        )
+        return LedgerChat(self._wiring.chat(self.settings), self._wiring.calls, self.claim, self.draw)
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
         stored = await self._find(output)

@@ -23,7 +23,8 @@ from stages.reports.words import counted
 from store.database import Connection, Lock, hold
 from store.runs import ledger
 from store.runs.jobs import OPEN_JOBS
-from store.runs.ledger import Caller, KeptCall
+from store.runs.ledger import KeptCall
+from store.runs.stages import Claim
 
 #: A full batch waits for no further call.
 MOST_CALLS: Final = 5_000
@@ -249,7 +250,7 @@ async def hours(connection: Connection, run_id: int) -> float | None:
 
 
 async def register(
-    connection: Connection, caller: Caller, key: str, call: ChatCall, served_by: ModelIdentity, hours: float
+    connection: Connection, claim: Claim, key: str, call: ChatCall, served_by: ModelIdentity, hours: float
 ) -> Registered:
     """Let a stage wait for the answer to a call, unless that is there, or no batch will bring it."""
     while True:
@@ -263,14 +264,14 @@ async def register(
                 if kept is not None:
                     await connection.execute("DELETE FROM llm_batch_call WHERE key = $1", key)
                     return Registered(kept)
-            if is_new and await connection.fetchval(PERMITTED, caller.run_id) is False:
+            if is_new and await connection.fetchval(PERMITTED, claim.run_id) is False:
                 await connection.execute("DELETE FROM llm_batch_call WHERE key = $1", key)
                 return Registered(is_too_much=True)
             if row is not None:
                 if row["error"]:
-                    await connection.execute(FORGET_REFUSED, key, caller.job_id, caller.stage)
+                    await connection.execute(FORGET_REFUSED, key, claim.job_id, claim.stage)
                 awaits = not (row["is_single"] or row["error"])
-                await connection.execute(AWAIT if awaits else LEAVE, key, caller.job_id, caller.stage)
+                await connection.execute(AWAIT if awaits else LEAVE, key, claim.job_id, claim.stage)
                 return Registered(None, row["is_single"], row["error"])
 
 

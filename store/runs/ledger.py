@@ -138,14 +138,6 @@ UPDATE job SET sent_at = NULL FROM sooner WHERE job.id = sooner.job_id RETURNING
 """
 
 
-class Caller(NamedTuple):
-    """The stage that calls."""
-
-    run_id: int
-    job_id: int
-    stage: str
-
-
 class Waited(NamedTuple):
     """What is known of a stage before it calls."""
 
@@ -157,9 +149,9 @@ class Waited(NamedTuple):
     """Its run has a limit of calls or tokens."""
 
 
-async def of(connection: Connection, caller: Caller) -> Waited:
+async def of(connection: Connection, claim: Claim) -> Waited:
     """What is known of a stage."""
-    return Waited(*await connection.fetchrow(OF, caller.job_id, caller.stage, caller.run_id))
+    return Waited(*await connection.fetchrow(OF, claim.job_id, claim.stage, claim.run_id))
 
 
 async def bring_forward(connection: Connection, server: str) -> None:
@@ -167,9 +159,9 @@ async def bring_forward(connection: Connection, server: str) -> None:
     await connection.execute(BRING_FORWARD, server)
 
 
-async def forget(connection: Connection, caller: Caller) -> None:
+async def forget(connection: Connection, claim: Claim) -> None:
     """The stage waits no more."""
-    await connection.execute("DELETE FROM llm_wait WHERE job_id = $1 AND stage = $2", caller.job_id, caller.stage)
+    await connection.execute("DELETE FROM llm_wait WHERE job_id = $1 AND stage = $2", claim.job_id, claim.stage)
 
 
 # An attempt that has not asked anything leaves no row: waiting is neither an interruption nor a failure. One that used

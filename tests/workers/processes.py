@@ -10,9 +10,8 @@ from store.database import Connection, Database
 from store.runs import runs, stages
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
 from workers.leases import Leases
-from workers.ledger_chat import InFlightCalls
+from workers.ledger_chat import CallLedger
 from workers.runner import StageRunner
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, StageFunctions, Work
@@ -55,9 +54,7 @@ class ModelAlone:
     """The wiring of a process that has a language model and nothing else."""
 
     def __init__(self, database: Database, model: Any) -> None:
-        self.in_flight_calls = InFlightCalls()
-        self.frozen_models = FrozenModels(database)
-        self.call_limits = CallLimits(database, LLMLimits())
+        self.calls = CallLedger(database, CallLimits(database, LLMLimits()))
         self._model = model
 
     def chat(self, _: RunSettings) -> Any:

@@ -14,8 +14,8 @@ from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
 from tests.store.scored import claimed
 from tests.workers.processes import ModelAlone
+from workers.ledger_chat import EVERY_SECONDS, published
 from workers.queries import run_generate
-from workers.turns import EVERY_SECONDS, published
 from workers.work import Work
 
 

@@ -12,9 +12,8 @@ import pytest
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
-from workers import waited
-from workers.batcher import BatchedEmbedder, Batcher
-from workers.messages import BACKGROUND
+from workers.batcher import BatchedEmbedder, Batcher, waiting
+from workers.broker import BACKGROUND
 
 MakeBatcher = Callable[..., Batcher]
 POISON = "poison"
@@ -71,7 +70,7 @@ async def test_waiting_for_others_is_no_work(batcher: MakeBatcher) -> None:
     shared = batcher(SlowEncoder(0.3), window_s=0)
 
     async def waits_s(text: str) -> float:
-        with waited.measured() as found:
+        with waiting() as found:
             await shared.encode([text])
         return found.seconds
 

@@ -11,7 +11,6 @@ from schemas.values.runs import RunLimits
 from store.database import Connection, Database
 from store.runs import backlog, batches, ledger, stages
 from store.runs.batches import BatchStatus
-from store.runs.ledger import Caller
 from store.runs.problems import problems
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
@@ -49,10 +48,9 @@ def call(text: str) -> ChatCall:
 
 async def register(database: Database, server: Provider, claim: Claim, text: str) -> batches.Registered:
     identity = ModelIdentity(backend="openai", server=server.url, model=MODEL, digest="")
-    caller = Caller(claim.run_id, claim.job_id, claim.stage)
     async with database.connection() as connection:
         key = ledger.call_key(call(text), identity)
-        return await batches.register(connection, caller, key, call(text), identity, 24)
+        return await batches.register(connection, claim, key, call(text), identity, 24)
 
 
 async def come_to_an_end(sender: BatchSender) -> None:

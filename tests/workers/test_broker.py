@@ -14,8 +14,7 @@ from structlog.testing import capture_logs
 from stack.valkey import ValkeyServer
 from workers import broker
 from workers.app import KEY_PREFIX, make_app
-from workers.broker import checked
-from workers.messages import BACKGROUND, FIRST, NORMAL
+from workers.broker import BACKGROUND, FIRST, NORMAL, checked
 from workers.turns import QueueDepths
 
 QUEUE = "embed"

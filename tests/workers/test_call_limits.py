@@ -16,7 +16,6 @@ from schemas.values.runs import RunLimits
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, ledger, stages
-from store.runs.ledger import Caller
 from store.runs.stages import Claim
 from tests.store.conftest import StoreRun
 from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
@@ -78,10 +77,6 @@ async def claims(database: Database, store_run: StoreRun) -> Sequence[Claim]:
     return [claim for claim in found if claim is not None]
 
 
-def caller(claim: Claim) -> Caller:
-    return Caller(claim.run_id, claim.job_id, claim.stage)
-
-
 def refused(status: int = 429, retry_after_s: float | None = None) -> LLMError:
     return LLMError("Not now.", status=status, retry_after_s=retry_after_s)
 
@@ -94,7 +89,7 @@ async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
 
     async with asyncio.TaskGroup() as group:
         for number, claim in enumerate(claims):
-            group.create_task(processes[number % 2].ask(caller(claim), SERVER, CALL, server.send))
+            group.create_task(processes[number % 2].ask(claim, SERVER, CALL, server.send))
 
     assert (len(server.began), server.most_at_once) == (12, 4)
     # Three turns of four calls, the last of which begins after 0.2 s; one call at a time would begin it after 1.1 s.
@@ -106,10 +101,10 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
 ) -> None:
     server = Server()
     limits = limited(LLMLimits(requests=1))
-    await limits.ask(caller(claims[0]), SERVER, CALL, server.send)
+    await limits.ask(claims[0], SERVER, CALL, server.send)
     began = time.monotonic()
 
-    asked = [limits.ask(caller(claim), SERVER, CALL, server.send) for claim in claims[1:5]]
+    asked = [limits.ask(claim, SERVER, CALL, server.send) for claim in claims[1:5]]
     errors = await asyncio.gather(*asked, return_exceptions=True)
 
     assert 0.9 < time.monotonic() - began < 30
@@ -126,7 +121,7 @@ async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the
     server = Server(call_s=2.5)
     process = limited(LLMLimits(calls=4))
 
-    asked = [process.ask(caller(claim), SERVER, CALL, server.send) for claim in claims[:8]]
+    asked = [process.ask(claim, SERVER, CALL, server.send) for claim in claims[:8]]
     found = await asyncio.gather(*asked, return_exceptions=True)
 
     assert Counter(map(type, found)) == {ChatReply: 5, ServerBusy: 3}
@@ -138,10 +133,10 @@ async def test_a_refusal_holds_back_every_process_until_its_time(
 ) -> None:
     server = Server(refused(retry_after_s=0.7))
     first, second = limited(LLMLimits()), limited(LLMLimits())
-    asked = asyncio.ensure_future(first.ask(caller(claims[0]), SERVER, CALL, server.send))
+    asked = asyncio.ensure_future(first.ask(claims[0], SERVER, CALL, server.send))
     await asyncio.sleep(0.2)
 
-    await second.ask(caller(claims[1]), SERVER, CALL, server.send)
+    await second.ask(claims[1], SERVER, CALL, server.send)
 
     assert (await asked).text == "yes"
     assert len(server.began) == 3
@@ -156,13 +151,13 @@ async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
     limits = limited(LLMLimits(calls=1))
 
     with pytest.raises(ServerBusy) as busy:
-        await limits.ask(caller(claims[0]), SERVER, CALL, Server(refused(503, 30.0)).send)
+        await limits.ask(claims[0], SERVER, CALL, Server(refused(503, 30.0)).send)
 
     assert (busy.value.reason, busy.value.refusals) == (WaitReason.REFUSED, 1)
     assert 28 < busy.value.wait_s <= 30
     assert await permits(redis) == 0
     # It counted for no budget.
-    assert await limits.ask(caller(claims[0]), "http://other/v1", CALL, Server().send) == REPLY
+    assert await limits.ask(claims[0], "http://other/v1", CALL, Server().send) == REPLY
 
 
 @pytest.mark.parametrize("error", [refused(503), refused(500), LLMError("Bad.", status=400)])
@@ -170,7 +165,7 @@ async def test_other_errors_end_the_call(
     database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis, error: LLMError
 ) -> None:
     with pytest.raises(LLMError) as raised:
-        await limited(LLMLimits(calls=1)).ask(caller(claims[0]), SERVER, CALL, Server(error).send)
+        await limited(LLMLimits(calls=1)).ask(claims[0], SERVER, CALL, Server(error).send)
 
     assert raised.value is error
     assert await permits(redis) == 0
@@ -185,7 +180,7 @@ async def test_a_call_that_is_refused_too_often_fails(
         )
 
     with pytest.raises(LLMError):
-        await limited(LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server(refused()).send)
+        await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server(refused()).send)
 
 
 async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
@@ -197,14 +192,14 @@ async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
         raise error
 
     with pytest.raises(ServerBusy) as busy:
-        await limits.look_up(caller(claims[0]), find)
+        await limits.look_up(claims[0], find)
     assert (busy.value.wait_s, busy.value.refusals) == (9.0, 1)
     async with database.connection() as connection:
         await ledger.wait(
             connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
         )
     with pytest.raises(LLMError):
-        await limits.look_up(caller(claims[0]), find)
+        await limits.look_up(claims[0], find)
 
 
 async def test_a_stage_that_got_its_answer_waits_no_more(
@@ -213,7 +208,7 @@ async def test_a_stage_that_got_its_answer_waits_no_more(
     async with database.connection() as connection:
         await ledger.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
 
-        await limited(LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server().send)
+        await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server().send)
 
         assert await connection.fetchval("SELECT count(*) FROM llm_wait") == 0
 
@@ -243,7 +238,7 @@ async def test_a_run_pays_for_no_more_than_its_budget(
 
     for claim in claims[:5]:
         try:
-            await process.ask(caller(claim), SERVER, CALL, server.send)
+            await process.ask(claim, SERVER, CALL, server.send)
         except BudgetSpent as error:
             spent.append(error)
 
@@ -256,7 +251,7 @@ async def test_the_permit_of_a_call_that_is_cancelled_is_free(
     database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
     process = limited(LLMLimits(calls=1))
-    asked = asyncio.ensure_future(process.ask(caller(claims[0]), SERVER, CALL, Server(call_s=60).send))
+    asked = asyncio.ensure_future(process.ask(claims[0], SERVER, CALL, Server(call_s=60).send))
     await asyncio.sleep(0.2)
 
     asked.cancel()
@@ -272,7 +267,7 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
     assert await killed.take(SERVER, "of a worker that was killed", 1) is None
     long = Server(call_s=5.0)
     process = limited(LLMLimits(calls=2))
-    asked = asyncio.ensure_future(process.ask(caller(claims[0]), SERVER, CALL, long.send))
+    asked = asyncio.ensure_future(process.ask(claims[0], SERVER, CALL, long.send))
     await asyncio.sleep(1.0)
     assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
 

@@ -17,10 +17,10 @@ from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, claimed
 from workers.app import KEY_PREFIX, make_app
-from workers.broker import list_of
-from workers.dispatcher import LEAST_MESSAGES, MESSAGES_PER_THREAD, Dispatcher
-from workers.messages import FIRST, NORMAL
+from workers.broker import FIRST, NORMAL, list_of
+from workers.dispatcher import Dispatcher
 from workers.reaper import Reaper
+from workers.turns import LEAST_MESSAGES, MESSAGES_PER_THREAD
 
 BROKER = "the broker"
 

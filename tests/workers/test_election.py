@@ -13,7 +13,7 @@ from tests.brokers import broker_of_its_own
 from tests.store.conftest import StoreRun
 from tests.tcp_proxy import proxied
 from tests.workers.test_dispatcher import depth, dispatching, eventually
-from workers.election import Election
+from workers.dispatcher import Election
 
 #: Two seconds, and a few more on a machine that runs the other tests.
 SOON_S = 6.0

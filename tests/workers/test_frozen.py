@@ -6,8 +6,9 @@ import pytest
 
 from store.database import Database
 from tests.store.conftest import StoreRun
-from workers import frozen as module
-from workers.frozen import FrozenRuns
+from workers import ledger_chat
+from workers.ledger_chat import Remembered
+from workers.runner import frozen_run
 
 
 async def test_runs_of_equal_settings_share_them(database: Database, store_run: StoreRun) -> None:
@@ -15,20 +16,21 @@ async def test_runs_of_equal_settings_share_them(database: Database, store_run: 
     async with database.connection() as connection:
         retries = json.dumps({"RAGQ_RETRIES": {"value": 7, "source": "environment"}})
         await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", third, retries)
-    frozen = FrozenRuns(database)
+        found = [await frozen_run(connection, run_id) for run_id in (first, second, third)]
 
-    assert (await frozen.get(first)).settings is (await frozen.get(second)).settings
-    assert (await frozen.get(third)).settings.run.ragq.retries == 7
+    assert found[0].settings is found[1].settings
+    assert found[2].settings.run.ragq.retries == 7
 
 
-async def test_a_forgotten_run_is_read_again(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "REMEMBERED", 1)
-    run_ids = [(await store_run("316")).run_id for _ in range(2)]
-    frozen = FrozenRuns(database)
+async def test_what_was_forgotten_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_chat, "REMEMBERED", 1)
+    remembered: Remembered[str, str] = Remembered()
+    loaded: list[str] = []
 
-    read = [await frozen.get(run_id) for run_id in (*run_ids, *run_ids)]
+    async def load(key: str) -> str:
+        loaded.append(key)
+        return key.upper()
 
-    assert len(frozen) == 1
-    assert read[:2] == read[2:]
+    found = [await remembered.load(key, lambda key=key: load(key)) for key in "aabba"]  # type: ignore[misc]
+
+    assert (found, loaded, len(remembered)) == ([*"AABBA"], [*"aba"], 1)

@@ -12,59 +12,52 @@ from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import call_costs, ledger, stages
+from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat, served
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
-from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
+from workers.ledger_chat import CallLedger, LedgerChat
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
 
-def alone(
-    model: ChatModel,
-    database: Database,
-    attempt: CallingAttempt,
-    *,
-    draw: int = 0,
-    in_flight: InFlightCalls | None = None,
-) -> LedgerChat:
+def alone(model: ChatModel, database: Database, claim: Claim, draw: int = 0) -> LedgerChat:
     """A ledger as a process of its own has it."""
-    calls = InFlightCalls() if in_flight is None else in_flight
-    limits = CallLimits(database, LLMLimits())
-    return LedgerChat(model, database, attempt._replace(draw=draw), calls, FrozenModels(database), limits)
+    return LedgerChat(model, calls_of(database), claim, draw)
+
+
+def calls_of(database: Database) -> CallLedger:
+    return CallLedger(database, CallLimits(database, LLMLimits()))
 
 
 @pytest.fixture
-async def attempts(database: Database, store_run: StoreRun) -> list[CallingAttempt]:
+async def attempts(database: Database, store_run: StoreRun) -> list[Claim]:
     """The open attempts of two jobs."""
     stored = await store_run("316", "319")
     async with database.connection() as connection:
         claims = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
-    return [CallingAttempt.of(claim) for claim in claims if claim is not None]
+    return [claim for claim in claims if claim is not None]
 
 
 @pytest.fixture
-async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttempt]:
+async def two_runs(database: Database, store_run: StoreRun) -> list[Claim]:
     """An open attempt of each of two runs."""
     found = []
     for stored in [await store_run("316"), await store_run("316")]:
         async with database.connection() as connection:
             claim = await claimed(connection, stored.job_ids[0], "extract")
-        found.append(CallingAttempt.of(claim))
+        found.append(claim)
     return found
 
 
-async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str | None, bool]]:
+async def uses(database: Database, attempt: Claim) -> list[tuple[str, str | None, bool]]:
     async with database.connection() as connection:
         found = await call_costs.of_attempts(connection, [attempt.attempt_id])
     return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]
 
 
-async def test_a_call_is_paid_for_once_and_every_use_is_noted(
-    database: Database, attempts: list[CallingAttempt]
-) -> None:
+async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempts: list[Claim]) -> None:
     model = ScriptedChat(lambda call: "yes")
     first, second = (alone(model, database, attempt) for attempt in attempts)
 
@@ -92,7 +85,7 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(
     ids=lambda change: next(iter(change)),
 )
 async def test_whatever_can_change_the_answer_makes_another_call(
-    database: Database, attempts: list[CallingAttempt], change: dict[str, object]
+    database: Database, attempts: list[Claim], change: dict[str, object]
 ) -> None:
     model = ScriptedChat(lambda call: "yes")
     chat = alone(model, database, attempts[0])
@@ -123,7 +116,7 @@ class Served(ScriptedChat):
     ids=["digest", "server", "backend"],
 )
 async def test_an_answer_of_another_model_or_server_is_not_reused(
-    database: Database, two_runs: list[CallingAttempt], other: ModelIdentity
+    database: Database, two_runs: list[Claim], other: ModelIdentity
 ) -> None:
     old, new = Served(lambda call: "yes"), Served(lambda call: "no", by=other)
 
@@ -132,9 +125,7 @@ async def test_an_answer_of_another_model_or_server_is_not_reused(
     assert (await alone(new, database, two_runs[1]).chat(CALL)).text == "no"
 
 
-async def test_each_draw_has_answers_of_its_own_and_reuses_them(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
+async def test_each_draw_has_answers_of_its_own_and_reuses_them(database: Database, two_runs: list[Claim]) -> None:
     model = ScriptedChat(lambda call: f"seed {call.seed}")
 
     texts = [
@@ -144,9 +135,7 @@ async def test_each_draw_has_answers_of_its_own_and_reuses_them(
     assert (len(model.calls), texts[:3] == texts[3:], len(set(texts)), texts[0]) == (3, True, 3, "seed 0")
 
 
-async def test_a_run_whose_model_changes_fails_and_names_both(
-    database: Database, attempts: list[CallingAttempt]
-) -> None:
+async def test_a_run_whose_model_changes_fails_and_names_both(database: Database, attempts: list[Claim]) -> None:
     await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
     changed = Served(lambda call: "no", by=served(digest="other weights"))
 
@@ -156,7 +145,7 @@ async def test_a_run_whose_model_changes_fails_and_names_both(
     assert changed.calls == []
 
 
-async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempts: list[CallingAttempt]) -> None:
+async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempts: list[Claim]) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
     await alone(model, database, attempts[0]).chat(CALL)
@@ -168,7 +157,7 @@ async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attem
 
 
 async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
-    database: Database, attempts: list[CallingAttempt]
+    database: Database, attempts: list[Claim]
 ) -> None:
     together = asyncio.Barrier(2)
     numbers = iter(["first", "second"])
@@ -186,7 +175,7 @@ async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
 
 
 async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and_when_it_is_found(
-    database: Database, attempts: list[CallingAttempt]
+    database: Database, attempts: list[Claim]
 ) -> None:
     model = ScriptedChat(lambda call: "yes\0 \ud83d maybe")
     first, second = (alone(model, database, attempt) for attempt in attempts)
@@ -194,7 +183,7 @@ async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and
     assert [(await chat.chat(CALL)).text for chat in (first, second)] == ["yes ? maybe", "yes ? maybe"]
 
 
-async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempts: list[CallingAttempt]) -> None:
+async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempts: list[Claim]) -> None:
     def refuse(call: ChatCall) -> str:
         raise ConnectionError
 
@@ -205,13 +194,11 @@ async def test_a_call_that_raised_leaves_nothing_behind(database: Database, atte
 
 
 async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
-    database: Database, attempts: list[CallingAttempt]
+    database: Database, attempts: list[Claim]
 ) -> None:
-    model, under_way = ScriptedChat(lambda call: "yes", delay_s=0.2), InFlightCalls()
+    model, under_way = ScriptedChat(lambda call: "yes", delay_s=0.2), calls_of(database)
 
-    replies = await asyncio.gather(
-        *(alone(model, database, attempt, in_flight=under_way).chat(CALL) for attempt in attempts)
-    )
+    replies = await asyncio.gather(*(LedgerChat(model, under_way, attempt).chat(CALL) for attempt in attempts))
 
     assert ([reply.text for reply in replies], len(model.calls)) == (["yes", "yes"], 1)
     reused = [is_reused for attempt in attempts for _, _, is_reused in await uses(database, attempt)]
@@ -219,7 +206,7 @@ async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
 
 
 async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
-    database: Database, attempts: list[CallingAttempt]
+    database: Database, attempts: list[Claim]
 ) -> None:
     answers: Iterator[ConnectionError | str] = iter([ConnectionError(), "yes"])
 
@@ -229,10 +216,10 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
             raise found
         return found
 
-    model, under_way = ScriptedChat(answer), InFlightCalls()
+    model, under_way = ScriptedChat(answer), calls_of(database)
 
     first, second = await asyncio.gather(
-        *(alone(model, database, attempt, in_flight=under_way).chat(CALL) for attempt in attempts),
+        *(LedgerChat(model, under_way, attempt).chat(CALL) for attempt in attempts),
         return_exceptions=True,
     )
 

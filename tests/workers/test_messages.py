@@ -14,8 +14,8 @@ from store.runs import job_control
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
 from workers.app import KEY_PREFIX, make_app
-from workers.broker import list_of
-from workers.messages import FIRST, NORMAL, send
+from workers.broker import FIRST, NORMAL, list_of
+from workers.turns import send
 
 
 @pytest.fixture(autouse=True)

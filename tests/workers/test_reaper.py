@@ -9,7 +9,7 @@ from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-from workers.messages import NORMAL
+from workers.broker import NORMAL
 from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
 from workers.turns import Depths
 

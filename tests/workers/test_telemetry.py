@@ -25,8 +25,7 @@ from tests.workers.processes import stage_runner
 from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.exported_spans import WithoutWords, provider
-from workers.frozen import FrozenModels
-from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
+from workers.ledger_chat import CallLedger, LedgerChat
 from workers.runner import StageRunner
 from workers.telemetry import StageFailed
 from workers.work import Result, StageFunction, Work
@@ -64,11 +63,8 @@ async def asking(work: Work) -> Result[Said]:
     call = ChatCall(model="m", messages=(Message(role="user", content=f"Is it a {MARK}?"),), purpose="extract")
     chat = LedgerChat(
         ScriptedChat(lambda call: f"A {MARK}."),
-        work.database,
-        CallingAttempt.of(work.claim),
-        InFlightCalls(),
-        FrozenModels(work.database),
-        CallLimits(work.database, LLMLimits()),
+        CallLedger(work.database, CallLimits(work.database, LLMLimits())),
+        work.claim,
     )
     seen.append(structlog.contextvars.get_contextvars())
     return Result(Said(text=(await chat.chat(call)).text))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import Priority
-from workers.messages import BACKGROUND, FIRST, NORMAL, PRIORITIES
+from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES
 from workers.turns import MOST_AHEAD, DueJob, Turns, WaitingFlow
 
 STAGES = ("extract", "embed", "validate")

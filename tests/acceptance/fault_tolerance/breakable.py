@@ -24,7 +24,7 @@ from store.runs.job_control import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from workers.app import make_app
-from workers.messages import send
+from workers.turns import send
 
 SHORT_TIMES = {
     "RAGQ_LEASE_SECONDS": "1.2",

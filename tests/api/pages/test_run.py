@@ -1,5 +1,8 @@
 """The page of a run."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import httpx
 
 from api.context import ApiContext
@@ -8,7 +11,6 @@ from schemas.values.chat import ChatCall, Message, ModelIdentity
 from schemas.values.runs import RunLimits
 from store.database import Connection
 from store.runs import backlog, batches, job_control, notifications, overviews
-from store.runs.ledger import Caller
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
 
@@ -100,8 +102,8 @@ async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(
     await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
     await batches.ask_for(connection, shown.run_id, 24)
     job_id = await connection.fetchval("SELECT min(id) FROM job WHERE run_id = $1", shown.run_id)
-    caller = Caller(shown.run_id, job_id, "score")
-    await batches.register(connection, caller, "key", call, identity, 24)
+    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=job_id, stage="score")
+    await batches.register(connection, claim, "key", call, identity, 24)
 
     page = words(await see(client, f"/runs/{shown.run_id}"))
 
