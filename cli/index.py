@@ -1,4 +1,4 @@
-"""`ragq index` and `ragq references`: reference indexes built, scored, and read and written as files."""
+"""`ragq index`: reference indexes built, scored and read from files, and the models of vocabularies."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -37,7 +37,7 @@ PUBLISHED_IN_PART = 2
 
 @group()
 def index() -> None:
-    """Build, score and list reference indexes; build the models of vocabularies.
+    """Build, import, score and list reference indexes; build the models of vocabularies.
 
     \b
     Example:
@@ -299,17 +299,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
     return files
 
 
-@group("references")
-def references_group() -> None:
-    """Read reference indexes from files.
-
-    \b
-    Example:
-        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz
-    """
-
-
-@references_group.command("import")
+@index.command("import")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
@@ -327,20 +317,6 @@ def references_group() -> None:
     type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
 )
-@click.option(
-    "--tags/--no-tags", default=None, help="Read NAME.tags.json or leave it alone; else as the settings need it."
-)
-@click.option(
-    "--chunk-scores/--no-chunk-scores",
-    default=None,
-    help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
-)
-@click.option(
-    "--other-prompt",
-    is_flag=True,
-    help="Accept chunk scores that were made with another prompt than ragq's, as those of other programs are; its hash "
-    "is recorded, and shown with every run that uses them.",
-)
 @settings_options
 @json_option
 def import_command(
@@ -349,26 +325,24 @@ def import_command(
     data_set: str | None,
     split: str | None,
     variant: str | None,
-    tags: bool | None,
-    chunk_scores: bool | None,
-    other_prompt: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Import a reference index from NAME.npz and the files beside it.
 
-    The metadata in the files must match the settings; every difference is named,
-    and nothing is imported then. The index replaces an older one of its name and identity in one step.
+    The metadata in the files must match the settings; every difference is named, and nothing is imported then. Tags
+    and chunk scores are read where the settings need them. The index replaces an older one of its name and identity in
+    one step.
 
     Without FILE it is DATA_EMBEDDINGS_PATH, or EMBEDDING_EMBEDDINGS_FILE in DATA_BASE_DIR/embeddings, and takes the
     name that runs look for.
 
     \b
     Example:
-        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
-        ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
-        ragq references import data/embeddings/scored.npz --chunk-scores --other-prompt
+        ragq index import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
+        ragq index import small.npz --set EMBEDDING_DIMENSION=384 --set EMBEDDING_ENABLE_ITEM_TAG_FILTER=true
+        ragq index import data/embeddings/scored.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk
     """
     settings = effective_settings(profile, assignments).run
     path = file or _settings_path(settings.embedding.embeddings_file)
@@ -376,11 +350,6 @@ def import_command(
     named = named_parts(stored_name)
     rules = LoadRules(
         settings=settings,
-        with_tags=settings.embedding.enable_item_tag_filter if tags is None else tags,
-        with_chunk_scores=(
-            settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
-        ),
-        accept_other_prompt=other_prompt,
         default_split=split or named.split or next(iter(TRAINING_SPLITS)),
         default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
     )

@@ -58,14 +58,13 @@ async def unfit_sidecars(
         unfit.append(
             "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
             f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "
-            "`ragq references import NAME.npz --chunk-scores` brings them"
+            "`ragq index import NAME.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk` brings them"
         )
     elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         meta = chunk_scores_meta(index)
         unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
-        is_accepted = meta is not None and meta.other_prompt
-        unfit += [f"{other}; {PROMPT_REMEDY}"] if other and not is_accepted else []
+        unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
     return unfit
 
 

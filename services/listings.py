@@ -202,6 +202,5 @@ def _scorer(one: StoredIndex) -> str:
         return ""
     meta = one.chunk_scores_meta
     remarks = ["the assessing model"] if meta.get("allow_same_model") else []
-    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
     scorer = meta.get("scorer_model") or "unknown scorer"
     return f"{scorer} ({', '.join(remarks)})" if remarks else scorer

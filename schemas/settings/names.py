@@ -108,13 +108,13 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
     ),
     "DATA_BASE_DIR": OriginalName(
         Treatment.HONOURED,
-        "the folder of `ragq import participants` and `ragq references` when they name none",
+        "the folder of `ragq import participants` and `ragq index import` when they name none",
     ),
     "DATA_TRANSCRIPTS_DIR": OriginalName(
         Treatment.HONOURED, "the folder of transcripts of `ragq import participants` without `--transcripts`"
     ),
     "DATA_EMBEDDINGS_PATH": OriginalName(
-        Treatment.HONOURED, "the file of `ragq references import` without FILE; the index has the name that runs search"
+        Treatment.HONOURED, "the file of `ragq index import` without FILE; the index has the name that runs search"
     ),
     **_warned(
         "`ragq import participants` reads the label files of its folder under their published names",

@@ -467,8 +467,6 @@ class ChunkScoresMeta(Sidecar):
     """Identifies the scorer's weights. Only ragq writes it."""
     allow_same_model: bool | None = None
     """True if the scorer was MODEL_QUANTITATIVE_MODEL itself, and this was allowed. Only ragq writes it."""
-    other_prompt: bool | None = None
-    """True if another prompt than ragq's made the scores, and an import accepted them by name. Only ragq writes it."""
     scorer_backend: str | None = None
     temperature: float | None = None
     generated_at: str | None = None

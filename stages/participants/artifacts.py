@@ -68,18 +68,22 @@ class LoadRules:
     """Requirements on an artifact when it is loaded."""
 
     settings: RunSettings
-    with_tags: bool = False
-    """Read the tags, which are then required and must be valid."""
-    with_chunk_scores: bool = False
-    """Read the chunk scores, which are then required and must be valid."""
-    accept_other_prompt: bool = False
-    """Accept chunk scores by another prompt than ragq's; its hash stays with them."""
     default_split: str = "paper-train"
     """The training split of an artifact that does not name one."""
     default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
     """The transcript variant of an artifact that does not name one."""
     splits: Mapping[str, Split] = field(default_factory=dict)
     """The current splits, by name; one that is absent is not compared."""
+
+    @property
+    def with_tags(self) -> bool:
+        """Whether the tags are read, which are then required and must be valid."""
+        return self.settings.embedding.enable_item_tag_filter
+
+    @property
+    def with_chunk_scores(self) -> bool:
+        """Whether the chunk scores are read, which are then required and must be valid."""
+        return self.settings.embedding.reference_score_source == "chunk"
 
     @property
     def asked_for(self) -> Collection[ArtifactFile]:
@@ -127,8 +131,8 @@ _REMEDIES: Final = {
     ArtifactFile.PARTIAL: "restore it, or remove the file if the index is complete",
 }
 PROMPT_REMEDY: Final = (
-    "score the chunks again (`ragq index chunk-scores`), or import them with `ragq references import NAME.npz "
-    "--chunk-scores --other-prompt`, which records their prompt and shows it with every run"
+    "score the chunks again (`ragq index chunk-scores`), or use them as they are with "
+    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true: every run shows their prompt"
 )
 _ABSENT: Final = "was requested and is missing"
 _PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
@@ -342,16 +346,12 @@ def _identify(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, 
 def _read_scorer(files: _Files, rules: LoadRules) -> ChunkScoresMeta | None:
     """The scorer of the chunks, whose prompt must be the current one; a missing file is a problem.
 
-    Another prompt is only a warning if the rules accept it, which the description of the scores then records. With
-    EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning as well.
+    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning.
     """
     file = ArtifactFile.CHUNK_SCORES_META
     meta = files.description(ChunkScoresMeta, file)
     other = _ABSENT if file not in files.contents else None if meta is None else other_prompt(meta)
-    if other and meta is not None and rules.accept_other_prompt:
-        files.warn(file, f"{other}; their prompt is recorded and shown with every run that uses the scores")
-        meta = meta.model_copy(update={"other_prompt": True})
-    elif other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
+    if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         files.warn(file, f"{other}; the scores are used anyway")
     elif other:
         files.refuse(file, other, PROMPT_REMEDY)

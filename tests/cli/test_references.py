@@ -12,7 +12,7 @@ PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
 def test_an_index_is_imported(ragq: Ragq) -> None:
     write_files(Path(), artifact_files())
 
-    done = ragq("references", "import", "small.npz", *PAPER)
+    done = ragq("index", "import", "small.npz", *PAPER)
     assert (done.exit_code, done.stdout) == (
         0,
         "Imported index 'small' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
@@ -39,7 +39,5 @@ def test_an_index_is_not_imported_under_the_name_of_another_split_or_variant(
 ) -> None:
     write_files(Path(), artifact_files())
 
-    assert str(ragq("references", "import", "small.npz", *PAPER, *arguments).exception) == message
-    assert (
-        ragq("references", "import", "small.npz", *PAPER, *message.split("`")[1].split(), *arguments[2:]).exit_code == 0
-    )
+    assert str(ragq("index", "import", "small.npz", *PAPER, *arguments).exception) == message
+    assert ragq("index", "import", "small.npz", *PAPER, *message.split("`")[1].split(), *arguments[2:]).exit_code == 0

@@ -91,9 +91,9 @@ def rules(
     **embedding: Any,
 ) -> LoadRules:
     """The rules for the artifact under these settings of EMBEDDING_*."""
-    return LoadRules(
-        settings=settings(**embedding), with_tags=with_tags, with_chunk_scores=with_chunk_scores, splits=splits or {}
-    )
+    source = "chunk" if with_chunk_scores else "participant"
+    read = settings(enable_item_tag_filter=with_tags, reference_score_source=source, **embedding)
+    return LoadRules(settings=read, splits=splits or {})
 
 
 def load(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> LoadedArtifact:
