@@ -21,7 +21,6 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.runs import Target
 from services.runs import Action
-from stages.reports.costs import waterfall
 from store.corpora import works
 from store.runs import forks, overviews
 from store.views import JobTrace, StageTrace, job_trace
@@ -38,9 +37,6 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         document = (await works.lines(connection, [job_id])).get(job_id)
         parent_job = await forks.parent_job(connection, job_id)
     outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
-    spans = [
-        (attempt.started_at.timestamp(), (attempt.ended_at or job.read_at).timestamp()) for attempt in job.attempts
-    ]
     return page(
         request,
         "job.html.j2",
@@ -51,7 +47,6 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         outputs=outputs,
         answer=_answer(outputs),
         phq8=list(PHQ8Item),
-        waterfall=waterfall(spans),
         possible=possible({job.status: 1}),
         last_action=last_action,
         flower=None if ctx.flower_url is None else ctx.flower_url.rstrip("/"),
