@@ -1,55 +1,31 @@
 """Plots of scored runs and of retrieval, as SVG and PNG."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import Any, Final, NamedTuple
-from xml.etree import ElementTree
 
 from markupsafe import Markup
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from schemas.errors import Refused
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.reports import Experiment, Report, RetrievalReport
-from schemas.values.runs import StageShare
+from schemas.values.reports import Report, RetrievalReport
 from schemas.values.scoring import Interval
 from stages.metrics.selective import measure_names
 
-# Names of colours, which a page, an SVG file and a PNG each give values to.
-INK, GRID, FIRST, SECOND, MUTED = "ragq:ink", "ragq:line", "ragq:first", "ragq:second", "ragq:muted"
-
-#: Placeholders for the colours of the page, replaced when the SVG is written.
-_PLACEHOLDERS: Final = {INK: "#010101", GRID: "#020202", FIRST: "#030303", SECOND: "#040404", MUTED: "#050505"}
-_VARIABLES: Final = {value: f"var(--{name.partition(':')[2]})" for name, value in _PLACEHOLDERS.items()}
-#: A PNG has a white ground.
-_LIGHT: Final = {INK: "#1d2330", GRID: "#d5dae2", FIRST: "#2364aa", SECOND: "#bf5413", MUTED: "#5b6475"}
-_COLOURS: Final = """\
-svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --muted: #5b6475; }
-@media (prefers-color-scheme: dark) {
-  svg { --ink: #e4e8ef; --line: #333b48; --first: #7ab3f0; --second: #f2a063; --muted: #9aa4b5; }
-}
-text { font-family: system-ui, sans-serif; }
-"""
-
-
-def _name_colours(values: Mapping[str, str]) -> None:
-    # One by one: `update` would leave the colours in Matplotlib's cache that the names had before.
-    for name, value in values.items():
-        get_named_colors_mapping()[name] = value
-
-
-_name_colours(_PLACEHOLDERS)
+INK, GRID, FIRST, SECOND = "#1d2330", "#d5dae2", "#2364aa", "#bf5413"
+#: On a page the colours are those of its style, which has others in the dark.
+_ON_PAGE: Final = {INK: "var(--ink)", GRID: "var(--line)", FIRST: "var(--first)", SECOND: "var(--second)"}
+_COLOUR_OF: Final = {AssessmentMode.ZERO_SHOT: FIRST, AssessmentMode.FEW_SHOT: SECOND}
 
 # Narrow enough for legible text on a phone, where a plot is as wide as the screen.
-_INCHES = (4.6, 3.1)
+_INCHES: Final = (4.6, 3.1)
 
-_STYLE: Final[Mapping[str, Any]] = {
+_STYLE: Final[dict[str, Any]] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 8.5,
@@ -70,104 +46,64 @@ _STYLE: Final[Mapping[str, Any]] = {
 }
 
 
-def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
-    """The drawing of `draw`, as an element labelled by the title."""
-    # Ids are hashes of their content: without its own salt, one plot would use another's clipping.
-    with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
-        figure = Figure(figsize=_INCHES, layout="constrained")
-        draw(figure.add_subplot())
-        written = StringIO()
-        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _inline(written.getvalue(), title)
+class Plot(NamedTuple):
+    """A plot of a report."""
 
+    kind: str
+    title: str
+    draw: Callable[[Axes], None]
 
-def png(draw: Callable[[Axes], None], title: str) -> bytes:
-    """The drawing of `draw` as a PNG with its title, for documents that cannot show an SVG."""
-    _name_colours(_LIGHT)
-    try:
-        with style.context(["default", dict(_STYLE)]):
+    def as_file(self, ending: str) -> bytes:
+        """An `svg` without a ground, or a `png` on white."""
+        # Ids are hashes of their content: without its own salt, one plot would use another's clipping.
+        with style.context(["default", {**_STYLE, "svg.hashsalt": self.title}]):
             figure = Figure(figsize=_INCHES, layout="constrained")
-            draw(figure.add_subplot())
-            figure.suptitle(title, fontsize=9)
+            self.draw(figure.add_subplot())
             written = BytesIO()
-            figure.savefig(written, format="png", dpi=200, facecolor="white", metadata={"Software": None})
-    finally:
-        _name_colours(_PLACEHOLDERS)
-    return written.getvalue()
+            metadata = dict.fromkeys(("Date", "Creator", "Format", "Type") if ending == "svg" else ("Software",))
+            figure.savefig(written, format=ending, dpi=200, transparent=ending == "svg", metadata=metadata)
+        return written.getvalue()
+
+    def on_page(self) -> Markup:
+        """The SVG as an element of a page, labelled by the title."""
+        _, _, drawn = self.as_file("svg").decode().partition("<svg")
+        _, _, inside = drawn.partition(">")
+        # Several plots of one page would have them in common.
+        inside = re.sub(r' id="[\w.]+_\d{1,3}"', "", inside)
+        for colour, variable in _ON_PAGE.items():
+            inside = inside.replace(colour, variable)
+        width, height = (72 * inches for inches in _INCHES)
+        # Matplotlib wrote it and escaped its content.
+        head = Markup('<svg viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">').format(width, height, self.title)
+        return head + Markup(inside)
 
 
-def as_file(inline: Markup) -> str:
-    """The element as a separate file, which includes the colours."""
-    head, rest = inline.split(">", 1)
-    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{_COLOURS}</style>{rest}'
+KINDS: Final = ("risk", "items", "calibration", "ranking")
 
 
-def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
-    """The distances of the ends below and above the values; a percentile interval need not contain its value."""
-    values = [interval.value or 0.0 for interval in intervals]
-    lows = [max(0.0, value - _or(found.low, value)) for value, found in zip(values, intervals, strict=True)]
-    highs = [max(0.0, _or(found.high, value) - value) for value, found in zip(values, intervals, strict=True)]
-    return [lows, highs]
-
-
-def _or(bound: float | None, value: float) -> float:
-    """A value without an interval has no whiskers."""
-    return value if bound is None else bound
-
-
-def _inline(svg: str, title: str) -> Markup:
-    """The root element without parts that a page does not need: namespaces, description, sizes, unused ids."""
-    root = ElementTree.fromstring(svg)
-    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
-    for parent in root.iter():
-        parent.tag = parent.tag.rpartition("}")[2]
-        for child in [child for child in parent if child.tag.endswith("metadata")]:
-            parent.remove(child)
-        attributes = {name.rpartition("}")[2]: value for name, value in parent.attrib.items()}
-        if attributes.get("id") not in used:
-            attributes.pop("id", None)
-        parent.attrib.clear()
-        parent.attrib.update(attributes)
-    root.attrib.clear()
-    width, height = (72 * inches for inches in _INCHES)
-    root.attrib.update({"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": title})
-    text = ElementTree.tostring(root, encoding="unicode")
-    for colour, variable in _VARIABLES.items():
-        text = text.replace(colour, variable)
-    # Matplotlib wrote it and escaped its content.
-    return Markup(text)
-
-
-_COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
-    AssessmentMode.ZERO_SHOT: FIRST,
-    AssessmentMode.FEW_SHOT: SECOND,
-}
-
-
-Draw = Callable[[Report, Axes], None]
-
-
-def plots_of(report: Report | RetrievalReport) -> Iterator[tuple[str, Markup]]:
-    """Each plot that the report has data for: its title, and the SVG."""
+def plots_of(report: Report | RetrievalReport) -> list[Plot]:
+    """Each plot that the report has data for."""
     if isinstance(report, RetrievalReport):
-        for name in measure_names(report.measures.cutoff) if report.stages else ():
-            title = f"{name} per ranking, with 95 % intervals"
-            yield title, svg(title, partial(_ranking, report=report, name=name))
-    else:
-        for title, draw in _plots(report).items():
-            yield title, svg(title, partial(draw, report))
-
-
-def _plots(report: Report) -> dict[str, Draw]:
-    found: dict[str, Draw] = {}
+        name = measure_names(report.measures.cutoff)[0]
+        title = f"{name} per ranking, with 95 % intervals"
+        return [Plot("ranking", title, partial(_ranking, report, name))] if report.stages else []
+    found = []
     if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
-        found["Risk over coverage, with its 95 % band"] = _risk_over_coverage
-        found["Mean absolute error per item"] = _error_per_item
-        found["Coverage per item"] = _coverage_per_item
+        found += [
+            Plot("risk", "Risk over coverage, with its 95 % band", partial(_risk_over_coverage, report)),
+            Plot("items", "Mean absolute error per item, with 95 % intervals", partial(_error_per_item, report)),
+        ]
     if any(experiment.calibration for experiment in report.experiments):
-        found["Calibration: how often scores of a confidence are exact"] = _calibration
-    if report.failures.total_failures:
-        found["Failures by category"] = _failures
+        title = "Calibration: how often scores of a confidence are exact"
+        found.append(Plot("calibration", title, partial(_calibration, report)))
+    return found
+
+
+def chosen_plots(run_id: int, report: Report | RetrievalReport, kinds: Sequence[str]) -> list[Plot]:
+    """The plots of these kinds, or all without any. Raises Refused when the report has data for none."""
+    found = [plot for plot in plots_of(report) if plot.kind in (kinds or KINDS)]
+    if not found:
+        raise Refused(f"r{run_id} has no data for the plot {' or '.join(kinds or KINDS)}.")
     return found
 
 
@@ -197,43 +133,19 @@ def _risk_over_coverage(report: Report, axes: Axes) -> None:
 
 
 def _error_per_item(report: Report, axes: Axes) -> None:
-    """The error of each item and mode, with its interval."""
-    for place, experiment in _side_by_side(report):
-        results = experiment.results
-        found = {item: results.per_item[item].mae_interval for item in PHQ8Item}
-        drawn = [item for item, interval in found.items() if interval.value is not None]
-        values = [found[item].value or 0.0 for item in drawn]
-        axes.errorbar(
-            values,
-            [_row(item) + place for item in drawn],
-            xerr=whiskers([found[item] for item in drawn]),
-            fmt="o",
-            markersize=4,
-            linewidth=1.2,
-            color=_COLOUR_OF[results.mode],
-            label=_words(results.mode),
-        )
-    _name_items(axes)
+    """The error of each item and mode, with its interval; modes side by side, so that none hides another."""
+    drawn = [experiment for experiment in report.experiments if experiment.results.evaluated_subjects]
+    for number, experiment in enumerate(drawn):
+        offset, results = 0.36 * (number - (len(drawn) - 1) / 2), experiment.results
+        intervals = [results.per_item[item].mae_interval for item in PHQ8Item]
+        rows = [row + offset for row in range(len(intervals))]
+        _intervals(axes, rows, intervals, color=_COLOUR_OF[results.mode], label=_words(results.mode))
+    axes.set_yticks(range(len(PHQ8Item)), [item.value for item in PHQ8Item])
+    axes.set_ylim(len(PHQ8Item) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
     axes.set(xlabel="mean absolute error, with 95 % interval")
     # Slightly below 0, so that a point at 0 is fully visible.
     axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
-    _name_parts(axes)
-
-
-def _coverage_per_item(report: Report, axes: Axes) -> None:
-    for place, experiment in _side_by_side(report):
-        results = experiment.results
-        found = {item: results.per_item[item].coverage for item in PHQ8Item}
-        shares = {item: share for item, share in found.items() if share is not None}
-        axes.barh(
-            [_row(item) + place for item in shares],
-            list(shares.values()),
-            height=0.34,
-            color=_COLOUR_OF[results.mode],
-            label=_words(results.mode),
-        )
-    _name_items(axes)
-    axes.set(xlabel="share of evaluated participants with a score", xlim=(0, 1))
     _name_parts(axes)
 
 
@@ -263,33 +175,24 @@ def _calibration(report: Report, axes: Axes) -> None:
     _name_parts(axes)
 
 
-def _failures(report: Report, axes: Axes) -> None:
-    counts = report.failures.by_category
-    bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=MUTED)
-    axes.bar_label(bars, padding=3)
+def _ranking(report: RetrievalReport, name: str, axes: Axes) -> None:
+    """A measure per ranking, with its interval."""
+    rows = list(range(len(report.stages)))
+    intervals = [found.measures[name] for found in report.stages]
+    axes.barh(rows, [interval.value or 0.0 for interval in intervals], height=0.5, color=FIRST, alpha=0.35)
+    _intervals(axes, rows, intervals, color=FIRST)
+    axes.set_yticks(rows, [found.stage.value for found in report.stages])
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(
-        xlabel="unresolved failures", xlim=(0, 1.15 * max(counts.values())), ylim=(max(len(counts), 4) - 0.5, -0.5)
-    )
+    axes.set(xlabel=f"mean {name}", xlim=(0, 1), ylim=(max(len(rows), 4) - 0.5, -0.5))
 
 
-def _side_by_side(report: Report) -> Iterator[tuple[float, Experiment]]:
-    """The offset from its row of each mode with evaluated participants, so that none hides another."""
-    drawn = [experiment for experiment in report.experiments if experiment.results.evaluated_subjects]
-    count = len(drawn)
-    for number, experiment in enumerate(drawn):
-        yield 0.36 * (number - (count - 1) / 2), experiment
-
-
-def _row(item: PHQ8Item) -> float:
-    return float(list(PHQ8Item).index(item))
-
-
-def _name_items(axes: Axes) -> None:
-    axes.set_yticks(range(len(PHQ8Item)), [item.value for item in PHQ8Item])
-    axes.set_ylim(len(PHQ8Item) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+def _intervals(axes: Axes, rows: Sequence[float], intervals: Sequence[Interval], **style: Any) -> None:
+    """A point for each value, and a line from end to end of its interval where it has one."""
+    for row, one in zip(rows, intervals, strict=True):
+        if one.low is not None and one.high is not None:
+            axes.hlines(row, one.low, one.high, linewidth=1.2, color=style["color"])
+    known = [(one.value, row) for row, one in zip(rows, intervals, strict=True) if one.value is not None]
+    axes.plot([value for value, _ in known], [row for _, row in known], "o", markersize=4, **style)
 
 
 def _name_parts(axes: Axes) -> None:
@@ -299,78 +202,3 @@ def _name_parts(axes: Axes) -> None:
 
 def _words(mode: AssessmentMode) -> str:
     return mode.value.replace("_", "-")
-
-
-def _ranking(axes: Axes, report: RetrievalReport, name: str) -> None:
-    """A measure per ranking, with its interval."""
-    stages = [found.stage.value for found in report.stages]
-    intervals = [found.measures[name] for found in report.stages]
-    values = [interval.value or 0.0 for interval in intervals]
-    axes.barh(stages, values, height=0.5, color=FIRST, alpha=0.35)
-    axes.errorbar(values, stages, xerr=whiskers(intervals), fmt="o", markersize=4, linewidth=1.2, color=FIRST)
-    axes.grid(visible=False, axis="y")
-    axes.set(xlabel=f"mean {name}", xlim=(0, 1), ylim=(max(len(stages), 4) - 0.5, -0.5))
-
-
-KINDS: Final = ("risk", "items", "ranking", "time")
-
-
-class RunPlot(NamedTuple):
-    """A plot of a run."""
-
-    run: str
-    kind: str
-    title: str
-    draw: Callable[[Axes], None]
-
-
-def plots_of_run(
-    run_id: int, report: Report | RetrievalReport | None, shares: Sequence[StageShare], kinds: Sequence[str] = ()
-) -> list[RunPlot]:
-    """The plots that a run has data for, or those of these kinds; None for a run that has no report.
-
-    Raises Refused when it has none of them.
-    """
-    wanted = kinds or KINDS
-    run = f"r{run_id}"
-    found = [] if report is None else _of_report(run, report)
-    if shares:
-        found.append(
-            RunPlot(run, "time", f"{run}: where the time went, summed over jobs", partial(_time, shares=shares))
-        )
-    found = [plot for plot in found if plot.kind in wanted]
-    if not found:
-        raise Refused(f"r{run_id} has no data for the plot {' or '.join(wanted)}.")
-    return found
-
-
-def _of_report(run: str, report: Report | RetrievalReport) -> list[RunPlot]:
-    if isinstance(report, RetrievalReport):
-        name = measure_names(report.measures.cutoff)[0]
-        plot = RunPlot(run, "ranking", f"{run}: {name} per ranking", partial(_ranking, report=report, name=name))
-        return [plot] if report.stages else []
-    if not any(one.selective_prediction.chosen.curve for one in report.experiments):
-        return []
-    return [
-        RunPlot(run, "risk", f"{run}: risk over coverage", partial(_risk_over_coverage, report)),
-        RunPlot(run, "items", f"{run}: mean absolute error per item", partial(_error_per_item, report)),
-    ]
-
-
-def _time(axes: Axes, shares: Sequence[StageShare]) -> None:
-    names = [one.stage for one in shares]
-    begins = [0.0] * len(shares)
-    parts: dict[str, tuple[Sequence[float | None], str]] = {
-        "waiting": ([one.waiting_s for one in shares], MUTED),
-        "language model": ([one.llm_s for one in shares], SECOND),
-        "database": ([one.database_s for one in shares], INK),
-        "other work": ([one.other_s for one in shares], FIRST),
-        "not measured": ([one.unmeasured_s for one in shares], GRID),
-    }
-    for part, (seconds, colour) in parts.items():
-        lengths = [one or 0.0 for one in seconds]
-        axes.barh(names, lengths, left=begins, height=0.55, color=colour, label=part)
-        begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
-    axes.grid(visible=False, axis="y")
-    axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(shares), 4) - 0.5, -0.5))
-    _name_parts(axes)

@@ -57,7 +57,7 @@ def report_page(report: Report | RetrievalReport) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2").render(sheet=sheet_of(report), plots=list(plots_of(report)))
+    return environment.get_template("report.html.j2").render(sheet=sheet_of(report), plots=plots_of(report))
 
 
 async def cost_of_run(

@@ -12,7 +12,7 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
-from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure, StageShare
+from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
 from stages.reports.words import counted
@@ -20,7 +20,7 @@ from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs
 from store.runs.batches import Waiting
 from store.runs.failures import last_failures
-from store.runs.forks import COPIED, Family, family
+from store.runs.forks import Family, family
 from store.runs.jobs import StageRun
 from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
@@ -343,36 +343,3 @@ async def registered(connection: Connection, found: Sequence[RunOverview]) -> li
         RegisteredRun(**vars(run) | dict(commits[run.id]), experiments=mode_summaries(scores.get(run.id, ())))
         for run in found
     ]
-
-
-# A stage waits from the end of the attempt before it in its job, or from the submission, until a worker starts it.
-SHARES = f"""
-WITH tried AS (
-    SELECT a.id, a.stage, a.started_at, coalesce(a.ended_at, now()) AS ended_at,
-           coalesce(lag(a.ended_at) OVER (PARTITION BY a.job_id ORDER BY a.id), j.created_at) AS due_at,
-           a.database_s
-    FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_attempt AS a ON a.job_id = j.id
-    WHERE r.id = $1 AND a.worker_id <> '{COPIED}'
-), called AS (
-    SELECT t.id, sum(c.seconds) AS seconds
-    FROM tried AS t JOIN llm_call_use AS u ON u.attempt_id = t.id JOIN llm_call AS c ON c.id = u.call_id
-    WHERE NOT u.is_reused GROUP BY t.id
-), timed AS (
-    SELECT t.*, s.took_s, least(coalesce(c.seconds, 0), s.took_s) AS llm_s
-    FROM tried AS t LEFT JOIN called AS c ON c.id = t.id
-    CROSS JOIN LATERAL (SELECT extract(epoch FROM t.ended_at - t.started_at)::float8 AS took_s) AS s
-)
-SELECT t.stage,
-       sum(greatest(extract(epoch FROM t.started_at - t.due_at), 0))::float8 AS waiting_s,
-       sum(t.llm_s) AS llm_s,
-       sum(least(t.database_s, t.took_s - t.llm_s)) FILTER (WHERE t.database_s IS NOT NULL) AS database_s,
-       coalesce(sum(t.took_s - t.llm_s) FILTER (WHERE t.database_s IS NULL), 0) AS unmeasured_s,
-       sum(t.took_s) AS attempt_s
-FROM timed AS t
-GROUP BY t.stage ORDER BY min(t.id)
-"""
-
-
-async def stage_shares(connection: Connection, run_id: int) -> list[StageShare]:
-    """Each stage that was tried, in the order in which they were first tried."""
-    return [StageShare(**dict(row)) for row in await connection.fetch(SHARES, run_id)]
