@@ -4,15 +4,7 @@ from typing import Final
 
 from sqlmodel import SQLModel
 
-from schemas.tables import (  # noqa: F401  (registers the tables)
-    api,
-    batches,
-    corpora,
-    participants,
-    queries,
-    runs,
-    vocabularies,
-)
+from schemas.tables import api, corpora, participants, queries, runs, vocabularies  # noqa: F401  (registers the tables)
 
 METADATA: Final = SQLModel.metadata
 """Every table."""

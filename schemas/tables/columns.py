@@ -1,54 +1,73 @@
-"""Column types that several tables share. Times are the database's clock, never a worker's."""
+"""Columns that several tables have. Whether one may be empty is said by its type. Times are the database's clock."""
 
-from datetime import datetime
+import re
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Column, DateTime, ForeignKey, Text, func, text
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import ARRAY, BigInteger, DateTime, ForeignKey, Text, func
+from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import declared_attr
+from sqlmodel import Field, SQLModel
+
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def now_column() -> Column[datetime]:
+class Row(SQLModel):
+    """A row. Unless a class names its table, that of `LLMCallTable` is `llm_call`."""
+
+    @declared_attr.directive
+    def __tablename__(cls) -> str:
+        return _WORD.sub("_", cls.__name__.removesuffix("Table")).lower()
+
+
+def now() -> Any:
     """A time with zone that the database fills in when the row is made."""
-    return Column(DateTime(timezone=True), nullable=False, server_default=func.now())
+    return Field(sa_type=DateTime(timezone=True), sa_column_kwargs={"server_default": func.now()})
 
 
-def time_column(nullable: bool = True) -> Column[datetime | None]:
-    """A time with zone; one that may be empty is so until something happens."""
-    return Column(DateTime(timezone=True), nullable=nullable)
+def time() -> Any:
+    """A time with zone."""
+    return Field(sa_type=DateTime(timezone=True))
 
 
-def json_column(nullable: bool = False) -> Column[Any]:
+def json(default: str | None = None) -> Any:
     """A JSON document."""
-    return Column(JSONB, nullable=nullable)
+    return Field(sa_type=JSONB, sa_column_kwargs={"server_default": default})
 
 
-def text_column(nullable: bool = False) -> Column[str]:
+def text(default: str | None = None, *, primary_key: bool = False, unique: bool = False) -> Any:
     """A text of any length."""
-    return Column(Text, nullable=nullable)
+    return Field(sa_type=Text, primary_key=primary_key, unique=unique, sa_column_kwargs={"server_default": default})
 
 
-def variant_column() -> Column[str]:
-    """A TranscriptVariant."""
-    return Column(Text, nullable=False, server_default="unknown")
+def array(of: Any = Text, default: str | None = None) -> Any:
+    """An array."""
+    return Field(sa_type=ARRAY(of), sa_column_kwargs={"server_default": default})
 
 
-def dtypes_column() -> Column[list[str]]:
-    """Number formats of vectors."""
-    return Column(ARRAY(Text), nullable=False, server_default=text("'{}'"))
+def flag() -> Any:
+    """Yes or no; no unless it is said."""
+    return Field(sa_column_kwargs={"server_default": sql("false")})
 
 
-def id_column() -> Column[int]:
+def long(default: str | None = None, *, primary_key: bool = False) -> Any:
+    """A whole number of 8 bytes."""
+    given = {"server_default": None if default is None else sql(default), "autoincrement": False}
+    return Field(sa_type=BigInteger, primary_key=primary_key, sa_column_kwargs=given)
+
+
+def vector() -> Any:
+    """A vector of any dimension."""
+    return Field(sa_type=VECTOR)
+
+
+def serial() -> Any:
     """A number that the database gives."""
-    return Column(BigInteger, primary_key=True, autoincrement=True)
+    return Field(sa_type=BigInteger, primary_key=True, sa_column_kwargs={"autoincrement": True})
 
 
-def reference_column(
-    target: str, *, primary_key: bool = False, cascade: bool = True, nullable: bool = False
-) -> Column[int]:
-    """A pointer at another table's id."""
-    return Column(
-        BigInteger,
-        ForeignKey(target, ondelete="CASCADE" if cascade else None),
-        primary_key=primary_key,
-        nullable=nullable,
-    )
+def reference(target: str, *, deleted: str | None = "CASCADE", primary_key: bool = False, index: bool = False) -> Any:
+    """A pointer at another table's id; `deleted` is what becomes of it when that row is deleted."""
+    key = [ForeignKey(target, ondelete=deleted)]
+    return Field(sa_type=BigInteger, sa_column_args=key, primary_key=primary_key, index=index)

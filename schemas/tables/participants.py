@@ -3,82 +3,63 @@
 from datetime import datetime
 from typing import Any
 
-from pgvector.sqlalchemy import VECTOR
-from sqlalchemy import ARRAY, Column, ForeignKeyConstraint, Index, Integer, Text, UniqueConstraint, text
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlmodel import Field, SQLModel
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlmodel import Field
 
-from schemas.tables.columns import (
-    dtypes_column,
-    id_column,
-    json_column,
-    now_column,
-    reference_column,
-    text_column,
-    time_column,
-    variant_column,
-)
+from schemas.tables import columns
 
 
-class ParticipantTable(SQLModel, table=True):
+class ParticipantTable(columns.Row, table=True):
     """One interviewed person: the transcript as `speaker: value` lines, and the labels where there are any."""
 
-    __tablename__ = "participant"
-
-    data_set: str = Field(sa_column=Column(Text, primary_key=True))
-    id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    data_set: str = columns.text(primary_key=True)
+    id: int = Field(primary_key=True)
     """Its number in the data set: another data set may have the same."""
-    transcript: str = Field(sa_column=text_column())
+    transcript: str = columns.text()
     transcript_hash: str
     """SHA-256 of the transcript."""
-    utterances: list[Any] = Field(sa_column=json_column())
+    utterances: list[Any] = columns.json()
     """Every kept row: start and stop in seconds, speaker, value."""
-    variant: str = Field(default="unknown", sa_column=variant_column())
+    variant: str = columns.text("unknown")
     """How the transcript was cleaned: a TranscriptVariant."""
-    irregular_rows: dict[str, Any] = Field(
-        default_factory=dict, sa_column=Column(JSONB, nullable=False, server_default="{}")
-    )
+    irregular_rows: dict[str, Any] = columns.json("{}")
     """RowIrregularity -> number of rows; those without any are absent."""
-    gender: int | None = None
-    phq8_binary: int | None = None
-    phq8_score: int | None = None
-    items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    gender: int | None
+    phq8_binary: int | None
+    phq8_score: int | None
+    items: dict[str, Any] | None = columns.json()
     """The eight item scores by evidence key, or empty when the participant has no item labels."""
-    imported_at: datetime | None = Field(default=None, sa_column=now_column())
+    imported_at: datetime = columns.now()
 
 
-class SplitTable(SQLModel, table=True):
+class SplitTable(columns.Row, table=True):
     """A named set of participants of one data set."""
 
-    __tablename__ = "split"
-
-    data_set: str = Field(sa_column=Column(Text, primary_key=True))
-    name: str = Field(sa_column=Column(Text, primary_key=True))
+    data_set: str = columns.text(primary_key=True)
+    name: str = columns.text(primary_key=True)
     csv_hash: str
     ids_hash: str
-    origin: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    origin: dict[str, Any] | None = columns.json()
     """How it was made; None where that is not known."""
-    imported_at: datetime | None = Field(default=None, sa_column=now_column())
+    imported_at: datetime = columns.now()
 
 
-class SplitMemberTable(SQLModel, table=True):
+class SplitMemberTable(columns.Row, table=True):
     """A participant's place in a split, in the order of its file."""
 
-    __tablename__ = "split_member"
     __table_args__ = (
         ForeignKeyConstraint(["data_set", "split"], ["split.data_set", "split.name"], ondelete="CASCADE"),
     )
 
-    data_set: str = Field(sa_column=Column(Text, primary_key=True))
-    split: str = Field(sa_column=Column(Text, primary_key=True))
-    ordinal: int = Field(sa_column=Column(Integer, primary_key=True))
+    data_set: str = columns.text(primary_key=True)
+    split: str = columns.text(primary_key=True)
+    ordinal: int = Field(primary_key=True)
     participant_id: int
 
 
-class ReferenceIndexTable(SQLModel, table=True):
+class ReferenceIndexTable(columns.Row, table=True):
     """One built index. It is visible from `published_at` until a newer one of its name and identity replaces it."""
 
-    __tablename__ = "reference_index"
     __table_args__ = (
         Index(
             "ux_reference_index_current",
@@ -89,91 +70,84 @@ class ReferenceIndexTable(SQLModel, table=True):
         ),
     )
 
-    id: int | None = Field(default=None, sa_column=id_column())
+    id: int = columns.serial()
     name: str
     identity: str
     """A hash over what makes two indexes of a name different: model, data set, split, transcript variant, chunks."""
-    run_id: int | None = Field(default=None, sa_column=reference_column("run.id", cascade=False, nullable=True))
+    run_id: int | None = columns.reference("run.id", deleted=None)
     """None for an index that was imported from files."""
     data_set: str
     """Whose participants it holds."""
     split: str
-    split_csv_hash: str | None = None
+    split_csv_hash: str | None
     """None where the files of an imported index do not say."""
     split_ids_hash: str
-    variant: str = Field(default="unknown", sa_column=variant_column())
+    variant: str = columns.text("unknown")
     """Of the transcripts: a TranscriptVariant."""
     backend: str
     model: str
-    model_digest: str | None = None
-    model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
+    model_digest: str | None
+    model_dtypes: list[str] = columns.array(default="{}")
     """The number formats of its vectors; none is known of imported indexes."""
     dimension: int
     chunk_size: int
     chunk_step: int
     min_evidence_chars: int
-    evidence: str | None = None
+    evidence: str | None
     """How the evidence of its participants was found; None without evidence."""
-    participants: int | None = None
-    chunks: int | None = None
-    artifact_meta: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    participants: int | None
+    chunks: int | None
+    artifact_meta: dict[str, Any] | None = columns.json()
     """The description that an imported index came with."""
-    chunk_scores_meta: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    chunk_scores_meta: dict[str, Any] | None = columns.json()
     """Who scored the chunks; None without chunk scores, and where their files did not say."""
-    partial: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    partial: dict[str, Any] | None = columns.json()
     """What was left out; None for a complete index."""
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    published_at: datetime | None = Field(default=None, sa_column=time_column())
-    replaced_at: datetime | None = Field(default=None, sa_column=time_column())
+    created_at: datetime = columns.now()
+    published_at: datetime | None = columns.time()
+    replaced_at: datetime | None = columns.time()
 
 
-class ReferenceParticipantTable(SQLModel, table=True):
+class ReferenceParticipantTable(columns.Row, table=True):
     """A participant of an index with the item scores that the index was built with."""
 
-    __tablename__ = "reference_participant"
-
-    index_id: int = Field(sa_column=reference_column("reference_index.id", primary_key=True))
-    participant_id: int = Field(sa_column=Column(Integer, primary_key=True))
-    items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    index_id: int = columns.reference("reference_index.id", primary_key=True)
+    participant_id: int = Field(primary_key=True)
+    items: dict[str, Any] | None = columns.json()
 
 
-class ReferenceEvidenceTable(SQLModel, table=True):
+class ReferenceEvidenceTable(columns.Row, table=True):
     """The vector of what a participant of an index said about an item."""
 
-    __tablename__ = "reference_evidence"
-
-    index_id: int = Field(sa_column=reference_column("reference_index.id", primary_key=True))
-    participant_id: int = Field(sa_column=Column(Integer, primary_key=True))
+    index_id: int = columns.reference("reference_index.id", primary_key=True)
+    participant_id: int = Field(primary_key=True)
     item: str = Field(primary_key=True)
     """Its evidence key."""
-    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
+    vector: Any = columns.vector()
 
 
-class ReferenceChunkTable(SQLModel, table=True):
+class ReferenceChunkTable(columns.Row, table=True):
     """A window of transcript lines."""
 
-    __tablename__ = "reference_chunk"
     __table_args__ = (UniqueConstraint("index_id", "participant_id", "ordinal"),)
 
-    id: int | None = Field(default=None, sa_column=id_column())
-    index_id: int = Field(sa_column=reference_column("reference_index.id"))
+    id: int = columns.serial()
+    index_id: int = columns.reference("reference_index.id")
     participant_id: int
     ordinal: int
-    text: str = Field(sa_column=text_column())
+    text: str = columns.text()
     chunk_hash: str
-    tags: list[str] | None = Field(default=None, sa_column=Column(ARRAY(Text), nullable=True))
+    tags: list[str] | None = columns.array()
     """Evidence keys of the items that the chunk is about; None in an index without tags."""
-    scores: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    scores: dict[str, Any] | None = columns.json()
     """Evidence key -> 0..3 or null, by the chunk alone; None in an index without chunk scores."""
 
 
-class ReferenceVectorTable(SQLModel, table=True):
+class ReferenceVectorTable(columns.Row, table=True):
     """The vector of a chunk, apart from its text, so that a scan reads vectors only."""
 
-    __tablename__ = "reference_vector"
-
-    chunk_id: int = Field(sa_column=reference_column("reference_chunk.id", primary_key=True))
-    index_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
+    chunk_id: int = columns.reference("reference_chunk.id", primary_key=True)
+    index_id: int = Field(index=True)
     participant_id: int
     ordinal: int
-    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
+    vector: Any = columns.vector()

@@ -3,123 +3,100 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    Text,
-    UniqueConstraint,
-    false,
-    func,
-    text,
-)
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, func, text
+from sqlmodel import Field
 
-from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
+from schemas.tables import columns
 
 
-class QueryTable(SQLModel, table=True):
+class QueryTable(columns.Row, table=True):
     """The question of a query job. What was computed for it lies in the job's stages."""
 
     __tablename__ = "queries"
     __table_args__ = (Index("ux_queries_job_id", "job_id", unique=True),)
 
-    id: int | None = Field(default=None, sa_column=id_column())
-    job_id: int = Field(sa_column=reference_column("job.id"))
-    corpus_id: int = Field(sa_column=reference_column("corpus.id"))
-    other_corpus_ids: list[int] = Field(
-        default_factory=list, sa_column=Column(ARRAY(BigInteger), nullable=False, server_default="{}")
-    )
+    id: int = columns.serial()
+    job_id: int = columns.reference("job.id")
+    corpus_id: int = columns.reference("corpus.id")
+    other_corpus_ids: list[int] = columns.array(BigInteger, "{}")
     """Corpora that are searched together with it."""
-    external_id: str | None = None
+    external_id: str | None
     """The id that the submitted file gave it."""
-    original_query: str = Field(sa_column=text_column())
-    reference_answer: str | None = Field(default=None, sa_column=Column(Text, nullable=True))
+    original_query: str = columns.text()
+    reference_answer: str | None = columns.text()
     """What answers are compared with, where the submitted file has it."""
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
 
 
-class JudgementTable(SQLModel, table=True):
+class JudgementTable(columns.Row, table=True):
     """How relevant a work or a chunk is to a query, as the submitted judgements say."""
 
     __tablename__ = "query_judgement"
 
-    query_id: int = Field(sa_column=reference_column("queries.id", primary_key=True))
-    document: str = Field(sa_column=Column(Text, primary_key=True))
+    query_id: int = columns.reference("queries.id", primary_key=True)
+    document: str = columns.text(primary_key=True)
     """The judged document, as the judgements name it: the source name of a work."""
     relevance: int
 
 
-class QueryResultTable(SQLModel, table=True):
+class QueryResultTable(columns.Row, table=True):
     """An answer. A query may have several."""
 
     __tablename__ = "results"
 
-    id: int | None = Field(default=None, sa_column=id_column())
-    query_id: int = Field(
-        sa_column=Column(BigInteger, ForeignKey("queries.id", ondelete="CASCADE"), nullable=False, index=True)
-    )
-    attempt_id: int | None = Field(
-        default=None,
-        sa_column=Column(BigInteger, ForeignKey("stage_attempt.id", ondelete="CASCADE"), nullable=True, index=True),
-    )
+    id: int = columns.serial()
+    query_id: int = columns.reference("queries.id", index=True)
+    attempt_id: int | None = columns.reference("stage_attempt.id", index=True)
     """The attempt of `generate` that stored it."""
-    response_text: str = Field(sa_column=text_column())
+    response_text: str = columns.text()
     origin: str
-    model: str | None = None
+    model: str | None
     prompt_hash: str
-    preset: str | None = None
-    sources: list[Any] = Field(sa_column=json_column())
+    preset: str | None
+    sources: list[Any] = columns.json()
     """What each label of its prompt stood for."""
-    unknown_citations: list[Any] = Field(sa_column=json_column())
+    unknown_citations: list[Any] = columns.json()
     """Labels that it cites and its prompt did not have."""
-    is_cut: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    is_cut: bool = columns.flag()
     """The token limit ended it."""
-    basis: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    basis: dict[str, Any] | None = columns.json()
     """What its prompt was based on, and what was lost before."""
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
 
 
-class AnswerPieceTable(SQLModel, table=True):
+class AnswerPieceTable(columns.Row, table=True):
     """A piece of the answer that a running attempt of `generate` is writing; a trigger deletes it with the attempt's
     end."""
 
-    __tablename__ = "answer_piece"
-    __table_args__ = {"prefixes": ["UNLOGGED"]}
+    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
 
-    attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
-    ordinal: int = Field(sa_column=Column(Integer, primary_key=True))
+    attempt_id: int = columns.reference("stage_attempt.id", primary_key=True)
+    ordinal: int = Field(primary_key=True)
     """From 1, without a gap."""
-    text: str = Field(sa_column=text_column())
+    text: str = columns.text()
 
 
-class RagConfigTable(SQLModel, table=True):
+class RagConfigTable(columns.Row, table=True):
     """A named preset. At most one is the default."""
 
-    __tablename__ = "rag_config"
     __table_args__ = (
         Index("ux_rag_config_name", func.lower(text("preset_name")), unique=True),
         Index("ux_rag_config_default", "is_default", unique=True, postgresql_where=text("is_default")),
     )
 
-    id: int | None = Field(default=None, sa_column=id_column())
+    id: int = columns.serial()
     preset_name: str
-    is_default: bool = False
-    description: str | None = Field(default=None, sa_column=text_column(nullable=True))
-    config: dict[str, Any] = Field(sa_column=json_column())
+    is_default: bool
+    description: str | None = columns.text()
+    config: dict[str, Any] = columns.json()
     """Every value of the preset, by group and key."""
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
 
 
-class PromptTemplateTable(SQLModel, table=True):
+class PromptTemplateTable(columns.Row, table=True):
     """One version of a template. Versions are added and never changed; one of each function is active."""
 
     __tablename__ = "prompt_templates"
@@ -129,34 +106,30 @@ class PromptTemplateTable(SQLModel, table=True):
         CheckConstraint("version > 0", name="ck_prompt_templates_version"),
     )
 
-    id: int | None = Field(default=None, sa_column=id_column())
+    id: int = columns.serial()
     function_tag: str
     version: int
     title: str
-    template_content: str = Field(sa_column=text_column())
-    is_active: bool = False
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    template_content: str = columns.text()
+    is_active: bool
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
 
 
-class PromptMetaTable(SQLModel, table=True):
+class PromptMetaTable(columns.Row, table=True):
     """Which placeholders the templates of a function may use, and what they mean."""
 
-    __tablename__ = "prompt_meta"
-
-    id: int | None = Field(default=None, sa_column=id_column())
+    id: int = columns.serial()
     function_tag: str = Field(unique=True)
-    variables: list[Any] = Field(sa_column=json_column())
+    variables: list[Any] = columns.json()
     """Objects with `variable_name` and `variable_description`."""
-    created_at: datetime | None = Field(default=None, sa_column=now_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
 
 
-class ChosenSettingTable(SQLModel, table=True):
+class ChosenSettingTable(columns.Row, table=True):
     """A setting of new runs that was chosen over REST. The environment and .env files override it."""
 
-    __tablename__ = "chosen_setting"
-
-    name: str = Field(sa_column=Column(Text, primary_key=True))
-    value: str = Field(sa_column=text_column())
-    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+    name: str = columns.text(primary_key=True)
+    value: str = columns.text()
+    updated_at: datetime = columns.now()
