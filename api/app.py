@@ -1,21 +1,58 @@
-"""The application, put together."""
+"""The application, put together; a server runs `uvicorn --factory api.app:app`."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from pydantic.json_schema import models_json_schema
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.staticfiles import StaticFiles
 
-from api import mcp, openapi, problems
+from api import mcp, problems
 from api.context import ApiContext
-from api.pages import login, participants
-from api.pages.routers import PAGES
-from api.request_log import RequestLog
-from api.rest.routers import ROUTERS, TAGS
-from api.security.install import install
+from api.metrics import RequestLog
+from api.pages import PAGES, participants
+from api.problems import MEDIA_TYPE, Problem
+from api.rest import ROUTERS, TAGS
+from api.security.authentication import PUBLIC_PATHS, SESSIONS, Authentication, Authenticator
+from api.security.csrf import HEADER, set_browser_cookie
+from api.security.headers import BodyLimit, HostCheck, ResponseHeaders, add_security_headers
+from schemas.settings.base import ENV_FILE, merged
+from schemas.settings.process import ProcessSettings
+from stack.connections import connections
+from stack.ports import is_loopback
+from store.database import Database
+from workers.app import make_app as make_broker
+
+
+def app() -> FastAPI:
+    """The application on the servers of the environment, the .env file, or the running stack."""
+    return make_app(context())
+
+
+def context() -> ApiContext:
+    """What the application uses. Raises StackError where there are no servers."""
+    settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
+    servers = connections(merged(os.environ, ENV_FILE))
+    return ApiContext(
+        settings=settings,
+        database=Database(
+            servers.database_url,
+            pool_size=settings.ragq_database_pool,
+            application_name="ragq-api",
+            pooler_url=settings.ragq_database_pooler_url,
+        ),
+        broker=make_broker(servers.redis_url),
+        flower_url=servers.flower_url,
+        environment=os.environ,
+        env_file=ENV_FILE,
+    )
 
 
 def make_app(ctx: ApiContext) -> FastAPI:
@@ -37,18 +74,85 @@ def make_app(ctx: ApiContext) -> FastAPI:
     )
     app.state.context = ctx
     problems.install(app)
-    install(app, ctx.settings, ctx.database)
+    _guard(app, ctx.settings, ctx.database)
     app.add_middleware(RequestLog, metrics=ctx.metrics)
-    openapi.complete(app)
+    _describe(app)
     # Pages first: a browser gets the page of an address, other clients get its resource.
-    for router in (login.router, *PAGES, *ROUTERS):
+    for router in (*PAGES, *ROUTERS):
         for route in router.routes:
             assert isinstance(route, APIRoute)
             route.operation_id = route.name
-            route.responses = openapi.PROBLEMS | route.responses
+            route.responses = _PROBLEMS | route.responses
             # As they are declared: `include_router` analyses each again at the first request, which takes .4 s.
             app.router.routes.append(route)
     app.mount(participants.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     tools = mcp.serve(app)
     return app
+
+
+def _guard(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
+    """Guard every address of the application. Call it after the handlers of errors are installed."""
+    authenticator = Authenticator(database=database, on_loopback=is_loopback(settings.ragq_api_host))
+    app.state.authenticator = authenticator
+    # Middleware that is added later runs earlier.
+    app.add_middleware(Authentication, authenticator=authenticator, settings=settings)
+    app.add_middleware(
+        BodyLimit,
+        kilobytes=settings.ragq_api_max_body_kb,
+        upload_kilobytes=settings.ragq_api_max_upload_kb,
+        seconds=settings.ragq_api_body_seconds,
+    )
+    app.add_middleware(HostCheck, settings=settings)
+    # The middleware added above raises HTTPException as routes do, and gets the same handlers here. So do unexpected
+    # errors: Starlette's own last handler re-raises them to uvicorn, which would log their messages.
+    app.add_middleware(ExceptionMiddleware, handlers=app.exception_handlers)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer", HEADER],
+            expose_headers=[
+                *("Location", "Retry-After", "Preference-Applied", "Idempotency-Replayed", "WWW-Authenticate"),
+            ],
+        )
+    app.add_middleware(ResponseHeaders, change=set_browser_cookie)
+    app.add_middleware(ResponseHeaders, change=add_security_headers)
+
+
+SCHEME: Final = "token"
+
+_BEARER: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
+}
+
+#: Every status that a route does not name.
+_PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "A problem; its type names the reason, and its detail what to do",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+
+
+def _describe(app: FastAPI) -> None:
+    """Describe problems, and how a token is sent."""
+    described = app.openapi
+    _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+
+    def openapi() -> dict[str, Any]:
+        schema = described()
+        schema["components"]["schemas"].update(models["$defs"])
+        schema["components"]["securitySchemes"] = {SCHEME: _BEARER}
+        # `{}` means no token: on loopback, while none exists.
+        schema["security"] = [{SCHEME: []}, {}]
+        for path, item in schema["paths"].items():
+            if path in {*PUBLIC_PATHS, SESSIONS}:
+                for operation in item.values():
+                    operation["security"] = []
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

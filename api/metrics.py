@@ -1,12 +1,16 @@
-"""Metrics of one server for Prometheus. No label holds a text or an id."""
+"""Metrics of one server for Prometheus, and the log of its requests. No label holds a text or an id."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator
 from typing import Final
 
+import structlog
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
@@ -17,10 +21,13 @@ from store.runs.backlog import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
 REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
 #: The database is read at most once in so many seconds, and in so many times what the last reading took: counting the
 #: jobs of a large database takes longer than that of a small one.
 KEPT_SECONDS: Final = 10.0
+
 KEPT_TIMES: Final = 50.0
 
 _KINDS: Final = sorted({kind for kind, _ in CHAINS})
@@ -141,3 +148,52 @@ def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:
             paid = totals.tokens[model, "prompt"] * price.prompt + totals.tokens[model, "reply"] * price.reply
             cost.add_metric((model, prices.currency), paid / 1_000_000)
         yield cost
+
+
+log = structlog.get_logger(__name__)
+
+#: Requested often by machines, or many times by every page: logged at level DEBUG.
+_QUIET: Final = ("/healthz", "/readyz", "/metrics", "/static")
+
+
+class RequestLog:
+    """Logs method, route, status and seconds of every request after its reply is sent, and adds them to the metrics.
+
+    Event streams last as long as a client listens, and are absent from the metrics.
+    """
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As an ASGI application."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 0
+        is_stream = False
+        started = time.perf_counter()
+
+        async def send_noting_status(message: Message) -> None:
+            nonlocal status, is_stream
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                is_stream = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting_status)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", None)
+            if not is_stream:
+                self.metrics.requests.labels(scope["method"], route or "none", str(status)).observe(seconds)
+            log.log(
+                logging.DEBUG if scope["path"].startswith(_QUIET) else logging.INFO,
+                "request_served",
+                method=scope["method"],
+                route=route,
+                status=status,
+                seconds=round(seconds, 3),
+            )

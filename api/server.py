@@ -83,7 +83,7 @@ def main() -> None:
         # would take more processor time than they save.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         uvicorn.run(
-            "api.main:app",
+            "api.app:app",
             factory=True,
             http=PatientProtocol,
             host=settings.ragq_api_host,

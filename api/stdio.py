@@ -5,8 +5,7 @@ import sys
 
 from mcp.server.stdio import stdio_server
 
-from api.app import make_app
-from api.main import context
+from api.app import context, make_app
 from api.mcp import make_server
 from api.security.authentication import Principal
 from schemas.errors import RagqError

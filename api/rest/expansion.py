@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from pydantic import AliasChoices, Field
 
 from api.context import ApiContext, Context
-from api.preferences import REPLAYED, Keyed, Wait
+from api.parameters import REPLAYED, Keyed, Wait
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, Awaited, StepDone, pending_response, superseded
 from schemas.errors import ExpansionFailedError, StepFailedError

@@ -9,8 +9,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.parameters import PathId
-from api.preferences import REPLAYED, Keyed
+from api.parameters import REPLAYED, Keyed, PathId
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus

@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
 from api.event_streams import wait_until_idle
-from api.parameters import PathId
-from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
+from api.parameters import REPLAYED, Keyed, PathId, Wait, WaitPreference
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus

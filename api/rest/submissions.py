@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.preferences import REPLAYED, Keyed
+from api.parameters import REPLAYED, Keyed
 from api.rest.base import Body, SettingsByName, StrictRoute, WithSettings, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting

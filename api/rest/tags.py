@@ -7,8 +7,7 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import PathId, next_offset
-from api.preferences import Keyed
+from api.parameters import Keyed, PathId, next_offset
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
 from api.work_uploads import base_name

@@ -10,9 +10,8 @@ import pytest
 from fastapi import FastAPI
 
 from api import problems
-from api.app import make_app
+from api.app import SCHEME, make_app
 from api.context import ApiContext
-from api.openapi import SCHEME
 
 
 class Operation(NamedTuple):

@@ -128,7 +128,7 @@ async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(
     database: Database, valkey: ValkeyServer, stored: StoredRun
 ) -> None:
     environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}
-    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:app", "--port", str(port := free_port()))
+    command = (sys.executable, "-m", "uvicorn", "--factory", "api.app:app", "--port", str(port := free_port()))
     process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=ROOT)
     try:
         address = f"http://{LOOPBACK}:{port}"

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from api.pages.routers import PAGES
+from api.pages import PAGES
 from store.access import Scope
 from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.preferences import WaitPreference, wait_preference_of
+from api.parameters import WaitPreference, wait_preference_of
 
 
 @pytest.mark.parametrize(
