@@ -191,7 +191,7 @@ class _Bench:
         request = TagsRequest(phrase_sets=[PhraseSet(id="1", phrases=(f"hat {number}",))], vocabulary="flow")
         settings = resolve(profile="demo", environment={})
         began = time.perf_counter()
-        submitted = self._runner.run(submit(self._database, request, settings, always_new=True))
+        (submitted,) = self._runner.run(submit(self._database, request, settings, always_new=True))
         while self._asks(OPEN, submitted.run_id) and time.perf_counter() - began < _SINGLE_SET_TIMEOUT_S:
             time.sleep(_POLL_S)
         return time.perf_counter() - began

@@ -123,7 +123,7 @@ def _submitted(
 
     async def store(database: Database) -> _Asked:
         # A corpus may have other works since the same question was asked.
-        submitted = await submit(database, request, settings, always_new=True)
+        (submitted,) = await submit(database, request, settings, always_new=True)
         async with database.connection() as connection:
             (query_id,) = await queries.of_run(connection, submitted.run_id)
         return _Asked(query_id, submitted)

@@ -1,18 +1,15 @@
 """What commands that store runs have in common: `--dry-run`, which prints instead of submitting, and `--wait`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.console import Group
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.config import with_open_database
 from cli.main import carry_out
-from cli.options import Decorator, chosen_prices, prices_option, together
-from cli.output import Drawing, Text, draw, json_option, notices, print_json, print_result, spaced
+from cli.options import Decorator, known_prices, together
+from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
 from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
@@ -37,12 +34,11 @@ def print_estimates(
     settings: EffectiveSettings,
     *,
     draws: Sequence[int],
-    price_file: Path | None,
     in_batches: bool,
     as_json: bool,
 ) -> None:
     """Print the estimate of a submission, one for each draw; exit code 1 when it would be refused."""
-    prices = chosen_prices(price_file)
+    prices = known_prices()
 
     async def of_draws(database: Database) -> list[Estimate]:
         return [
@@ -53,11 +49,9 @@ def print_estimates(
     print_found(with_open_database(of_draws), as_json=as_json)
 
 
-def print_estimate(
-    plan: Plan, settings: EffectiveSettings | None = None, *, price_file: Path | None, as_json: bool
-) -> None:
+def print_estimate(plan: Plan, settings: EffectiveSettings | None = None, *, as_json: bool) -> None:
     """Print the estimate of a planned run. Without settings, of one that has them from a stored run."""
-    prices = chosen_prices(price_file)
+    prices = known_prices()
     print_found([with_open_database(estimate, plan, settings, prices=prices)], as_json=as_json)
 
 
@@ -103,9 +97,9 @@ def _basis(found: Estimate) -> str:
 
 
 def run_options(what: str) -> Decorator:
-    """--dry-run, --prices, --wait and --json, as `dry_run`, `price_file`, `wait` and `as_json`."""
+    """--dry-run, --wait and --json, as `dry_run`, `wait` and `as_json`."""
     follow = click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes.")
-    return together(dry_run_option, prices_option, follow, json_option)
+    return together(dry_run_option, follow, json_option)
 
 
 def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -> None:
@@ -115,14 +109,3 @@ def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -
         return
     runs = [{"run": f"r{one.run_id}", **also, **vars(one)} for one in stored]
     print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in stored), as_json=as_json)
-
-
-@contextmanager
-def writing_progress(things: str, *, shows: bool) -> Iterator[Callable[[int, int], None]]:
-    """A function that takes how many things are written, of how many; a terminal shows them, and forgets them at the
-    end of the block."""
-    screen = notices()
-    columns = (TextColumn(f"{things} written"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True, disable=not (shows and screen.is_terminal)) as progress:
-        task = progress.add_task(things, total=None)
-        yield lambda written, total: progress.update(task, completed=written, total=total)

@@ -9,7 +9,7 @@ from cli.config import with_database, with_open_database
 from cli.estimate import conclude, print_estimate, run_options
 from cli.files import read_file
 from cli.ids import RUN
-from cli.options import assignment, refuse_prices
+from cli.options import assignment
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
 from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
@@ -56,7 +56,6 @@ def evaluate_command(
     sentences: int | None,
     labels: Path | None,
     dry_run: bool,
-    price_file: Path | None,
     wait: bool,
     as_json: bool,
 ) -> None:
@@ -92,9 +91,8 @@ def evaluate_command(
         async def plan(connection: Connection) -> NewRun:
             return (await plan_evaluation(connection, run_id, values)).planned.run
 
-        print_estimate(plan, price_file=price_file, as_json=as_json)
+        print_estimate(plan, as_json=as_json)
         return
-    refuse_prices(price_file)
     submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)
     run = f"r{submitted.run_id}"
     if submitted.is_new:

@@ -1,6 +1,5 @@
 """`ragq fork`: stored work computed again from a stage on, by other settings."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -8,7 +7,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.estimate import conclude, print_estimate, run_options
 from cli.ids import RUN, TARGET
-from cli.options import Choice, assignment, refuse_prices, request_options, requested
+from cli.options import Choice, assignment, request_options, requested
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
@@ -55,7 +54,6 @@ def fork_command(
     name: str | None,
     always_new: bool,
     dry_run: bool,
-    price_file: Path | None,
     wait: bool,
     as_json: bool,
 ) -> None:
@@ -75,9 +73,8 @@ def fork_command(
     """
     request = ForkRequest(target=target, stage=stage, values=dict(assignments))
     if dry_run:
-        print_estimate(request.plan, price_file=price_file, as_json=as_json)
+        print_estimate(request.plan, as_json=as_json)
         return
-    refuse_prices(price_file)
     forked = with_open_database(fork, request, name=name, always_new=always_new)
     report_fork(forked, stage)
     conclude([forked], wait=wait, as_json=as_json, **{"parent": f"r{forked.parent_id}", "from": stage})

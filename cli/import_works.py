@@ -1,19 +1,20 @@
 """`ragq import works`: documents into a corpus."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.config import with_open_database
-from cli.estimate import writing_progress
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
 from cli.options import effective_settings, requested, settings_options
-from cli.output import draw, json_option, print_json, print_text
+from cli.output import draw, json_option, notices, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
@@ -267,7 +268,7 @@ def works_command(
         by_stages=by_stages,
     )
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
-    with writing_progress("works", shows=not as_json) as report:
+    with _progress(shows=not as_json) as report:
         done = with_open_database(import_files, request, new, others, settings, report=report)
     imported, converted = done.works, done.documents
     refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]
@@ -338,3 +339,13 @@ def _as_json(imported: ImportedWorks, converted: ImportedDocuments | None, corpu
             "unchanged": 0 if converted is None else converted.unchanged,
         },
     }
+
+
+@contextmanager
+def _progress(*, shows: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function that takes how many works are stored, of how many; a terminal shows them until the block ends."""
+    screen = notices()
+    columns = (TextColumn("works written"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not (shows and screen.is_terminal)) as progress:
+        task = progress.add_task("works", total=None)
+        yield lambda written, total: progress.update(task, completed=written, total=total)

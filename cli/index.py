@@ -10,7 +10,7 @@ from cli.config import with_database, with_open_database
 from cli.estimate import conclude, dry_run_option, print_estimate, run_options
 from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
-from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
+from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
 from cli.submit import report_submitted
@@ -122,7 +122,7 @@ def references_command(
         async def plan_index(connection: Connection) -> NewRun:
             return (await plan_references(connection, split, settings, **asked)).run
 
-        print_estimate(plan_index, settings, price_file=None, as_json=as_json)
+        print_estimate(plan_index, settings, as_json=as_json)
         return
     submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:
@@ -178,7 +178,6 @@ def chunk_scores_command(
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
     dry_run: bool,
-    price_file: Path | None,
     wait: bool,
     as_json: bool,
     **asked: Any,
@@ -202,9 +201,8 @@ def chunk_scores_command(
         async def plan_scores(connection: Connection) -> NewRun:
             return (await plan_chunk_scores(connection, name, settings, **asked))[0]
 
-        print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
+        print_estimate(plan_scores, settings, as_json=as_json)
         return
-    refuse_prices(price_file)
     scoring = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
     submitted = scoring.submitted
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)

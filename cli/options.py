@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce, wraps
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import click
@@ -11,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from cli.output import print_text
-from schemas.settings.base import ENV_FILE, Layer, merged, outside_layers
+from schemas.settings.base import ENV_FILE, Layer, outside_layers
 from schemas.settings.names import check_names
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
@@ -20,7 +19,7 @@ from schemas.suggestions import did_you_mean
 from schemas.values.base import Value, first_problem
 from schemas.values.estimates import Prices
 from schemas.values.runs import Option
-from services.reports import prices_of, read_prices
+from services.reports import prices_of
 from stages.reports.words import counted
 
 
@@ -215,28 +214,9 @@ def _warn(warnings: Sequence[str]) -> None:
         print_text(f"Warning: {names} without effect; `ragq config check` shows what to use instead.", err=True)
 
 
-prices_option = click.option(
-    "--prices",
-    "price_file",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TOML file of prices per million tokens, by model.  [default: RAGQ_PRICES]",
-)
-
-
-def chosen_prices(file: Path | None) -> Prices | None:
-    """The prices of the option, or of RAGQ_PRICES; None without either. Raises SettingsError for a misspelt setting."""
-    if file is None and not any(
-        name.startswith("RAGQ_") for name in merged(os.environ, ENV_FILE).keys() - {"RAGQ_HOME"}
-    ):
-        return None
-    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE)) if file is None else read_prices(file)
-
-
-def refuse_prices(file: Path | None) -> None:
-    """Raise UsageError where a price file was named and nothing is estimated."""
-    if file is not None:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+def known_prices() -> Prices | None:
+    """The prices of the file that RAGQ_PRICES names; None without one."""
+    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE))
 
 
 SETTINGS: Final = "settings"

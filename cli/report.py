@@ -9,7 +9,7 @@ import click
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import chosen_prices, given, prices_option, request_options
+from cli.options import given, known_prices, request_options
 from cli.output import draw, json_option, print_json
 from cli.sheets import PaperFormat, draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused
@@ -107,14 +107,12 @@ def _measures(run: ScoredRun, other: ScoredRun | None, chosen: Mapping[str, Any]
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
-@prices_option
 @paper_options
 @json_option
 def report(
     run_id: int,
     calibrate_on: int | None,
     page: Path | None,
-    price_file: Path | None,
     latex: bool,
     markdown: bool,
     csv: bool,
@@ -136,7 +134,7 @@ def report(
         ragq report r12 --latex --output table.tex
         ragq report r15 --cutoff 5
     """
-    prices = chosen_prices(price_file)
+    prices = known_prices()
     chosen = given(options)
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 

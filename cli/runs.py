@@ -4,14 +4,13 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import SETTINGS, chosen_prices, prices_option, wanted_options
+from cli.options import SETTINGS, known_prices, wanted_options
 from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_list, print_older
 from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
@@ -340,9 +339,8 @@ def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
     "--config", "as_config", is_flag=True, help="Print the TOML with which `ragq submit --config` repeats it."
 )
 @click.option("--with-text", is_flag=True, help="With --config: print its questions or phrases too.")
-@prices_option
 @json_option
-def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None, as_json: bool) -> None:
+def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
     """Show a run: the stages of every job, references kept and rejected, calls, seconds, errors and the cost.
 
     A run of participants ends with their scores: the eight items in both modes beside the ground truth.
@@ -361,7 +359,7 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
         print_data(f"{run_config(submitted, with_text=with_text)}\n")
         return
 
-    prices = chosen_prices(price_file)
+    prices = known_prices()
 
     async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None, RunCost]:
         view = await with_origin(connection, await read(connection, run_id, all_jobs=as_json))

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
-from cli.estimate import conclude, print_estimates, run_options, writing_progress
+from cli.estimate import conclude, print_estimates, run_options
 from cli.files import read_file, row_file
 from cli.ids import RUN
 from cli.options import (
@@ -20,7 +20,6 @@ from cli.options import (
     Decorator,
     Typed,
     effective_settings,
-    refuse_prices,
     request_options,
     requested,
     settings_options,
@@ -42,13 +41,15 @@ from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import changed_in_words, of_kind
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
-from services.submit import Request, submit_draws
+from services.submit import Request
+from services.submit import submit as submit_request
 from stages.reports.words import counted
 
 _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
@@ -296,7 +297,6 @@ def submit(
     fresh: bool,
     samples: int,
     dry_run: bool,
-    price_file: Path | None,
     wait: bool,
     as_json: bool,
     **options: Any,
@@ -353,31 +353,27 @@ def submit(
             request,
             settings,
             draws=chosen,
-            price_file=price_file,
             in_batches=batch_hours is not None,
             as_json=as_json,
         )
         return
-    refuse_prices(price_file)
     limits = {name: options[name] for name in RunLimits.model_fields}
     terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)
-    with writing_progress("jobs", shows=not as_json) as report:
-        submitted, is_deterministic = with_open_database(
-            submit_draws,
-            request,
-            settings,
-            draws=chosen,
-            always_new=always_new,
-            name=name,
-            priority=None if priority is None else Priority(priority),
-            terms=terms,
-            report=report,
-            warn=lambda sentence: print_text(sentence, err=True),
-        )
+    submitted = with_open_database(
+        submit_request,
+        request,
+        settings,
+        draws=chosen,
+        always_new=always_new,
+        name=name,
+        priority=None if priority is None else Priority(priority),
+        terms=terms,
+        warn=lambda sentence: print_text(sentence, err=True),
+    )
     # The table of a run that is followed shows notices and settings again.
     report_submitted(submitted, settings, kind=kind, briefly=wait and kind != "tags" and not as_json)
     if fresh or samples > 1:
-        _report_draws(kind, submitted, is_deterministic=is_deterministic)
+        _report_draws(kind, submitted, settings.run)
     conclude(submitted, wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
@@ -397,12 +393,12 @@ def report_submitted(
         draw(Text(changes, style="dim"), err=True)
 
 
-def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:
+def _report_draws(kind: str, submitted: Sequence[Submitted], settings: RunSettings) -> None:
     """Print on stderr how to measure the variance, and that temperature 0 leaves none on most servers."""
     if kind == "participant":
         print_text(f"`ragq report r{submitted[-1].run_id}` shows mean and standard deviation over its draws.", err=True)
-    if is_deterministic:
-        setting = "MODEL_TEMPERATURE" if kind == "participant" else "RAGQ_QUERY_TEMPERATURE"
+    setting = "MODEL_TEMPERATURE" if kind == "participant" else "RAGQ_QUERY_TEMPERATURE"
+    if settings.values()[setting] == 0 and (kind == "query" or not settings.consistency.enabled):
         print_text(
             "The models are asked at temperature 0, at which a deterministic server gives the same answers in every "
             f"draw; --set {setting}=0.7 lets them vary.",

@@ -113,7 +113,8 @@ class Lab:
         `settings` win over those of the environment and the profile, by their names. Raises Refused with every problem.
         """
         effective = resolve(profile=profile, options=settings or {}, environment=self._environment, env_file=ENV_FILE)
-        return Run(self, self.wait_for(submit(self.database, request, effective, always_new=always_new)).run_id)
+        (submitted,) = self.wait_for(submit(self.database, request, effective, always_new=always_new))
+        return Run(self, submitted.run_id)
 
     def read(self, work: Callable[[Connection], Awaitable[Result]]) -> Result:
         """The result of a coroutine function on a connection."""

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RUN_SETTINGS, RunSettings, thaw
+from schemas.settings.run import RUN_SETTINGS, RunSettings
 from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from services.new_runs import PlannedRun
@@ -270,11 +270,3 @@ def in_draw(planned: PlannedRun, draw: int) -> PlannedRun:
             "Leave them out; --new forces another run."
         )
     return planned._replace(run=replace(planned.run, request={**planned.run.request, "draw": draw}))
-
-
-def is_deterministic(planned: PlannedRun) -> bool:
-    """Whether the run asks its models at temperature 0 alone, at which most servers repeat their answers."""
-    settings = thaw(planned.run.settings).run
-    if planned.run.kind == "query":
-        return settings.ragq.query_temperature == 0
-    return settings.model.temperature == 0 and not settings.consistency.enabled

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain
@@ -31,7 +31,7 @@ from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Connection, Database
 from store.questions import templates
 from store.runs.chain import content_hash
-from store.runs.runs import NewJob, NewRun, Report, ignored
+from store.runs.runs import NewJob, NewRun
 
 if TYPE_CHECKING:
     from adapters.cutting import Cutting
@@ -254,6 +254,14 @@ def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: Ef
     )
 
 
+Report = Callable[[int, int], None]
+"""Takes how many works are stored, of how many."""
+
+
+def _ignored(_stored: int, _of: int) -> None:
+    """Nobody is told."""
+
+
 class ImportedFile(Value):
     """What became of one file."""
 
@@ -304,11 +312,9 @@ async def import_works(
     new: Sequence[ReadWork],
     settings: EffectiveSettings,
     *,
-    report: Report = ignored,
+    report: Report = _ignored,
 ) -> ImportedWorks:
     """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
-
-    `report` takes how many works are stored so far.
 
     A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
     """
@@ -321,7 +327,7 @@ async def import_works(
     if new:
         cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
         for work in new:
-            files.append(await _imports_import(database, corpus, work, cutting))
+            files.append(await _import_work(database, corpus, work, cutting))
             report(len(files), len(new))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
@@ -332,7 +338,7 @@ async def import_works(
     return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
 
 
-async def _imports_import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
+async def _import_work(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
     title, source = work.bibliography.title, work.source_path
     chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
@@ -367,12 +373,12 @@ async def import_files(
     documents: Iterable[WorkFile] | None,
     settings: EffectiveSettings,
     *,
-    report: Report = ignored,
+    report: Report = _ignored,
 ) -> ImportedFiles:
     """Import works of markdown, and submit the run that makes works of documents, which are read one after the other.
 
     Markdown goes through the stages too: where the request says so, when a model is to decide about headings, and a
-    file that did so before. `report` takes how many works are stored so far. Raises what `import_works` raises.
+    file that did so before. Raises what `import_works` raises.
     """
     staged, plain = await _divided(database, request, works, settings)
     if staged:

@@ -1,13 +1,12 @@
 """New runs: stored with what belongs to them. They are due once that is committed, and workers send them."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
-from schemas.errors import OutcomeUnknownError, Refused, StackError
+from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import thaw
 from schemas.statuses import Priority
@@ -22,11 +21,11 @@ from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
 from stages.webhooks import checked_url
 from store.access import RequestKey, once
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import Connection, Database
 from store.references import interviews
 from store.runs import backlog, batches, job_control, notifications, overviews, runs, workers
 from store.runs.answer_pieces import committed
-from store.runs.runs import NewRun, Report, StoredRun, ignored
+from store.runs.runs import NewRun, StoredRun
 
 _LISTED: Final = 5
 _OTHERWISE: Final = {
@@ -78,9 +77,6 @@ class _Room(NamedTuple):
     tokens: int
     context: int
     model: str
-
-
-_AFTERWARDS: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, OutcomeUnknownError)
 
 
 NO_TERMS: Final = RunTerms()
@@ -143,9 +139,7 @@ class Submitted(Value):
     """The reference index that is searched, in words."""
 
 
-async def store_run(
-    connection: Connection, planned: PlannedRun, *, always_new: bool = False, report: Report = ignored
-) -> StoredRun:
+async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work.
 
     Raises Refused when the running workers ask another language model server than is named here, RunMissingError for a
@@ -154,7 +148,7 @@ async def store_run(
     await check_servers(connection, planned.run)
     run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
-        stored = await runs.store(connection, run, always_new=always_new, report=report)
+        stored = await runs.store(connection, run, always_new=always_new)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
         terms = planned.terms
@@ -179,13 +173,12 @@ async def submit_run(
     name: str | None = None,
     priority: Priority | None = None,
     key: RequestKey | None = None,
-    report: Report = ignored,
     warn: Warn | None = None,
 ) -> Submitted:
     """Store a run; or find the run of the same work, and retry its failed jobs. Both get the name and the priority.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    `report` takes how many jobs are written so far. `warn` hears, before anything is stored, of a server of language
+    `warn` hears, before anything is stored, of a server of language
     models that does not answer; without it, the notices say so.
 
     A run that was stored is returned, whatever fails afterwards. Raises OutcomeUnknownError when the database did not
@@ -201,7 +194,7 @@ async def submit_run(
     await database.once(refuse_long_transcripts, planned.run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:
-        stored = await store_run(connection, planned, always_new=always_new, report=report)
+        stored = await store_run(connection, planned, always_new=always_new)
         if name is not None:
             await runs.rename(connection, stored.run_id, runs.checked(name))
         if priority is not None:
@@ -222,18 +215,3 @@ async def submit_run(
         searched=index_in_words(run.request) if run.request.get("searched") else None,
         notices=(*warnings, *notices(run.kind, run.profile, run.request)),
     )
-
-
-@contextmanager
-def named_in_errors(run_ids: Sequence[int]) -> Iterator[None]:
-    """Raises StackError when the database fails in the block, which follows what stored these runs, if any."""
-    try:
-        yield
-    except _AFTERWARDS as error:
-        if not run_ids:
-            raise
-        runs = ", ".join(f"r{run_id}" for run_id in run_ids)
-        raise StackError(
-            f"Stored: {runs}; workers take the jobs. After that the database did not answer. The same submission again "
-            f"finds what is stored; `ragq show r{run_ids[-1]}` shows it."
-        ) from error

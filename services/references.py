@@ -11,7 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from schemas.values.participants import TranscriptVariant
 from services.indexes import current_index, evidence_rule, fitting_index
-from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
+from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
@@ -64,13 +64,12 @@ async def build_references(
     """
     planned = await database.once(plan_references, split, settings, allow_partial, write_item_tags)
     submitted = await submit_run(database, planned, always_new=always_new)
-    with named_in_errors([submitted.run_id]):
-        index = await database.once(index_runs.by_run, submitted.run_id)
-        if index is not None and index.replaced_at is not None:
-            submitted = await submit_run(database, planned, always_new=True)
-            index = None
-        if allow_partial:
-            await database.once(index_runs.allow_partial, submitted.run_id)
+    index = await database.once(index_runs.by_run, submitted.run_id)
+    if index is not None and index.replaced_at is not None:
+        submitted = await submit_run(database, planned, always_new=True)
+        index = None
+    if allow_partial:
+        await database.once(index_runs.allow_partial, submitted.run_id)
     is_whole = index is not None and index.published_at is not None and index.partial is None
     return ReferencesBuild(submitted, index if is_whole else None)
 
@@ -228,11 +227,10 @@ async def score_chunks(
     scoring = Scoring(submitted, chunks)
     shown = index.chunk_scores_meta or {}
     is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
-    with named_in_errors([submitted.run_id]):
-        if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
-            return scoring
-        # Other scores replaced these: a new run publishes them again, from the ledger.
-        return scoring._replace(submitted=await submit_run(database, PlannedRun(run), always_new=True))
+    if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
+        return scoring
+    # Other scores replaced these: a new run publishes them again, from the ledger.
+    return scoring._replace(submitted=await submit_run(database, PlannedRun(run), always_new=True))
 
 
 async def plan_chunk_scores(

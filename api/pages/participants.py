@@ -128,7 +128,7 @@ async def new(
 
 
 async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal) -> Submitted:
-    return await submit(
+    (submitted,) = await submit(
         ctx.database,
         form.request(),
         ctx.run_settings(profile=form.profile or None, values=assigned(form.settings)),
@@ -136,6 +136,7 @@ async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal)
         key=form_key(principal, form.once, "participants", form),
         terms=filled(RunTerms, **form.model_dump(include=set(RunLimits.model_fields))),
     )
+    return submitted
 
 
 async def _estimate(ctx: ApiContext, form: ParticipantsForm) -> Estimate:

@@ -66,7 +66,7 @@ async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm,
     if not form.phrases.strip():
         return await _form(request, ctx, form, wrong={"phrases": "Write at least one phrase."})
     try:
-        submitted = await submit(ctx.database, form.request(), ctx.run_settings())
+        (submitted,) = await submit(ctx.database, form.request(), ctx.run_settings())
     except ProblemsFound as error:
         return await _form(request, ctx, form, wrong={"phrases": str(error)})
     except Refused as error:

@@ -108,11 +108,11 @@ async def submit_body(
             prices=ctx.prices,
             in_batches=body.batch_hours is not None,
         )
-    submitted = await submit(
+    (submitted,) = await submit(
         ctx.database,
         request,
         settings,
-        draw=body.chosen_draw,
+        draws=[body.chosen_draw],
         always_new=body.always_new,
         priority=body.priority,
         key=key,

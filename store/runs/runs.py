@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -132,14 +132,6 @@ class NewJob:
     stages: Sequence[str]
 
 
-Report = Callable[[int, int], None]
-"""Takes how many things are written so far, and of how many."""
-
-
-def ignored(_written: int, _total: int) -> None:
-    """Nobody waits for the progress."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class NewRun:
     """One submission to store."""
@@ -192,14 +184,11 @@ class StoredRun(NamedTuple):
     job_ids: list[int]
 
 
-async def store(
-    connection: Connection, run: NewRun, *, always_new: bool = False, report: Report = ignored
-) -> StoredRun:
+async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with its jobs and their stages, or find the newest run of the same identity and draw.
 
     Two submissions of the same work at the same time wait for each other, so that one finds the other's run.
     """
-    report(0, len(run.jobs))
     identity: str = await asyncio.to_thread(getattr, run, "identity")
     async with connection.transaction():
         await hold(connection, Lock.RUN, identity)
@@ -223,7 +212,6 @@ async def store(
         job_ids: list[int] = []
         async for batch in _prepared(run):
             job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
-            report(len(job_ids), len(run.jobs))
     return StoredRun(run_id, True, job_ids)
 
 

@@ -147,5 +147,6 @@ def test_the_dry_run_has_both_prices(installation: Installation, evidence: GiveE
     given = evidence({316: 1})
     run = installation.submit(*given, *BATCHED)
     assert installation.ragq("watch", f"r{run}").exit_code == 0
-    found = installation.ragq("submit", *given, *BATCHED, "--new", "--dry-run", "--prices", str(prices), "--json").json
+    (installation.folder / ".env").write_text(f"RAGQ_PRICES={prices}")
+    found = installation.ragq("submit", *given, *BATCHED, "--new", "--dry-run", "--json").json
     assert found["batch_money"] == pytest.approx(found["money"] / 2) and found["money"] > 0

@@ -26,8 +26,9 @@ async def runs(connection: Any) -> int:
 
 def test_a_dry_run_is_printed_and_nothing_is_stored(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text('currency = "EUR"\n[models."m"]\nprompt = 1\nreply = 2\n')
+    (tmp_path / ".env").write_text("RAGQ_PRICES=prices.toml")
 
-    shown = ragq(*ZERO_SHOT, "--dry-run", "--prices", "prices.toml")
+    shown = ragq(*ZERO_SHOT, "--dry-run")
     found = json.loads(ragq(*ZERO_SHOT, "--dry-run", "--json").stdout)
     several = json.loads(ragq(*ZERO_SHOT, "--dry-run", "--samples", "2", "--json").stdout)
 

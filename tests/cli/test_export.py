@@ -26,10 +26,11 @@ def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Stored) -> N
 def test_the_cost_is_shown_with_prices(ragq: Ragq, stored: Stored) -> None:
     stored(marked_run)
     Path("prices.toml").write_text('currency = "EUR"\n[models.m]\nprompt = 10\nreply = 100\n')
+    Path(".env").write_text("RAGQ_PRICES=prices.toml")
 
-    shown = ragq("show", "r1", "--prices", "prices.toml")
-    as_json = json.loads(ragq("show", "r1", "--json", "--prices", "prices.toml").stdout)
-    report = ragq("report", "r1", "--prices", "prices.toml", "--json", "--bootstrap-resamples", "20")
+    shown = ragq("show", "r1")
+    as_json = json.loads(ragq("show", "r1", "--json").stdout)
+    report = ragq("report", "r1", "--json", "--bootstrap-resamples", "20")
 
     assert "1 call paid, 100 + 20 tokens, 0.0030 EUR" in shown.output
     assert as_json["cost"]["total"]["money"] == 0.003
