@@ -1,7 +1,6 @@
 """`ragq up`, `down`, `ps`, `worker` and `api`: start, stop and show the stack."""
 
 import asyncio
-import math
 import os
 import socket
 import sys
@@ -26,7 +25,7 @@ from stack.home import Home, find_home, write_private
 from stack.parts import ORDER, PORT_SETTINGS, processes_of
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
-from stack.processes import api_command, default_processes, run_together, worker_command
+from stack.processes import api_command, worker_command
 from stack.status import PartStatus, status
 from stack.supervision import HEARTBEATS, SUPERVISOR
 from stack.up import down as bring_down
@@ -159,36 +158,25 @@ def ps(context: click.Context, as_json: bool) -> None:
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Stages worked on at a time."
 )
-@click.option(
-    "--processes",
-    type=click.IntRange(min=1),
-    help="Processes that share them.  [default: one a core; 1 where a stage holds a model]",
-)
-def worker(stages: str | None, concurrency: int, processes: int | None) -> NoReturn:
+def worker(stages: str | None, concurrency: int) -> NoReturn:
     """Run a worker in the foreground, on this machine or another.
 
     It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish the stages
-    it holds, for RAGQ_STOP_SECONDS at most; others start again elsewhere. A process that holds a model needs its memory
-    anew, so give such stages one process, and further processes to other stages.
+    it holds, for RAGQ_STOP_SECONDS at most; others start again elsewhere. On many cores, start several.
 
     \b
     Example:
       ragq worker --stages embed,rerank --concurrency 32
-      ragq worker --stages validate,score --concurrency 32 --processes 4
+      ragq worker --stages validate,score --concurrency 32
     """
     warn_of_names()
     try:
         chosen = queues_named([name.strip() for name in stages.split(",")]) if stages else QUEUES
     except Refused as error:
         raise click.BadParameter(str(error), param_hint="--stages") from None
-    count = min(processes or default_processes(chosen, concurrency), concurrency)
     # The process keeps its id through exec, so the name is this worker's alone.
-    name, servers = f"worker-{os.getpid()}", connections(_environment())
-    if count == 1:
-        _become(worker_command(name, chosen, concurrency), _celery_environment(servers))
-    names = [f"{name}-{number}" for number in range(1, count + 1)]
-    commands = [worker_command(name, chosen, math.ceil(concurrency / count)) for name in names]
-    sys.exit(run_together(commands, _celery_environment(servers)))
+    command = worker_command(f"worker-{os.getpid()}", chosen, concurrency)
+    _become(command, _celery_environment(connections(_environment())))
 
 
 @click.command()

@@ -1,14 +1,12 @@
 """The command lines of ragq's own processes."""
 
-import ctypes
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Final, get_args
+from typing import get_args
 
 import psutil
 
@@ -34,14 +32,6 @@ FLOWER_BUCKETS = "0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800"
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def default_processes(queues: Collection[str], concurrency: int) -> int:
-    """How many processes work on queues: one a core, but one alone where stages hold models, of which each has its own.
-
-    Never more than stages are worked on at a time.
-    """
-    return 1 if set(queues) & set(WORKER_QUEUES["model"]) else min(cores(), concurrency)
 
 
 def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:
@@ -80,73 +70,6 @@ def api_command() -> list[str]:
 def llm_command(port: int) -> list[str]:
     """The embedded language model behind Ollama's HTTP API, on loopback."""
     return [sys.executable, "-m", "stack.llm_server", "--host", LOOPBACK, "--port", str(port)]
-
-
-#: A process that ends sooner after its start would end again.
-HOPELESS_S: Final = 10.0
-_POLL_S: Final = 0.1
-_PR_SET_PDEATHSIG: Final = 1
-
-
-def run_together(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> int:
-    """Run the commands until this process gets SIGTERM or SIGINT, which each of them then gets too.
-
-    A process that ends by itself is started again, unless it had just been started: then the others are stopped.
-    Returns the exit code: 0 after a signal, else that of the process that ended.
-    """
-    together = _Together(environment)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, together.pass_on)
-    for command in commands:
-        together.start(command)
-    while together.is_running():
-        time.sleep(_POLL_S)
-    return together.exit_code
-
-
-class _Together:
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self._processes: list[tuple[subprocess.Popen[bytes], Sequence[str], float]] = []
-        self._is_stopping = False
-        self.exit_code = 0
-
-    def start(self, command: Sequence[str]) -> None:
-        process = subprocess.Popen(
-            command,
-            env=self._environment,
-            # Ctrl-C reaches this process alone, so that each of the others gets it once.
-            start_new_session=True,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
-        )
-        self._processes.append((process, command, time.monotonic()))
-
-    def pass_on(self, number: int, _frame: object) -> None:
-        self._is_stopping = True
-        self._signal(number)
-
-    def is_running(self) -> bool:
-        """Whether anything runs, after what has ended by itself was started again."""
-        ended = [one for one in self._processes if one[0].poll() is not None]
-        self._processes = [one for one in self._processes if one not in ended]
-        for process, command, started in ended:
-            if self._is_stopping:
-                continue
-            if time.monotonic() - started >= HOPELESS_S:
-                self.start(command)
-            else:
-                self.exit_code = process.returncode if process.returncode > 0 else 1
-                self.pass_on(signal.SIGTERM, None)
-        return bool(self._processes)
-
-    def _signal(self, number: int) -> None:
-        for process, _, _ in self._processes:
-            process.send_signal(number)
-
-
-def _end_with_parent() -> None:
-    """Between fork and exec: get SIGTERM when this process's parent is killed, as nobody else would stop it."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 STOP_TIMEOUT_S = 30.0

@@ -15,7 +15,7 @@ from stack.logs import last_lines
 from stack.orphans import end_orphans
 from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, processes_of, servers_from_outside
 from stack.probes import Health, Ping
-from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, default_processes
+from stack.processes import WORKER_CONCURRENCY, cores
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
 from stages.reports.words import counted
@@ -127,7 +127,7 @@ def up(
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         if llm_processes is None:
             has_server = "OLLAMA_HOST" in outside
-            llm_processes = default_processes(WORKER_QUEUES["llm"], llm_concurrency) if has_server else 1
+            llm_processes = min(cores(), llm_concurrency) if has_server else 1
         wanted |= {*WORKERS, *processes_of("worker-llm", llm_processes)} if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
         plan = make_plan(

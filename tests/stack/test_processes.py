@@ -1,13 +1,10 @@
 import re
 from pathlib import Path
 
-import pytest
-
-from schemas.chains import CHAINS, QUEUES, STAGES
+from schemas.chains import CHAINS, QUEUES
 from stack.processes import (
     WORKER_CONCURRENCY,
     WORKER_QUEUES,
-    default_processes,
     flower_command,
     llm_command,
 )
@@ -33,11 +30,3 @@ def test_the_docs_start_the_workers_that_the_stack_starts() -> None:
 def test_what_has_no_password_of_its_own_listens_on_loopback() -> None:
     assert "--address=127.0.0.1" in flower_command(5555)
     assert llm_command(9000)[-4:] == ["--host", "127.0.0.1", "--port", "9000"]
-
-
-def test_stages_that_hold_models_have_one_process_and_others_one_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stack.processes.cores", lambda: 6)
-    assert default_processes(WORKER_QUEUES["llm"], 20) == 6
-    assert default_processes(WORKER_QUEUES["llm"], 4) == 4
-    assert default_processes(WORKER_QUEUES["model"], 16) == 1
-    assert default_processes(STAGES, 16) == 1
