@@ -23,7 +23,7 @@ from typing import IO, Any, Final
 from schemas.errors import Refused
 from store.database import Connection
 from store.runs import chain
-from store.runs.chain import Link, chain_flaws, has_settings_hash, stored_hash
+from store.runs.chain import chain_flaws, has_settings_hash
 from store.runs.run_view import run_origin
 from store.views import run_state
 
@@ -38,8 +38,6 @@ _MOST_BYTES: Final = 64 * 1024**3
 _MOST_PROBLEMS: Final = 50
 _AT_ONCE: Final = 1000
 _PART: Final = 1024**2
-_LINK: Final = ("job_id", "stage", "number", "outcome", "inputs", "output_hash", "previous_hash", "hash")
-_ERROR: Final = ("error_type", "error_message")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,9 +241,9 @@ class _Flaws:
         run = self._run
         if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
             yield f"{RUN}: the settings are not those of their hash"
-        yield from (f"attempts.jsonl: {flaw}" for flaw in chain_flaws(self._links()))
+        yield from (f"attempts.jsonl: {flaw}" for flaw in chain_flaws(self._attempts(), run["settings_hash"]))
 
-    def _links(self) -> Iterator[Link]:
+    def _attempts(self) -> Iterator[dict[str, Any]]:
         # In the order of attempts, as they are: no more than the vectors of one is in memory.
         vectors = _rows(self._archive, "vectors")
         vector = next(vectors, None)
@@ -254,13 +252,9 @@ class _Flaws:
             while vector is not None and vector["attempt_id"] == row["id"]:
                 numbers += struct.pack(f">{len(vector['vector'])}f", *vector["vector"])
                 vector = next(vectors, None)
-            found = None if row["output"] is None else stored_hash(json.dumps(row["output"]), bytes(numbers))
             self.attempts += 1
-            yield Link(
-                settings_hash=self._run["settings_hash"],
-                is_output_as_stored=found == row["output_hash"],
-                **{name: row[name] for name in (*_LINK, *_ERROR)},
-            )
+            output = None if row["output"] is None else json.dumps(row["output"])
+            yield {**row, "output": output, "vectors": bytes(numbers)}
 
 
 def _rows(archive: zipfile.ZipFile, table: str) -> Iterator[dict[str, Any]]:

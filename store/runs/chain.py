@@ -138,60 +138,6 @@ class Flaw(NamedTuple):
         return f"j{self.job_id} {self.stage} attempt {self.number}: {self.what}"
 
 
-class Link(NamedTuple):
-    """An attempt as it is stored, with everything that its hash is computed from."""
-
-    job_id: int
-    stage: str
-    number: int
-    outcome: str
-    settings_hash: str
-    inputs: Mapping[str, Any] | None
-    output_hash: str | None
-    previous_hash: str | None
-    hash: str | None
-    error_type: str | None
-    error_message: str | None
-    is_output_as_stored: bool
-    """Whether its output and vectors have the hash that was stored for them, as far as they are there."""
-
-
-def chain_flaws(links: Iterable[Link]) -> Iterator[Flaw]:
-    """Every flaw of these attempts, which are ordered by job and, within one, as they were added."""
-    job_id: int | None = None
-    previous: str | None = None
-    for link in links:
-        if link.job_id != job_id:
-            job_id, previous = link.job_id, None
-        for what in _differences(link, previous):
-            yield Flaw(link.job_id, link.stage, link.number, what)
-        if link.hash is not None:
-            previous = link.hash
-
-
-def _differences(link: Link, previous_hash: str | None) -> Iterator[str]:
-    if link.hash is None:
-        if link.outcome != AttemptOutcome.RUNNING:
-            yield "it is closed and carries no hash"
-        return
-    if not link.is_output_as_stored:
-        yield "its output or its vectors changed"
-    if link.previous_hash != previous_hash:
-        yield "the attempt before it changed, or is gone"
-    if _recomputed(link) != link.hash:
-        yield "its outcome, inputs, settings or error changed"
-
-
-def _recomputed(link: Link) -> str | None:
-    values = link._asdict()
-    del values["hash"], values["is_output_as_stored"]
-    try:
-        return attempt_hash(**values)
-    except rfc8785.CanonicalizationError:
-        # A number that JSON cannot carry exactly: no hash was ever computed from it.
-        return None
-
-
 def has_settings_hash(kind: str, settings: Mapping[str, Mapping[str, Any]], settings_hash: str) -> bool:
     """Whether the hash of a run is that of its settings, as far as it is computed from them alone."""
     values = {name: setting.get("value") for name, setting in settings.items()}
@@ -216,6 +162,11 @@ FROM stage_attempt AS a
 WHERE a.job_id = ANY($1::bigint[])
 ORDER BY a.job_id, a.id
 """
+
+_LINKED: Final = (
+    *("previous_hash", "job_id", "stage", "number", "outcome", "inputs", "output_hash", "error_type", "error_message"),
+)
+"""What the hash of an attempt is computed from, beside the settings of its run."""
 
 GONE = """
 SELECT s.job_id, s.stage, s.attempts
@@ -266,7 +217,7 @@ async def audit(connection: Connection, run_id: int) -> Audit:
     async for job_ids in _jobs(connection, run_id):
         rows = await connection.fetch(LINKS, job_ids)
         attempts += len(rows)
-        flaws += chain_flaws(_link(row, run["settings_hash"], run["is_emptied"]) for row in rows)
+        flaws += chain_flaws(rows, run["settings_hash"], is_emptied=run["is_emptied"])
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
     return Audit(attempts, flaws)
 
@@ -277,14 +228,34 @@ async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]
         yield job_ids[start : start + _JOBS_AT_ONCE]
 
 
-def _link(row: Mapping[str, Any], settings_hash: str, is_emptied: bool) -> Link:
-    values = {name: row[name] for name in Link._fields if name in row}
-    found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
-    return Link(
-        **values,
-        settings_hash=settings_hash,
-        is_output_as_stored=found == row["output_hash"] or (is_emptied and found is None),
-    )
+def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str, *, is_emptied: bool = False) -> Iterator[Flaw]:
+    """Every flaw of these attempts, which are ordered by job and, within one, as they were added.
+
+    They have their output as JSON text, and their vectors in the byte order of `vector_send`.
+    """
+    previous: dict[int, str] = {}
+    for row in rows:
+        of = row["job_id"], row["stage"], row["number"]
+        if row["hash"] is None:
+            if row["outcome"] != AttemptOutcome.RUNNING:
+                yield Flaw(*of, "it is closed and carries no hash")
+            continue
+        found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
+        if found != row["output_hash"] and not (is_emptied and found is None):
+            yield Flaw(*of, "its output or its vectors changed")
+        if row["previous_hash"] != previous.get(row["job_id"]):
+            yield Flaw(*of, "the attempt before it changed, or is gone")
+        if _recomputed(row, settings_hash) != row["hash"]:
+            yield Flaw(*of, "its outcome, inputs, settings or error changed")
+        previous[row["job_id"]] = row["hash"]
+
+
+def _recomputed(row: Mapping[str, Any], settings_hash: str) -> str | None:
+    try:
+        return attempt_hash(settings_hash=settings_hash, **{name: row[name] for name in _LINKED})
+    except rfc8785.CanonicalizationError:
+        # A number that JSON cannot carry exactly: no hash was ever computed from it.
+        return None
 
 
 def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
