@@ -75,7 +75,7 @@ _OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
 async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. Returns those jobs."""
-    return await _continue(connection, RETRY, Target(run_id, job_id), _ENDED_BADLY)
+    return await _change(connection, RETRY, Target(run_id, job_id), _ENDED_BADLY)
 
 
 async def hold(
@@ -88,15 +88,12 @@ async def hold(
 ) -> list[int]:
     """Pause or cancel every open job of a run, or one job. Returns those jobs."""
     states = (*_OPEN, JobStatus.PAUSED) if status is JobStatus.CANCELLED else _OPEN
-    held: list[int] = []
-    for batch in await _batches(connection, Target(run_id, job_id), states):
-        held += await _change(connection, HOLD, run_id, batch, states, status, note)
-    return held
+    return await _change(connection, HOLD, Target(run_id, job_id), states, status, note)
 
 
 async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Resume paused jobs. Returns those jobs."""
-    return await _continue(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
+    return await _change(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
 
 
 async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
@@ -126,49 +123,30 @@ async def end_waits(connection: Connection) -> list[EndedWait]:
     async with connection.transaction():
         ended = [EndedWait(**dict(row)) for row in await connection.fetch(ENDED_WAITS)]
         for run_id, after_id, has_succeeded in ended:
-            paused = (JobStatus.PAUSED,)
-            note = f"r{after_id}, which it waited for, did not succeed."
-            for batch in await _batches(connection, Target(run_id, None), paused):
-                if has_succeeded:
-                    await _change(connection, RESUME, run_id, batch, paused)
-                else:
-                    await _change(connection, HOLD, run_id, batch, paused, JobStatus.CANCELLED, note)
+            if has_succeeded:
+                await resume(connection, run_id=run_id)
+            else:
+                note = f"r{after_id}, which it waited for, did not succeed."
+                of, paused = Target(run_id, None), (JobStatus.PAUSED,)
+                await _change(connection, HOLD, of, paused, JobStatus.CANCELLED, note)
             await connection.execute(END_WAIT, run_id)
     return ended
 
 
-async def _continue(connection: Connection, statement: str, target: Target, states: Sequence[JobStatus]) -> list[int]:
-    batches = await _batches(connection, target, states)
-    continued: list[int] = []
-    for batch in batches:
-        continued += await _change(connection, statement, target.run_id, batch, states)
-    return continued
-
-
-async def _batches(connection: Connection, target: Target, states: Sequence[JobStatus]) -> list[list[int]]:
-    """The jobs of a target that may be in one of these states, in their order."""
-    if target.job_id is not None:
-        return [[target.job_id]]
-    rows = await connection.fetch(OF_RUN, target.run_id, list(states))
-    job_ids = sorted(row["id"] for row in rows)
-    return [job_ids[start : start + BATCH] for start in range(0, len(job_ids), BATCH)]
-
-
 async def _change(
-    connection: Connection,
-    statement: str,
-    run_id: int | None,
-    batch: Sequence[int],
-    states: Sequence[JobStatus],
-    *values: object,
+    connection: Connection, statement: str, target: Target, states: Sequence[JobStatus], *values: object
 ) -> list[int]:
-    timeout = bulk_seconds(len(batch))
-    if run_id is None:
-        rows = await connection.fetch(statement, batch, list(states), *values, timeout=timeout)
-    else:
-        async with connection.transaction(), bulk(connection, run_id):
-            rows = await connection.fetch(statement, batch, list(states), *values, timeout=timeout)
-    return sorted(row["id"] for row in rows)
+    """Carry a statement out for the jobs of a target that are in one of these states. Those that it changed."""
+    if target.run_id is None:
+        return [row["id"] for row in await connection.fetch(statement, [target.job_id], list(states), *values)]
+    job_ids = sorted(row["id"] for row in await connection.fetch(OF_RUN, target.run_id, list(states)))
+    changed: list[int] = []
+    for start in range(0, len(job_ids), BATCH):
+        batch = job_ids[start : start + BATCH]
+        async with connection.transaction(), bulk(connection, target.run_id):
+            rows = await connection.fetch(statement, batch, list(states), *values, timeout=bulk_seconds(len(batch)))
+        changed += sorted(row["id"] for row in rows)
+    return changed
 
 
 # Jobs come in ascending order, and stages by their key: nothing is compared with the whole list.

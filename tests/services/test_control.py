@@ -1,6 +1,7 @@
 """Retry, pause, resume and cancel, for runs and jobs."""
 
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -88,14 +89,15 @@ async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
     connection: Connection, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = await store_run("316", "317")
-    found = job_control._batches
+    found = jobs.bulk
 
-    async def found_before_one_ended(connection: Connection, *rest: Any) -> list[list[int]]:
-        batches = await found(connection, *rest)
+    @asynccontextmanager
+    async def begun_after_one_ended(connection: Connection, run_id: int) -> AsyncIterator[None]:
         await connection.execute("UPDATE job SET status = 'succeeded' WHERE id = $1", stored.job_ids[0])
-        return batches
+        async with found(connection, run_id):
+            yield
 
-    monkeypatch.setattr(job_control, "_batches", found_before_one_ended)
+    monkeypatch.setattr(job_control, "bulk", begun_after_one_ended)
     held = await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
 
     assert held == [stored.job_ids[1]]
