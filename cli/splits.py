@@ -21,7 +21,7 @@ from stages.participants.split_names import named_split
 from stages.participants.splits import origin_words, parse_split, train_and_dev
 from stages.reports.words import counted
 from store.database import Connection
-from store.references.interviews import stored_labels, stored_splits
+from store.references.interviews import known, stored_splits
 
 WRONG = 1
 
@@ -71,7 +71,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
         splits = await stored_splits(connection)
         problems: list[SplitProblem] = []
         for data_set, own in groupby(splits, key=attrgetter("data_set")):
-            problems += split_problems(list(own), await stored_labels(connection, data_set))
+            problems += split_problems(list(own), await known(connection, data_set))
         return splits, problems
 
 

@@ -22,7 +22,7 @@ from stages.reports.words import counted
 from stages.texts.characters import first_lines
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant, TranscriptIdentity, splits_of, stored_labels
+from store.references.interviews import NewParticipant, StoredPerson, splits_of
 from store.runs.runs import NewJob, NewRun
 
 #: The keys of given evidence.
@@ -91,8 +91,8 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     )
 
 
-def _inputs(transcript: TranscriptIdentity) -> dict[str, Any]:
-    return {"transcript_hash": transcript.hash, "transcript_variant": transcript.variant.value}
+def _inputs(transcript: StoredPerson) -> dict[str, Any]:
+    return {"transcript_hash": transcript.transcript_hash, "transcript_variant": transcript.variant.value}
 
 
 async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[str, str | None, Sequence[int]]:
@@ -107,17 +107,16 @@ async def _participants(connection: Connection, request: ParticipantRequest) -> 
     return split.data_set, split.name, [member.participant_id for member in members]
 
 
-async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, TranscriptIdentity]:
-    found = await interviews.transcripts(connection, data_set, wanted)
-    missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
+async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, StoredPerson]:
+    known = await interviews.known(connection, data_set)
+    missing = [str(participant_id) for participant_id in wanted if participant_id not in known]
     if missing:
-        known = await interviews.participant_ids(connection, data_set)
         raise Refused(
             f"No transcript is stored for participant {', '.join(missing)} of data set '{data_set}'."
             f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
             f"`{import_command(data_set)}` imports transcripts."
         )
-    return {participant_id: found[participant_id] for participant_id in wanted}
+    return {participant_id: known[participant_id] for participant_id in wanted}
 
 
 def _checked_evidence(
@@ -268,7 +267,7 @@ async def import_participants(
         await interviews.keep(connection, data_set, merged, splits)
         if not paper_splits or any(split.name in PAPER_FILES for split in splits):
             return imported
-        known = await stored_labels(connection, data_set)
+        known = await interviews.known(connection, data_set)
         if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
             return imported._replace(missing=missing)
         new = [stored_part(split, method=SplitMethod.PUBLISHED) for split in published_splits()]

@@ -21,7 +21,7 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import splits_of, stored_labels
+from store.references.interviews import splits_of
 
 
 class MadeSplits(NamedTuple):
@@ -82,7 +82,7 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
 
     Raises Refused when there are too few.
     """
-    people, stored = await stored_labels(connection, data_set), await splits_of(connection, data_set)
+    people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
     pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
     labelled = [
         Labelled(number, sum(items.values()), people[number].gender)
@@ -110,7 +110,7 @@ async def make_splits(
     not; and for splits that are stored with other participants, unless they may be replaced.
     """
     async with connection.transaction():
-        people, stored = await stored_labels(connection, data_set), await splits_of(connection, data_set)
+        people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
         missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
         if missing and not allow_missing:
             raise Refused(_not_stored(data_set, missing, splits))

@@ -54,21 +54,24 @@ def _origin(stored: Mapping[str, Any] | None) -> SplitOrigin | None:
     return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"]), "missing": tuple(stored["missing"])})
 
 
-LABELS = "SELECT id, gender, phq8_binary, phq8_score, items FROM participant WHERE data_set = $1 ORDER BY id"
+class StoredPerson(StoredLabels):
+    """A stored participant without the transcript."""
+
+    id: int
+    transcript_hash: str
+    variant: TranscriptVariant
 
 
-async def stored_labels(connection: Connection, data_set: str) -> dict[int, StoredLabels]:
-    """The labels of every stored participant of a data set, by id."""
-    rows = await connection.fetch(LABELS, data_set)
-    return {
-        row["id"]: StoredLabels(
-            gender=row["gender"],
-            phq8_binary=row["phq8_binary"],
-            phq8_score=row["phq8_score"],
-            items=_items(row["items"]),
-        )
-        for row in rows
-    }
+KNOWN = """
+SELECT id, transcript_hash, variant, gender, phq8_binary, phq8_score, items
+FROM participant WHERE data_set = $1 ORDER BY id
+"""
+
+
+async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson]:
+    """Every stored participant of a data set, by id."""
+    rows = await connection.fetch(KNOWN, data_set)
+    return {row["id"]: StoredPerson(**{**row, "items": _items(row["items"])}) for row in rows}
 
 
 KEEP_PARTICIPANTS = """
@@ -120,12 +123,6 @@ SELECT data_set, count(*) AS people FROM participant
 WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORDER BY data_set
 """
 
-TRANSCRIPTS = """
-SELECT id, transcript_hash, variant FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
-"""
-
-NUMBERS = "SELECT id FROM participant WHERE data_set = $1 ORDER BY id"
-
 DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
 FROM (SELECT data_set, id FROM participant UNION ALL SELECT data_set, NULL FROM split) AS stored
@@ -164,13 +161,6 @@ class Member(NamedTuple):
     """None when the split names a participant whose transcript was not imported."""
     variant: TranscriptVariant
     items: dict[PHQ8Item, int] | None
-
-
-class TranscriptIdentity(NamedTuple):
-    """What identifies a transcript without its text."""
-
-    hash: str
-    variant: TranscriptVariant
 
 
 class SplitSize(Value):
@@ -256,14 +246,6 @@ async def members(connection: Connection, data_set: str, split: str) -> list[Mem
     ]
 
 
-async def transcripts(
-    connection: Connection, data_set: str, participant_ids: Sequence[int]
-) -> dict[int, TranscriptIdentity]:
-    """What identifies the transcripts of a data set that are stored; others are absent."""
-    rows = await connection.fetch(TRANSCRIPTS, data_set, list(participant_ids))
-    return {row["id"]: TranscriptIdentity(row["transcript_hash"], TranscriptVariant(row["variant"])) for row in rows}
-
-
 async def data_sets(connection: Connection, participant_ids: Collection[int] = ()) -> dict[str, int]:
     """The data sets that are stored, by name, and how many of these participants each has."""
     return {row["data_set"]: row["people"] for row in await connection.fetch(DATA_SETS, list(participant_ids))}
@@ -278,11 +260,6 @@ async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_
         most_bytes,
     )
     return {row["transcript_hash"]: row["transcript"] for row in rows}
-
-
-async def participant_ids(connection: Connection, data_set: str) -> list[int]:
-    """The numbers of all participants of a data set, in their order."""
-    return [row["id"] for row in await connection.fetch(NUMBERS, data_set)]
 
 
 async def variants(connection: Connection, data_set: str | None = None) -> dict[TranscriptVariant, int]:

@@ -14,7 +14,7 @@ from services.splits import find_split
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewParticipant, splits_of, stored_labels
+from store.references.interviews import NewParticipant, splits_of
 
 NUMBERS = range(300, 306)
 
@@ -78,7 +78,7 @@ async def test_no_label_is_lost_by_imports_of_parts_in_any_order(
             for number, knows in folder.items():
                 known.setdefault(number, set()).update(knows)
 
-            stored = await stored_labels(connection, "clinic")
+            stored = await interviews.known(connection, "clinic")
             everything = {number: person(number, knows=frozenset(knows)) for number, knows in known.items()}
             assert {number: (one.gender, one.phq8_score, one.items) for number, one in stored.items()} == {
                 number: (one.gender, one.phq8_score, one.items) for number, one in everything.items()
@@ -104,7 +104,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
     assert changes.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
     assert changes.conflicting == {303: ("PHQ8_Sleep", "transcript")}
     assert (changes.new_splits, list(changes.conflicting_splits)) == (("test",), ["train"])
-    assert sorted(await stored_labels(connection, "clinic")) == [300, 301, 303, 304]
+    assert sorted(await interviews.known(connection, "clinic")) == [300, 301, 303, 304]
 
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
@@ -115,11 +115,11 @@ async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_ask
         await brought(connection, [other, person(302)], splits=[split("train", 301)])
     told = str(refused.value)
     assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
-    assert sorted(await interviews.participant_ids(connection, "clinic")) == [300, 301]
+    assert sorted(await interviews.known(connection, "clinic")) == [300, 301]
 
     await brought(connection, [other, person(302)], splits=[split("train", 301)], anyway=True)
-    hashes = await interviews.transcripts(connection, "clinic", list(NUMBERS))
-    assert {number: one.hash for number, one in hashes.items()} == {300: "h300", 301: "x", 302: "h302"}
+    people = await interviews.known(connection, "clinic")
+    assert {number: one.transcript_hash for number, one in people.items()} == {300: "h300", 301: "x", 302: "h302"}
     assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
 
 
@@ -130,7 +130,7 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(conne
     found = await brought(connection, [new], anyway=True)
 
     assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
-    stored = await stored_labels(connection, "clinic")
+    stored = await interviews.known(connection, "clinic")
     assert (stored[301].phq8_score, stored[301].items) == (20, None)
 
 
@@ -143,8 +143,8 @@ async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(con
         splits=[split("train", 300, 301)],
     )
 
-    assert (await stored_labels(connection, "clinic"))[300].items == person(300).items
-    assert (await stored_labels(connection, "other"))[300].items is None
+    assert (await interviews.known(connection, "clinic"))[300].items == person(300).items
+    assert (await interviews.known(connection, "other"))[300].items is None
     assert (await find_split(connection, "own")).data_set == "clinic"
     assert (await find_split(connection, "other/train")).data_set == "other"
     with pytest.raises(Refused, match="clinic/train, other/train"):

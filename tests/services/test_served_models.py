@@ -49,12 +49,12 @@ async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_
             [person(316, transcript="Well. " * 9000, hashed="316"), person(319, transcript="Fine.", hashed="319")],
             [],
         )
-        stored = await interviews.transcripts(connection, "data", [316, 319])
+        stored = await interviews.known(connection, "data")
     jobs = [
         NewJob(
             mode="zero_shot",
             subject=str(participant_id),
-            inputs={"transcript_hash": transcript.hash},
+            inputs={"transcript_hash": transcript.transcript_hash},
             stages=("extract", "assemble", "score"),
         )
         for participant_id, transcript in stored.items()
