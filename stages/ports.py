@@ -255,8 +255,8 @@ class ChunkSearch(Protocol):
     ) -> list[list[Hit]]:
         """For each text, in order, the `limit` best chunks by full text: the scorer's score down, ties by chunk id.
 
-        `scorer` is `bm25`, `websearch` or `cover_density`; another name raises ValueError. A chunk that the text does
-        not match is not a hit, so a list may be empty. All texts are searched at once. Without texts, or with a limit
+        `scorer` is `bm25` or `websearch`; another name raises ValueError. A chunk that the text does not match is not a
+        hit, so a list may be empty. All texts are searched at once. Without texts, or with a limit
         of 0, the lists are empty, without a round trip.
         """
         ...

@@ -52,10 +52,11 @@ CROSS JOIN LATERAL (
 ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
-_COVER_DENSITY = f"""
+WEBSEARCH = f"""
 SELECT q.ordinal - 1 AS list, n.chunk_id, n.score
 FROM (
-    SELECT t.ordinal, {{query}} AS query FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
+    SELECT t.ordinal, websearch_to_tsquery($5::text::regconfig, t.text) AS query
+    FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
 ) AS q
 CROSS JOIN LATERAL (
     SELECT c.id AS chunk_id, ts_rank_cd(c.content_tsvector, q.query)::float8 AS score
@@ -67,22 +68,10 @@ CROSS JOIN LATERAL (
 ORDER BY q.ordinal, n.score DESC, n.chunk_id
 """
 
-_ALL_TERMS = "websearch_to_tsquery($5::text::regconfig, t.text)"
-
-_ANY_TERM = r"""(
-    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery
-    FROM unnest(to_tsvector($5::text::regconfig, t.text))
-)"""
-
 _WIDEST = 1000
 """Candidates that a search in an HNSW index can hold at most."""
 
-_BM25: Final = "bm25"
-
-_COVER_DENSITIES: Final = {
-    "websearch": _COVER_DENSITY.format(query=_ALL_TERMS),
-    "cover_density": _COVER_DENSITY.format(query=_ANY_TERM),
-}
+_SCORERS: Final = ("bm25", "websearch")
 
 
 class SearchedCorpus(NamedTuple):
@@ -95,11 +84,10 @@ class SearchedCorpus(NamedTuple):
 
 
 class PostgresChunkSearch:
-    """Cosine over pgvector, and three scorers of full text over the same chunks.
+    """Cosine over pgvector, and two scorers of full text over the same chunks.
 
     `bm25` reads the postings of the corpora: any term of the text may match. `websearch` reads the text as a search
-    box does (quotes, `or`, `-`), requires every term, and ranks by cover density; `cover_density` ranks the same way
-    what matches any term. `k1` and `b` are BM25's.
+    box does (quotes, `or`, `-`), requires every term, and ranks by cover density. `k1` and `b` are BM25's.
     """
 
     def __init__(self, database: Database, *, k1: float, b: float) -> None:
@@ -145,20 +133,18 @@ class PostgresChunkSearch:
         among: Sequence[int] | None = None,
     ) -> list[list[Hit]]:
         """See ChunkSearch."""
-        if scorer != _BM25 and scorer not in _COVER_DENSITIES:
-            raise ValueError(
-                f"{scorer!r} is not a full-text scorer; there are {', '.join((_BM25, *_COVER_DENSITIES))}."
-            )
+        if scorer not in _SCORERS:
+            raise ValueError(f"{scorer!r} is not a full-text scorer; there are {' and '.join(_SCORERS)}.")
         if not texts or not limit:
             return [[] for _ in texts]
         chosen = None if among is None else list(among)
-        if scorer == _BM25:
+        if scorer == "bm25":
             return await self._bm25(corpora, texts, limit, chosen)
 
         async def search(connection: Connection) -> list[list[Hit]]:
             full_text = await _full_text(connection, corpora)
             arguments = (list(corpora), list(texts), limit, chosen, full_text)
-            return await _lists(connection, len(texts), _COVER_DENSITIES[scorer], *arguments)
+            return await _lists(connection, len(texts), WEBSEARCH, *arguments)
 
         return await self._database.with_retry(search)
 

@@ -47,7 +47,7 @@ class InMemoryChunkSearch:
         scorer: str,
         among: Sequence[int] | None = None,
     ) -> list[list[Hit]]:
-        score = {"bm25": _bm25, "websearch": _all_terms, "cover_density": _any_term}.get(scorer)
+        score = {"bm25": _bm25, "websearch": _all_terms}.get(scorer)
         if score is None:
             raise ValueError(f"{scorer!r} is not a full-text scorer.")
         if not texts or not limit:
@@ -97,11 +97,6 @@ def _bm25(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
     return scores
 
 
-def _any_term(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
-    counted = {chunk_id: sum(word in asked for word in words) / 10 for chunk_id, words in chunks.items()}
-    return {chunk_id: score for chunk_id, score in counted.items() if score}
-
-
 def _all_terms(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
     matching = {chunk_id: words for chunk_id, words in chunks.items() if asked and set(asked) <= set(words)}
-    return _any_term(matching, asked)
+    return {chunk_id: sum(word in asked for word in words) / 10 for chunk_id, words in matching.items()}

@@ -46,7 +46,7 @@ async def test_every_scorer_reads_texts_and_questions_by_the_dictionary_of_the_c
         corpus_id = await corpus_of(connection, language, text)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
 
-    for scorer in ("bm25", "websearch", "cover_density"):
+    for scorer in ("bm25", "websearch"):
         for asked in (other_forms, same_form):
             (hits,) = await search.lexical([corpus_id], [asked], limit=5, scorer=scorer)
             assert len(hits) == 1, (scorer, asked)

@@ -13,7 +13,7 @@ from store.database import Connection, Database
 from tests.store.corpora.test_chunk_search import WORDS, move, texts
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
-SCORERS = ("bm25", "websearch", "cover_density")
+SCORERS = ("bm25", "websearch")
 ASKED = ["teabo ginra", "stolu walmi", " ".join(WORDS), "unknown"]
 
 
