@@ -229,9 +229,5 @@ def set_command(run_id: int, name: str | None, note: str | None, priority: str |
 
     found = with_database(changed)
     shown = {"run": f"r{run_id}", "name": found.name, "note": found.note, "priority": found.priority}
-    turns = f", {found.turns}" if priority and found.turns else ""
-    print_result(
-        shown | {"share": found.share},
-        f"{found.title}: {', '.join(field for field in given if field in changes.model_fields_set)} stored{turns}.",
-        as_json=as_json,
-    )
+    stored = ", ".join(field for field in given if field in changes.model_fields_set)
+    print_result(shown, f"{found.title}: {stored} stored.", as_json=as_json)

@@ -324,7 +324,7 @@ def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
             asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
-            run.turns,
+            run.priority if run.open_jobs else "",
             f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."

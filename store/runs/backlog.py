@@ -5,15 +5,12 @@ of a flow than what may be sent next, however long the backlog is. Triggers empt
 and notify CHANNEL.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from schemas.chains import INDEXING
 from schemas.statuses import JobStatus, Priority
-from schemas.values.base import Value
 from schemas.values.runs import FinishedJobs, RunLimits, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import job_control, workers
@@ -266,36 +263,9 @@ async def queue_figures(connection: Connection) -> QueueFigures:
 SET_PRIORITY = f"UPDATE run SET priority = $2 WHERE id = $1 RETURNING pg_notify('{CHANNEL}', id::text)"
 
 
-class Share(Value):
-    """The place of a run among those that wait for the same workers: indexing, or other work."""
-
-    position: int
-    """From 1: by priority, and the oldest first."""
-    runs: int
-    """How many take turns."""
-    share: float
-    """Of the jobs that are sent."""
-
-    def __str__(self) -> str:
-        return f"{self.position} of {self.runs}, {self.share:.0%}"
-
-
 async def set_priority(connection: Connection, run_id: int, priority: Priority) -> None:
     """Change how often the jobs of a run that are not sent yet have a turn."""
     await connection.execute(SET_PRIORITY, run_id, priority)
-
-
-async def shares(connection: Connection) -> dict[int, Share]:
-    """The shares of the runs that have jobs in the backlog."""
-    groups: dict[bool, dict[int, int]] = defaultdict(dict)
-    for flow, of in (await flows(connection)).items():
-        weights = groups[of.kind in INDEXING]
-        weights[flow.run_id] = max(weights.get(flow.run_id, 0), of.priority.weight)
-    return {
-        run_id: Share(position=position, runs=len(weights), share=weights[run_id] / sum(weights.values()))
-        for weights in groups.values()
-        for position, run_id in enumerate(sorted(weights, key=lambda run_id: (-weights[run_id], run_id)), start=1)
-    }
 
 
 # A call is counted before it is sent, in the statement that checks the limit, so that a run never sends more calls than

@@ -9,7 +9,6 @@ from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
 from store.database import Connection
-from store.runs.backlog import Share, shares
 
 OVERVIEW = """
 SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
@@ -60,13 +59,6 @@ class RunOverview(Value):
     states: dict[JobStatus, int] = Field(examples=[{"succeeded": 2, "failed": 1}])
     """Jobs by state; the sum is `jobs`."""
     priority: Priority = Priority.NORMAL
-    share: Share | None = None
-    """Its place among the runs that wait; null when none of its jobs has to be sent."""
-
-    @property
-    def turns(self) -> str:
-        """Its priority and its share, while it has unfinished jobs."""
-        return ", ".join(str(part) for part in (self.priority, self.share) if part) if self.open_jobs else ""
 
     @property
     def title(self) -> str:
@@ -94,11 +86,7 @@ async def overviews(
     Every word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states.
     """
     words = search.lower().split()
-    found = [RunOverview(**row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
-    if not any(run.open_jobs for run in found):
-        return found
-    of_run = await shares(connection)
-    return [run.model_copy(update={"share": of_run.get(run.id)}) for run in found]
+    return [RunOverview(**row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
 
 
 async def ids(connection: Connection) -> list[int]:

@@ -38,16 +38,16 @@ def test_no_two_runs_have_the_same_name_and_the_remedy_works(ragq: Ragq, run_ids
     assert ragq("set", str(second), "--name", "BaseLine").exit_code == 0
 
 
-def test_the_priority_of_a_run_changes_its_share(ragq: Ragq, run_ids: list[int]) -> None:
+def test_the_priority_of_a_run_is_changed(ragq: Ragq, run_ids: list[int]) -> None:
     first, second = run_ids
 
     lowered = ragq("set", f"r{first}", "--priority", "bulk")
     raised = ragq("set", f"r{second}", "--priority", "interactive", "--json")
 
-    assert lowered.stdout == f"r{first}: priority stored, bulk, 2 of 2, 20%.\n"
-    assert json.loads(raised.stdout)["share"] == {"position": 1, "runs": 2, "share": 16 / 17}
+    assert lowered.stdout == f"r{first}: priority stored.\n"
+    assert json.loads(raised.stdout)["priority"] == "interactive"
     listed = {run["id"]: run for run in json.loads(ragq("runs", "--json").stdout)}
-    assert (listed[first]["priority"], listed[first]["share"]["position"]) == ("bulk", 2)
+    assert listed[first]["priority"] == "bulk"
     refused = ragq("set", f"r{first}", "--priority", "interactiv")
     assert (refused.exit_code, "did you mean 'interactive'" in refused.stderr.lower()) == (2, True)
 
