@@ -385,24 +385,17 @@ def outline_command(target: DocumentTarget, as_json: bool) -> None:
 
 @work.command("export")
 @document_argument
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead.")
 @json_option
-def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -> None:
+def export_command(target: DocumentTarget, as_json: bool) -> None:
     """Print the markdown of a work, or of a job: sanitised, or as it was converted if it is no further.
 
     \b
     Example:
         ragq work export 7 > tea.md
-        ragq work export j345 --output converted.md
+        ragq work export j345 > converted.md
     """
     markdown = with_database(document_markdown, target)
-    if output is not None:
-        try:
-            output.write_text(markdown, "utf-8", newline="")
-        except OSError as error:
-            raise Refused(f"{output}: cannot be written ({error.strerror}); name another file.") from None
-        print_result({"file": str(output)}, str(output), as_json=as_json)
-    elif as_json:
+    if as_json:
         print_json({"markdown": markdown})
     else:
         print_data(markdown)

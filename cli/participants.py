@@ -186,12 +186,6 @@ import_group.add_command(import_command)
     is_flag=True,
     help="Rebuild a single missing item score as the total minus the seven known ones.",
 )
-@click.option(
-    "--paper-splits/--no-paper-splits",
-    default=True,
-    show_default=True,
-    help="Without files of them: make the paper's splits when all of their participants are stored.",
-)
 @click.option("--no-splits", is_flag=True, help="Leave the splits as they are: import participants and labels alone.")
 @click.option("--name", help="The data set that they belong to; without it the name of the folder.")
 @click.option("--replace", is_flag=True, help="Replace what the data set has stored otherwise.")
@@ -203,7 +197,6 @@ def participants(
     variant: str | None,
     transcripts_variant: str | None,
     patch_missing_items: bool,
-    paper_splits: bool,
     no_splits: bool,
     name: str | None,
     replace: bool,
@@ -253,7 +246,7 @@ def participants(
             people,
             splits,
             labels=[label for number, label in data_set.labels.items() if number not in data_set.transcripts],
-            paper_splits=paper_splits and not no_splits,
+            paper_splits=not no_splits,
             replace_stored=replace,
             dry_run=dry_run,
         )

@@ -1,6 +1,6 @@
 """`ragq splits`: the splits that are stored."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -9,16 +9,15 @@ import click
 from rich.table import Column
 
 from cli.config import with_database
-from cli.files import data_directory, read_file
+from cli.files import read_file
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_text
-from schemas.values.participants import Split, SplitMethod, SplitProblem, StoredSplit
+from schemas.values.participants import Split, SplitMethod, SplitOrigin, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
-from stages.files.records import Parsed, ProblemsFound
-from stages.participants.daic_woz import ITEM_LABEL_FILES
+from stages.files.records import ProblemsFound
 from stages.participants.split_files import parse_listed_splits, split_problems
 from stages.participants.split_names import named_split
-from stages.participants.splits import origin_words, parse_split, train_and_dev
+from stages.participants.splits import origin_words
 from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import known, stored_splits
@@ -95,20 +94,11 @@ def show_command(name: str, as_json: bool) -> None:
 @splits_group.command("make")
 @click.option("--paper", is_flag=True, help="paper-train, paper-val and paper-test with the published participants.")
 @click.option("--seed", type=int, help="With --paper: a new draw by the paper's rule instead of its participants.")
-@click.option("--avec", is_flag=True, help="train, dev and train+dev of the AVEC 2017 label files in the data folder.")
 @click.option(
     "--from",
     "listed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
-)
-@click.option(
-    "--directory",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With --avec: the data folder.  [default: DATA_BASE_DIR]",
-)
-@click.option(
-    "--allow-missing", is_flag=True, help="Leave out participants that are not stored, and record who is left out."
 )
 @click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
@@ -116,10 +106,7 @@ def show_command(name: str, as_json: bool) -> None:
 def make_command(
     paper: bool,
     seed: int | None,
-    avec: bool,
     listed: Path | None,
-    directory: Path | None,
-    allow_missing: bool,
     data_set: str | None,
     replace: bool,
     as_json: bool,
@@ -136,30 +123,24 @@ def make_command(
     Example:
         ragq splits make --paper
         ragq splits make --paper --seed 7 --replace
-        ragq splits make --avec --directory data
         ragq splits make --from data/paper_splits/paper_split_metadata.json
     """
-    if [paper, avec, listed is not None].count(True) != 1:
-        raise click.UsageError("Name one of --paper, --avec and --from FILE. Example: ragq splits make --paper")
+    if paper == (listed is not None):
+        raise click.UsageError("Name one of --paper and --from FILE. Example: ragq splits make --paper")
     if seed is not None and not paper:
         raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
-    if directory is not None and not avec:
-        raise click.UsageError("--directory goes with --avec.")
-    choice = _choice(seed, avec, listed, directory)
+    parts = None if listed is None else _listed(listed)
 
     async def store(connection: Connection) -> MadeSplits:
         of = await find_data_set(connection, data_set)
-        splits = choice.splits if choice.seed is None else await drawn_splits(connection, of, seed=choice.seed)
-        return await make_splits(
-            connection,
-            of,
-            splits,
-            choice.method,
-            seed=choice.seed,
-            file=choice.file,
-            allow_missing=allow_missing,
-            replace=replace,
-        )
+        if parts is not None and listed is not None:
+            origin, splits = SplitOrigin(method=SplitMethod.LISTED, file=listed.name), parts
+        elif seed is not None:
+            origin = SplitOrigin(method=SplitMethod.STRATIFIED, seed=seed)
+            splits = await drawn_splits(connection, of, seed=seed)
+        else:
+            origin, splits = SplitOrigin(method=SplitMethod.PUBLISHED), published_splits()
+        return await make_splits(connection, of, splits, origin, replace_stored=replace)
 
     made = with_database(store)
     if as_json:
@@ -181,34 +162,8 @@ def make_command(
         print_text(words + (" (replaced)" if split.name in made.replaced else ""))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
-    """What is to be made."""
-
-    method: SplitMethod
-    splits: tuple[Split, ...] = ()
-    seed: int | None = None
-    file: str | None = None
-
-
-def _choice(seed: int | None, avec: bool, listed: Path | None, directory: Path | None) -> _Choice:
-    if listed is not None:
-        splits = _accepted(parse_listed_splits(read_file(listed), file=listed.name))
-        return _Choice(method=SplitMethod.LISTED, splits=splits, file=listed.name)
-    if avec:
-        folder = directory or data_directory()
-        parsed = [
-            parse_split(read_file(folder / file), file=file, name=name) for name, file in ITEM_LABEL_FILES.items()
-        ]
-        problems = tuple(problem for one in parsed for problem in one.problems)
-        parts = _accepted(Parsed(tuple(one.value for one in parsed), problems))
-        return _Choice(method=SplitMethod.FILE, splits=(*parts, train_and_dev(parts)))
-    if seed is not None:
-        return _Choice(method=SplitMethod.STRATIFIED, seed=seed)
-    return _Choice(method=SplitMethod.PUBLISHED, splits=published_splits())
-
-
-def _accepted(parsed: Parsed[tuple[Split, ...]]) -> tuple[Split, ...]:
+def _listed(file: Path) -> tuple[Split, ...]:
+    parsed = parse_listed_splits(read_file(file), file=file.name)
     if parsed.problems:
         raise ProblemsFound(parsed.problems, of="list of splits", consequence="nothing was stored")
     return parsed.value

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, dry_run_option, print_found
+from cli.estimate import conclude
 from cli.files import read_file, tell_unread
 from cli.ids import TARGET
 from cli.options import Choice, effective_settings, group, settings_options, wanted_options
@@ -20,10 +20,8 @@ from schemas.errors import Refused
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
 from schemas.values.tags import Tag, VectorLayout
-from services.estimates import estimate_vocabulary
 from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
 from services.tags import (
-    SEED,
     GivenVectors,
     build_vocabulary,
     delete_vocabulary,
@@ -273,26 +271,20 @@ def _could_rate(path: Path) -> str | None:
 @click.command("tags")
 @click.argument("vocabulary")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
-)
-@click.option(
     "--vectors",
     type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
     help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
 )
 @click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
 @settings_options
-@dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @json_option
 def index_command(
     vocabulary: str,
-    seed: int,
     vectors: Path | None,
     layout: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
-    dry_run: bool,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -310,11 +302,7 @@ def index_command(
         raise click.UsageError("--vectors and --layout go together.")
     given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
-    if dry_run:
-        found = with_open_database(estimate_vocabulary, vocabulary, settings, seed=seed, vectors=given)
-        print_found([found], as_json=as_json)
-        return
-    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, seed=seed, vectors=given)
+    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, vectors=given)
     if submitted is None:
         print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
         if as_json:

@@ -13,7 +13,6 @@ from services.few_shot import in_draw
 from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
 from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
-from services.tags import SEED, GivenVectors, plan_vocabulary
 from stages.reports.costs import most_calls
 from stages.reports.words import counted, notices
 from store.database import Connection, Database
@@ -60,23 +59,6 @@ async def estimate_request(
         if in_batches:
             refuse_batches(run)
         return run
-
-    return await estimate(database, plan, settings, prices=prices)
-
-
-async def estimate_vocabulary(
-    database: Database,
-    name: str,
-    settings: EffectiveSettings,
-    *,
-    seed: int = SEED,
-    vectors: GivenVectors | None = None,
-    prices: Prices | None = None,
-) -> Estimate:
-    """What building the models of a vocabulary would do. See `estimate`."""
-
-    async def plan(connection: Connection) -> NewRun:
-        return (await plan_vocabulary(connection, name, settings, seed=seed, vectors=vectors))[0]
 
     return await estimate(database, plan, settings, prices=prices)
 

@@ -10,7 +10,15 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import AssessmentMode, Labels, PHQ8Item, Split, SplitMethod, TranscriptVariant
+from schemas.values.participants import (
+    AssessmentMode,
+    Labels,
+    PHQ8Item,
+    Split,
+    SplitMethod,
+    SplitOrigin,
+    TranscriptVariant,
+)
 from schemas.values.requests import ParticipantRequest
 from services.few_shot import Assessed, PlannedSearch, first_baseline, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise, stored_part
@@ -270,7 +278,7 @@ async def import_participants(
         known = await interviews.known(connection, data_set)
         if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
             return imported._replace(missing=missing)
-        new = [stored_part(split, method=SplitMethod.PUBLISHED) for split in published_splits()]
+        new = [stored_part(split, SplitOrigin(method=SplitMethod.PUBLISHED)) for split in published_splits()]
         if unlike := stored_otherwise(new, before):
             return imported._replace(others=tuple(split.name for split in unlike))
         await interviews.keep_splits(connection, data_set, new)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import Split, SplitMethod, SplitOrigin, StoredSplit
+from schemas.values.participants import Split, SplitOrigin, StoredSplit
 from stages.participants.split_files import overlaps
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.splits import (
@@ -97,31 +97,28 @@ async def make_splits(
     connection: Connection,
     data_set: str,
     splits: Sequence[Split],
-    method: SplitMethod,
+    origin: SplitOrigin,
     *,
-    seed: int | None = None,
-    file: str | None = None,
-    allow_missing: bool = False,
-    replace: bool = False,
+    replace_stored: bool = False,
 ) -> MadeSplits:
     """Store splits of a data set, all or none, with how they were made.
 
-    Raises Refused for participants that are not stored, unless they may be left out; for splits that overlap and may
-    not; and for splits that are stored with other participants, unless they may be replaced.
+    Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
+    stored with other participants, unless they may be replaced.
     """
     async with connection.transaction():
         people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
         missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
-        if missing and not allow_missing:
+        if missing:
             raise Refused(_not_stored(data_set, missing, splits))
-        new = [stored_part(split, set(missing), method, seed, file) for split in splits]
+        new = [stored_part(split, origin) for split in splits]
         before = {name: split.participant_ids for name, split in stored.items()}
         after = before | {split.name: tuple(split.participant_ids) for split in new}
         if problems := set(overlaps(after)) - set(overlaps(before)):
             lines = "\n".join(f"  {problem}" for problem in sorted(map(str, problems)))
             raise Refused(f"The splits cannot be stored:\n{lines}")
         others = stored_otherwise(new, stored)
-        if others and not replace:
+        if others and not replace_stored:
             raise Refused(
                 f"{', '.join(described(split) for split in others)} would be replaced. Name --replace to do so; an "
                 "index that was built on other participants is then to be built again (`ragq index references`)."
@@ -130,20 +127,9 @@ async def make_splits(
     return MadeSplits(tuple(new), tuple(split.name for split in others))
 
 
-def stored_part(
-    split: Split,
-    missing: Collection[int] = (),
-    method: SplitMethod = SplitMethod.PUBLISHED,
-    seed: int | None = None,
-    file: str | None = None,
-) -> Split:
-    """A split to store, without those who are missing. Raises Refused when nobody is left."""
-    kept = [number for number in split.participant_ids if number not in missing]
-    if not kept:
-        raise Refused(f"No participant of {split.name} is stored, so nobody is left of it.")
-    left_out = tuple(sorted(set(missing).intersection(split.participant_ids)))
-    origin = SplitOrigin(method=method, seed=seed, file=file, missing=left_out)
-    return replace(split, ids_hash=ids_hash(kept), participant_ids=kept, origin=origin)
+def stored_part(split: Split, origin: SplitOrigin) -> Split:
+    """A split to store."""
+    return replace(split, ids_hash=ids_hash(split.participant_ids), origin=origin)
 
 
 def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:
@@ -162,5 +148,5 @@ def _not_stored(data_set: str, missing: Sequence[int], splits: Sequence[Split]) 
     count = len({number for split in splits for number in split.participant_ids})
     return (
         f"{len(missing)} of {count} participants are not stored: {', '.join(map(str, missing))}. "
-        f"`{import_command(data_set)}` imports them; --allow-missing makes the splits without them, and records that."
+        f"`{import_command(data_set)}` imports them; `--from FILE` makes splits of those that a file lists."
     )

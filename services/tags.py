@@ -134,7 +134,7 @@ def tags_hash(settings: RunSettings) -> str:
 
 
 SEED: Final = 7
-"""Of the models, unless another is given."""
+"""Of the models."""
 
 
 class GivenVectors(NamedTuple):
@@ -154,44 +154,31 @@ class VocabularyBuild(NamedTuple):
 
 
 async def build_vocabulary(
-    database: Database,
-    name: str,
-    settings: EffectiveSettings,
-    *,
-    seed: int = SEED,
-    vectors: GivenVectors | None = None,
+    database: Database, name: str, settings: EffectiveSettings, *, vectors: GivenVectors | None = None
 ) -> VocabularyBuild:
     """Submit the run that builds the models of a vocabulary.
 
-    Raises Refused for an unknown vocabulary, and for one whose models were built from another seed or other vectors.
+    Raises Refused for an unknown vocabulary, and for one whose models were built from other vectors.
     """
-    run, built_by = await database.once(plan_vocabulary, name, settings, seed=seed, vectors=vectors)
+
+    async def plan(connection: Connection) -> tuple[NewRun, int | None]:
+        vocabulary = await vocabulary_of_name(connection, name)
+        run = _planned(vocabulary, settings, vectors)
+        built_by = None if vocabulary.model is None else await runs.find(connection, run)
+        if built_by is None and vocabulary.model is not None:
+            raise Refused(
+                f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others."
+            )
+        return run, built_by
+
+    run, built_by = await database.once(plan)
     if built_by is not None:
         return VocabularyBuild(built_by, None)
     submitted = await submit_run(database, PlannedRun(run))
     return VocabularyBuild(submitted.run_id, submitted)
 
 
-async def plan_vocabulary(
-    connection: Connection,
-    name: str,
-    settings: EffectiveSettings,
-    *,
-    seed: int = SEED,
-    vectors: GivenVectors | None = None,
-) -> tuple[NewRun, int | None]:
-    """The run that builds the models of a vocabulary, and the run that has built them. Raises as `build_vocabulary`."""
-    vocabulary = await vocabulary_of_name(connection, name)
-    run = _planned(vocabulary, settings, seed, vectors)
-    built_by = None if vocabulary.model is None else await runs.find(connection, run)
-    if built_by is None and vocabulary.model is not None:
-        raise Refused(f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others.")
-    return run, built_by
-
-
-def _planned(
-    vocabulary: StoredVocabulary, settings: EffectiveSettings, seed: int, vectors: GivenVectors | None
-) -> NewRun:
+def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings, vectors: GivenVectors | None) -> NewRun:
     given = None
     if vectors is not None:
         given = {"path": str(vectors.path), "layout": vectors.layout.value, "sha256": vectors.sha256}
@@ -208,7 +195,7 @@ def _planned(
         settings_hash=content_hash([] if sentences is None else sentences),
         request={
             "vocabulary": vocabulary.name,
-            "seed": seed,
+            "seed": SEED,
             "vectors": None if vectors is None else vectors.layout.value,
             "profile_source": settings.profile_source,
         },
@@ -216,7 +203,7 @@ def _planned(
             NewJob(
                 mode="tags",
                 subject=str(vocabulary.id),
-                inputs={"vocabulary_id": vocabulary.id, "seed": seed, "vectors": given, "sentences": sentences},
+                inputs={"vocabulary_id": vocabulary.id, "seed": SEED, "vectors": given, "sentences": sentences},
                 stages=stages_of("index", "tags"),
             )
         ],

@@ -17,7 +17,6 @@ from api.work_uploads import base_name
 from schemas.errors import Refused, RunMissingError
 from schemas.values.base import Text
 from schemas.values.requests import TagsRequest
-from services.estimates import estimate_vocabulary
 from services.submit import submit
 from services.tags import (
     build_vocabulary,
@@ -149,17 +148,14 @@ async def vocabulary_page(
     search: SearchWords = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-    estimate: bool = False,
 ) -> Response:
-    """A vocabulary: its models, or what building them would do; a part of its tags; what an import left out."""
+    """A vocabulary: its models, a part of its tags, and what an import left out."""
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
         tags, found = await vocabularies.tags_part(
             connection, vocabulary.id, search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS
         )
-    settings = ctx.run_settings() if estimate else None
-    estimated = None if settings is None else await estimate_vocabulary(ctx.database, name, settings, prices=ctx.prices)
     return page(
         request,
         "vocabulary.html.j2",
@@ -170,7 +166,6 @@ async def vocabulary_page(
         part=part,
         parts_of_list=-(-found // PAGE_TAGS),
         unknown_ratings=unknown_ratings,
-        estimate=estimated,
     )
 
 

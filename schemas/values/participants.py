@@ -82,8 +82,6 @@ class SplitOrigin(PlainValue):
     seed: int | None = None
     file: str | None = None
     """The name of the file of ids."""
-    missing: tuple[int, ...] = ()
-    """Participants that belong to the split and were not stored when it was made, and are left out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -135,7 +135,7 @@ def _unlike_published(split: StoredSplit) -> str | None:
     is_other = split.origin is not None and split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
     if split.name not in PAPER_FILES or is_other:
         return None
-    published = set(PUBLISHED_SPLITS[part]) - set(split.origin.missing if split.origin else ())
+    published = set(PUBLISHED_SPLITS[part])
     differences = {
         "lacks published": published - set(split.participant_ids),
         "has unpublished": set(split.participant_ids) - published,

@@ -148,8 +148,7 @@ def origin_words(origin: SplitOrigin | None) -> str:
         SplitMethod.STRATIFIED: f"the paper's rule, seed {origin.seed}",
         SplitMethod.LISTED: f"listed in {origin.file}",
     }
-    left_out = f", without {participants_in_words(origin.missing)}" if origin.missing else ""
-    return words[origin.method] + left_out
+    return words[origin.method]
 
 
 def participants_in_words(ids: Iterable[int]) -> str:

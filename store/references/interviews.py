@@ -51,7 +51,7 @@ async def splits_of(connection: Connection, data_set: str) -> dict[str, StoredSp
 def _origin(stored: Mapping[str, Any] | None) -> SplitOrigin | None:
     if stored is None:
         return None
-    return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"]), "missing": tuple(stored["missing"])})
+    return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"])})
 
 
 class StoredPerson(StoredLabels):

@@ -41,7 +41,7 @@ def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: 
     assert ragq("splits", "list").exit_code == 0
     listed = json.loads(ragq("splits", "list", "--json").stdout)
     origins = {split["name"]: split["origin"] for split in listed}
-    assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None, "missing": []}
+    assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None}
     assert origins["train"]["method"] == "file"
     shown = json.loads(ragq("splits", "show", "train", "--json").stdout)
     assert [split["name"] for split in (*listed, shown) if not split["imported_at"].endswith("Z")] == []

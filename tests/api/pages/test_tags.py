@@ -64,9 +64,6 @@ async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncCli
     shown = await see(client, "/vocabularies/wardrobe?search=coat")
     assert "coat 0 500" in words(shown)
     assert "shirt" not in words(shown)
-    assert 'href="/vocabularies/wardrobe?estimate=true">Dry run</a>' in shown.text
-    dry = words(await see(client, "/vocabularies/wardrobe?estimate=true"))
-    assert "Nothing was stored or sent. 1 job" in dry
     built = await send(client, shown, "/vocabularies/wardrobe/models")
     (run,) = await overviews.overviews(connection)
     assert built.headers["location"] == f"/runs/{run.id}"
