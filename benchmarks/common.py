@@ -20,10 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from schemas.chains import STAGES
-from stack.postgres import PostgresServer
+from stack.connections import connections
 from stack.status import memory_of
-from stack.valkey import ValkeyServer
-from store import migrate
 
 PROJECT: Final = Path(__file__).parent.parent
 NOOP_STAGES: Final[tuple[str, ...]] = STAGES[:7]
@@ -83,26 +81,6 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
 
 
-class Servers(NamedTuple):
-    """A migrated database, a broker, and a folder for other files of a benchmark."""
-
-    postgres: PostgresServer
-    valkey: ValkeyServer
-    folder: Path
-
-
-@contextmanager
-def servers() -> Iterator[Servers]:
-    """Both servers with the durability of the product's, running until the block ends."""
-    with (
-        temporary_folder() as folder,
-        PostgresServer(folder / "postgres", durable=True) as postgres,
-        ValkeyServer(folder / "valkey", durable=True) as valkey,
-    ):
-        migrate.upgrade(postgres.url)
-        yield Servers(postgres, valkey, folder)
-
-
 class Stack:
     """A running stack, used through its commands."""
 
@@ -139,15 +117,34 @@ class Stack:
 
 
 @contextmanager
-def stack(**more: str) -> Iterator[Stack]:
+def stack(*without: str, **more: str) -> Iterator[Stack]:
     """A separate stack, as `ragq up` starts it on a new machine, until the block ends; with `more` settings."""
     with temporary_folder() as folder:
         running = Stack(folder, **more)
-        running.ragq("up", "--no-flower")
+        running.ragq("up", "--no-flower", *without)
         try:
             yield running
         finally:
             running.ragq("down")
+
+
+class Servers(NamedTuple):
+    """A migrated database, a broker, and a folder for other files of a benchmark."""
+
+    database_url: str
+    redis_url: str
+    postgres_pid: int
+    valkey_pid: int
+    folder: Path
+
+
+@contextmanager
+def servers() -> Iterator[Servers]:
+    """Those of a stack without its workers."""
+    with stack("--no-workers", "--no-api") as running:
+        pids = {part["name"]: part["pid"] for part in running.asked("ps")}
+        used = connections(running.environment)
+        yield Servers(used.database_url, used.redis_url, pids["postgres"], pids["valkey"], running.folder)
 
 
 class Memory:

@@ -113,8 +113,8 @@ class _Bench:
     def __init__(self, running: Servers, runner: asyncio.Runner) -> None:
         self._running = running
         self._runner = runner
-        self._database = Database(running.postgres.url, pool_size=2)
-        urls = {"DATABASE_URL": running.postgres.url, "REDIS_URL": running.valkey.url}
+        self._database = Database(running.database_url, pool_size=2)
+        urls = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
         self._environment = environment(running.folder / "home", **urls)
         self._execute(VOCABULARY)
 
@@ -137,7 +137,7 @@ class _Bench:
         drained = self._drain(run_id, drain_s)
         if self._asks(OPEN, run_id):
             self._ragq("cancel", run)
-        with redis.Redis.from_url(self._running.valkey.url) as client:
+        with redis.Redis.from_url(self._running.redis_url) as client:
             # Messages of jobs that are cancelled: the next size begins without them.
             client.flushall()
         return Size(size, stored_kb, commands, drained)
@@ -167,13 +167,13 @@ class _Bench:
     def _drain(self, run_id: int, seconds: float) -> Drained:
         with self._worker():
             time.sleep(_WARM_UP_S)
-            before, cpu_before = self._asks(DONE, run_id), cpu_seconds(self._running.postgres.pid)
+            before, cpu_before = self._asks(DONE, run_id), cpu_seconds(self._running.postgres_pid)
             began = time.perf_counter()
             time.sleep(seconds)
             wall_s = time.perf_counter() - began
             stages = max((self._asks(DONE, run_id) - before) * len(STAGES), 1)
-            postgres_s = cpu_seconds(self._running.postgres.pid) - cpu_before
-            with redis.Redis.from_url(self._running.valkey.url) as client:
+            postgres_s = cpu_seconds(self._running.postgres_pid) - cpu_before
+            with redis.Redis.from_url(self._running.redis_url) as client:
                 broker_mb = float(client.info("memory")["used_memory"]) / 1e6
             alone = self._single_sets()
         p95_s = quantiles(alone, n=20, method="inclusive")[-1]

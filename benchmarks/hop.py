@@ -103,7 +103,7 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
     for _ in range(idle_jobs):
         contestant.run(1)
     hops = stamps.hops_ms(contestant.stamps, after=before)
-    measured = (contestant.pids, [running.postgres.pid], [running.valkey.pid])
+    measured = (contestant.pids, [running.postgres_pid], [running.valkey_pid])
     cpu_before, began = [cpu_seconds(*pids) for pids in measured], time.perf_counter()
     contestant.run(jobs)
     wall_s, stages = time.perf_counter() - began, jobs * len(NOOP_STAGES)
@@ -115,7 +115,7 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
 def celery(servers: Servers, processes: int) -> Iterator[Contestant]:
     """Celery alone: ragq's settings and messages, and no database."""
     running = _Processes("celery", _celery_workers("benchmarks.celery_worker", processes), servers)
-    app = make_app(servers.valkey.url)
+    app = make_app(servers.redis_url)
     numbers = count(1)
 
     def run(jobs: int) -> None:
@@ -156,7 +156,7 @@ def ragq(servers: Servers, processes: int) -> Iterator[Contestant]:
         return overview is not None and overview.open_jobs > 0
 
     with running, asyncio.Runner() as runner:
-        database = Database(servers.postgres.url, pool_size=1)
+        database = Database(servers.database_url, pool_size=1)
 
         def run(jobs: int) -> None:
             running.expect(jobs)
@@ -175,7 +175,7 @@ def dbos(servers: Servers, processes: int) -> Iterator[Contestant]:
 
     A process works on the workflows that it starts, so each is given its part of the jobs.
     """
-    url = servers.postgres.url.rsplit("/", 1)[0] + "/dbos"
+    url = servers.database_url.rsplit("/", 1)[0] + "/dbos"
     command = [str(_dbos_python()), "-m", "benchmarks.dbos_program", url, str(len(NOOP_STAGES))]
     running = _Processes("dbos", [command] * processes, servers)
 
@@ -220,7 +220,7 @@ class _Processes:
         self.stamps = servers.folder / f"{name}.stamps"
         self._log = servers.folder / f"{name}.log"
         self._expected = 0
-        variables = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.valkey.url}
+        variables = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
         with self._log.open("a") as log:
             self._processes = [
                 subprocess.Popen(

@@ -24,8 +24,7 @@ from stack.processes import (
     llm_command,
     worker_command,
 )
-from stack.server import EmbeddedServer
-from stack.valkey import ValkeyServer
+from stack.server import EmbeddedServer, ValkeyServer
 
 #: The part that replaces a server when its variable is not set.
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
@@ -146,8 +145,8 @@ def make_plan(
         return ports[name]
 
     embedded: dict[str, EmbeddedServer] = {
-        "DATABASE_URL": PostgresServer(home.folder / "postgres", durable=True),
-        "REDIS_URL": ValkeyServer(home.folder / "valkey", durable=True),
+        "DATABASE_URL": PostgresServer(home.folder / "postgres"),
+        "REDIS_URL": ValkeyServer(home.folder / "valkey"),
     }
     for variable, server in embedded.items():
         if variable not in outside:

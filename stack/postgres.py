@@ -20,7 +20,6 @@ from schemas.errors import StackError
 from stack.connections import masked
 from stack.home import full_disk, fullest, is_full, says_full, write_private
 from stack.ports import LOOPBACK, Account, account_for, is_traversable
-from stack.probes import postgres_answers
 from stack.server import EmbeddedServer, package_folder
 
 USER = "ragq"
@@ -30,12 +29,10 @@ PROGRAMS = Path("pginstall", "bin")
 
 # A failing statement or the DETAIL of its error would put rows, and so transcripts, into the log.
 DISCREET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
-# A commit still reaches the kernel, so it outlives a killed server; it does not outlive the machine.
-CARELESS = {"fsync": "off", "full_page_writes": "off"}
 
 
 class PostgresServer(EmbeddedServer):
-    """Postgres over TCP with a password, database `ragq` and extension `vector`. Durable: fsync is on.
+    """Postgres over TCP with a password, database `ragq` and extension `vector`.
 
     Run by root, the server itself runs as another user: see stack/ports.py.
     """
@@ -73,14 +70,9 @@ class PostgresServer(EmbeddedServer):
             "unix_socket_directories": "",
             "max_connections": str(MAX_CONNECTIONS),
             **DISCREET,
-            **({} if self.durable else CARELESS),
         }
         options = [f"{name}={value}" for name, value in settings.items()]
         return [str(self._binaries / "postgres"), "-D", str(self.cluster), *(w for o in options for w in ("-c", o))]
-
-    def answers(self) -> bool:
-        """SELECT 1 comes back."""
-        return postgres_answers(self.url)
 
     def _initialise(self) -> None:
         """Build the cluster in a temporary folder and move it, so that a killed run leaves no partial one."""
@@ -112,7 +104,6 @@ class PostgresServer(EmbeddedServer):
             "--locale-provider=builtin",
             "--builtin-locale=C.UTF-8",
             "--locale=C",
-            *([] if self.durable else ["--no-sync"]),
         ]
 
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:

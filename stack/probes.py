@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from stack.connections import broker_address
+
 PROBE_TIMEOUT_S = 2.0
 
 
@@ -66,9 +68,7 @@ def broker_answers(broker_url: str) -> bool:
     from kombu import Connection
     from kombu.exceptions import KombuError
 
-    from stack import server
-
-    address = server.address(broker_url)
+    address = broker_address(broker_url)
     try:
         with Connection(address.url, ssl=address.tls or False, connect_timeout=PROBE_TIMEOUT_S) as connection:
             connection.connect()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import redis
 
-from stack.valkey import ValkeyServer
+from tests.embedded import ValkeyServer
 
 #: Databases of the broker that nobody uses: a worker would take the messages of another. The first is spare.
 _free_brokers = list(range(1, 16))

@@ -13,11 +13,10 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from stack.postgres import PostgresServer
-from stack.valkey import ValkeyServer
 from store import migrate
 from store.database import Connection, Database
 from tests import run_folder
+from tests.embedded import PostgresServer, ValkeyServer
 from tests.started import started, started_llm_server
 
 _numbers = itertools.count(1)

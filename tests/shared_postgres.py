@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from stack.postgres import PostgresServer
+from tests.embedded import PostgresServer
 
 if __name__ == "__main__":
     PostgresServer(Path(sys.argv[1])).start()

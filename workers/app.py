@@ -9,7 +9,7 @@ from kombu import Exchange, Queue
 from kombu.exceptions import KombuError
 
 from schemas.chains import QUEUES, STAGES
-from stack import server
+from stack.connections import broker_address
 from workers.broker import PRIORITIES, BatchedEvents
 
 #: Everything ragq keeps in the broker lies under this prefix.
@@ -24,7 +24,7 @@ _EXCHANGE = Exchange("ragq", type="direct")
 
 def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
-    address = server.address(broker_url)
+    address = broker_address(broker_url)
     app = Celery("ragq", broker=address.url)
     app.conf.update(_settings(broker_url), broker_use_ssl=address.tls)
     return app

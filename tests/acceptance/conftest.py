@@ -10,14 +10,13 @@ from typing import TypeAlias
 import pytest
 
 from schemas.settings.profiles import DEMO_MODEL
-from stack.postgres import PostgresServer
-from stack.valkey import ValkeyServer
 from tests import run_folder
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.brokers import broker_of_its_own
 from tests.conftest import administer, url_of
+from tests.embedded import PostgresServer, ValkeyServer
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
 Install: TypeAlias = Callable[[str], AbstractContextManager[Installation]]

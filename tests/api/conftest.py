@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
-from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs.runs import StoredRun
+from tests.embedded import ValkeyServer
 from tests.stages.reports.builders import scores
 from tests.store.forkable import forkable_run
 from workers.app import make_app as make_broker

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from api.server import PatientProtocol, _without_message
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import LOOPBACK, free_port
-from stack.valkey import ValkeyServer
+from tests.embedded import ValkeyServer
 from tests.started import StartedServer, started
 
 ROOT = Path(__file__).parents[2]

@@ -14,15 +14,14 @@ from typing import NamedTuple
 import pytest
 
 from schemas.chains import QUEUES
-from stack.postgres import PostgresServer
 from stack.processes import kill_tree, worker_command
-from stack.valkey import ValkeyServer
 from store import migrate
 from tests import run_folder
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.small_data_set import TEST
 from tests.chaos.invariants import violations
+from tests.embedded import PostgresServer, ValkeyServer
 from tests.eventually import eventually
 from tests.hosts import network
 from tests.hosts.network import Network, address
@@ -133,7 +132,7 @@ def cluster(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     """Five hosts with an index and two workers."""
     with Network() as net, ScriptedOllama("0.0.0.0") as ollama:
         embedder = ollama.model()
-        postgres, valkey = RemotePostgres(run_folder.new_folder()), RemoteValkey(run_folder.new_folder(), durable=True)
+        postgres, valkey = RemotePostgres(run_folder.new_folder()), RemoteValkey(run_folder.new_folder())
         with net.inside("database"):
             postgres.start()
         with net.inside("broker"):

@@ -10,8 +10,8 @@ from schemas.values.estimates import ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
 from services.estimates import estimate_request
-from stack.valkey import ValkeyServer
 from store.database import Connection
+from tests.embedded import ValkeyServer
 from tests.workers.test_settings_matrix import EVIDENCE, STAGES, TESTED, Bench, Combination, bench
 from workers.runner import Outcome
 

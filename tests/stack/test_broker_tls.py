@@ -2,7 +2,7 @@
 
 import ssl
 
-from stack import server
+from stack.connections import broker_address
 from workers.app import make_app
 
 
@@ -19,7 +19,7 @@ def test_an_authority_in_the_url_replaces_those_of_the_machine() -> None:
 
 def test_rabbitmq_is_asked_for_a_certificate_of_its_name() -> None:
     url = "amqps://me:pw@broker.example:5671/ragq?ssl_ca_certs=/ca.pem&ssl_certfile=/me.pem&ssl_keyfile=/me.key"
-    assert server.address(url).tls == {
+    assert broker_address(url).tls == {
         "cert_reqs": ssl.CERT_REQUIRED,
         "server_hostname": "broker.example",
         "ca_certs": "/ca.pem",
@@ -27,7 +27,7 @@ def test_rabbitmq_is_asked_for_a_certificate_of_its_name() -> None:
         "keyfile": "/me.key",
     }
     with make_app(url).connection_for_read() as connection:
-        assert (connection.virtual_host, connection.ssl) == ("ragq", server.address(url).tls)
+        assert (connection.virtual_host, connection.ssl) == ("ragq", broker_address(url).tls)
 
 
 def test_without_tls_nothing_is_added() -> None:

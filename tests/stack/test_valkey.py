@@ -1,4 +1,3 @@
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,9 +5,8 @@ import psutil
 import pytest
 import redis
 
-from schemas.errors import StackError
 from stack.ports import LOOPBACK
-from stack.valkey import ValkeyServer
+from tests.embedded import ValkeyServer
 
 pytestmark = pytest.mark.servers
 
@@ -39,24 +37,9 @@ def test_a_killed_server_starts_again_on_the_same_port(valkey: ValkeyServer) -> 
 
 
 def test_durable_data_is_kept_over_a_restart(tmp_path: Path) -> None:
-    server = ValkeyServer(tmp_path, durable=True)
+    server = ValkeyServer(tmp_path)
     with server, redis.Redis.from_url(server.url) as client:
         client.set("kept", 1)
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
     with server, redis.Redis.from_url(server.url) as client:
         assert client.get("kept") == b"1"
-
-
-def test_a_given_port_that_is_held_is_refused_with_its_holder(tmp_path: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as holder:
-        port = holder.getsockname()[1]
-        with pytest.raises(StackError, match=rf"valkey cannot listen on port {port}: .*, pid \d+ holds it"):
-            ValkeyServer(tmp_path, port).start()
-
-
-def test_a_server_that_was_never_started_has_no_port_and_no_pid(tmp_path: Path) -> None:
-    server = ValkeyServer(tmp_path)
-    with pytest.raises(StackError, match="has no port yet"):
-        _ = server.port
-    with pytest.raises(StackError, match="was not started here"):
-        _ = server.pid

@@ -11,7 +11,7 @@ import redis
 from kombu import Connection, Consumer, Message, Queue
 from structlog.testing import capture_logs
 
-from stack.valkey import ValkeyServer
+from tests.embedded import ValkeyServer
 from workers import broker
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import BACKGROUND, FIRST, NORMAL, checked

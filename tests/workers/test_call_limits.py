@@ -13,10 +13,10 @@ from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
-from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, ledger, stages
 from store.runs.stages import Claim
+from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
 from workers.leases import BudgetSpent, ServerBusy

@@ -9,10 +9,10 @@ import pytest
 import redis
 
 from schemas.statuses import JobStatus
-from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, job_control, runs, stages
 from tests.brokers import broker_of_its_own
+from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, claimed

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 import redis
 
-from stack.valkey import ValkeyServer
 from store.database import Database
 from tests.brokers import broker_of_its_own
+from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from tests.tcp_proxy import proxied
 from tests.workers.test_dispatcher import depth, dispatching, eventually

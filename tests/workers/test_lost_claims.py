@@ -7,13 +7,13 @@ import pytest
 
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
-from stack.postgres import PostgresServer
 from store import migrate
 from store.database import Database
 from store.runs import attempts, stages
 from store.runs.stages import Committed
 from tests import run_folder
 from tests.conftest import administer
+from tests.embedded import PostgresServer
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from tests.workers.processes import stage_runner

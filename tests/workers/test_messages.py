@@ -8,10 +8,10 @@ import pytest
 import redis
 
 from stack.ports import free_port
-from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import job_control
 from store.runs.runs import StoredRun
+from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import FIRST, NORMAL, list_of

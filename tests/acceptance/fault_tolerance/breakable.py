@@ -15,13 +15,12 @@ import asyncpg
 import redis
 
 from schemas.chains import QUEUES
-from stack.postgres import PostgresServer
 from stack.processes import worker_command
-from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import job_control
 from store.runs.job_control import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
+from tests.embedded import PostgresServer, ValkeyServer
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from workers.app import make_app
 from workers.turns import send

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stack.postgres import PostgresServer
-from stack.valkey import ValkeyServer
 from store import migrate
 from tests import run_folder
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.embedded import PostgresServer, ValkeyServer
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
 TEMPLATE = "fault_tolerance_template"
@@ -23,7 +22,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """A Postgres and a Valkey that tests may kill, if they start them again."""
     with (
         PostgresServer(run_folder.new_folder()) as postgres,
-        ValkeyServer(tmp_path_factory.mktemp("breakable_valkey"), durable=True) as valkey,
+        ValkeyServer(tmp_path_factory.mktemp("breakable_valkey")) as valkey,
     ):
         yield Servers(postgres, valkey)
 

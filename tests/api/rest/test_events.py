@@ -16,11 +16,11 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 from api.context import ApiContext
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
-from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs import job_control, runs
 from store.runs.runs import StoredRun
 from tests.api.rest.conftest import Open, eventually
+from tests.embedded import ValkeyServer
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 

@@ -18,10 +18,10 @@ from mcp.client.streamable_http import streamable_http_client
 from api.context import ApiContext
 from api.mcp import TOOLS
 from schemas.settings.process import KNOWN_NAMES
-from stack.valkey import ValkeyServer
 from store import access
 from store.access import Scope
 from store.database import Connection
+from tests.embedded import ValkeyServer
 from tests.services.questions.questions import store_small_corpus
 
 ASK = {"question": "Why is tea dark?", "corpus": "small"}

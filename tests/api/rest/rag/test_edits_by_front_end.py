@@ -13,7 +13,7 @@ from api.context import ApiContext
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 from services.questions.answers import AskResult, ask
-from stack.valkey import ValkeyServer
+from tests.embedded import ValkeyServer
 from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 
 QUERY = "SELECT original_query FROM queries WHERE id = $1"

@@ -1,0 +1,82 @@
+"""The servers of the stack as processes of the tests, which may kill them and start them again."""
+
+import subprocess
+import time
+from typing import Any, Self
+
+from stack import server
+from stack.logs import last_lines
+from stack.postgres import PostgresServer as Postgres
+from stack.probes import postgres_answers, redis_answers
+from stack.processes import STOP_TIMEOUT_S, kill_tree
+
+_START_S = 60.0
+_POLL_S = 0.05
+
+
+class _Started(server.EmbeddedServer):
+    _process: "subprocess.Popen[bytes]"
+
+    @property
+    def pid(self) -> int:
+        """The process that `start()` started."""
+        return self._process.pid
+
+    def answers(self) -> bool:
+        """The server takes requests."""
+        raise NotImplementedError
+
+    def start(self) -> Self:
+        """Start the server and wait until it answers."""
+        self.prepare()
+        path = self.data_dir / "log"
+        with path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self.account.prefix, *self.command()],
+                user=self.account.user,
+                group=self.account.group,
+                extra_groups=[] if self.account.user else None,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + _START_S
+        while not self.answers():
+            assert self._process.poll() is None and time.monotonic() < deadline, last_lines(path)
+            time.sleep(_POLL_S)
+        return self
+
+    def kill(self) -> None:
+        """SIGKILL the server and its children."""
+        kill_tree(self.pid)
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: Any) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(self.stop_signal)
+            self._process.wait(STOP_TIMEOUT_S)
+
+
+class PostgresServer(_Started, Postgres):
+    """A Postgres that forces nothing to disk: its commits outlive the server, and not the machine."""
+
+    def command(self) -> list[str]:
+        """See EmbeddedServer."""
+        return [*super().command(), "-c", "fsync=off", "-c", "full_page_writes=off"]
+
+    def answers(self) -> bool:
+        """SELECT 1 comes back."""
+        return postgres_answers(self.url)
+
+
+class ValkeyServer(_Started, server.ValkeyServer):
+    """A Valkey."""
+
+    def answers(self) -> bool:
+        """PING comes back."""
+        return redis_answers(self.url)
