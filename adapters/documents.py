@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
-from adapters.pdfium import convert_by_pdfium
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
 from stages.documents.outline import DocumentFormat, without_metadata
@@ -38,6 +37,10 @@ async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -
     the packages that read it are not installed."""
     try:
         if form is DocumentFormat.PDF:
+            if find_spec("pypdfium2") is None:
+                raise DocumentReaderMissingError
+            from adapters.pdfium import convert_by_pdfium
+
             return await convert_by_pdfium(content, limits)
         if form in _OF_PANDOC:
             return await _convert_by_pandoc(content, form, limits)

@@ -1,6 +1,9 @@
 """Log-probabilities of the tokens of a reply, from servers that give them."""
 
+import math
 from collections.abc import Sequence
+from math import exp, fsum
+from statistics import fmean
 from typing import Protocol
 
 import structlog
@@ -9,7 +12,6 @@ from pydantic import BaseModel, FiniteFloat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
-from stages.replies.strict import TokenLogprobs, token_signals
 
 
 class LikelyToken(Protocol):
@@ -47,11 +49,26 @@ def signals_of(reported: Sequence[ChosenToken] | None) -> TokenSignals | None:
 
     A mean over some of the tokens would be mistaken for one over all of them.
     """
-    tokens = [
-        TokenLogprobs(token.logprob, tuple(likely.logprob for likely in token.top_logprobs or ()))
-        for token in reported or ()
-    ]
-    return token_signals(tokens) if all(token.likeliest for token in tokens) else None
+    if not reported or not all(token.top_logprobs for token in reported):
+        return None
+    likeliest = [[likely.logprob for likely in token.top_logprobs or ()] for token in reported]
+    return TokenSignals(
+        msp=fmean(exp(token.logprob) for token in reported),
+        pe=fmean(map(entropy, likeliest)),
+        energy=fmean(map(energy, likeliest)),
+    )
+
+
+def energy(logprobs: Sequence[float]) -> float:
+    """log of the sum of the probabilities. The largest is factored out first, to avoid underflow."""
+    largest = max(logprobs)
+    return largest + math.log(fsum(exp(logprob - largest) for logprob in logprobs))
+
+
+def entropy(logprobs: Sequence[float]) -> float:
+    """Shannon's entropy in nats of the probabilities, normalised to sum to 1."""
+    whole = energy(logprobs)
+    return -fsum(exp(logprob - whole) * (logprob - whole) for logprob in logprobs) + 0.0
 
 
 log = structlog.get_logger("ragq.chat")

@@ -1,24 +1,31 @@
-"""A PDF read by PDFium in a process of its own, and converted by the places and fonts of its lines."""
+"""A PDF read by PDFium in a process of its own, and converted by the places and fonts of its lines.
+
+The process, `python -m adapters.pdfium < book.pdf`, writes one JSON object: `pages` (height and lines), `toc`, `title`,
+`authors` and `damaged`, the numbers of pages that have contents of which nothing is read; or `error`, `encrypted` or
+`damaged`, with the `page` that is. Before each page its number is written to stderr.
+"""
 
 import base64
 import binascii
+import ctypes
 import io
 import json
 import re
 import sys
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from importlib import metadata
-from importlib.util import find_spec
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Any, Final
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from adapters.limited_process import ProcessLimits, run_limited
-from schemas.errors import DocumentError, DocumentReaderMissingError
+from schemas.errors import DocumentError
 from schemas.values.documents import ConvertedDocument, TocEntry
-from stages.documents.outline import Described, DocumentFormat, described_by
+from stages.documents.outline import DocumentFormat, described_by
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 
 _FEWEST_LETTERS: Final = 20
@@ -27,39 +34,12 @@ _MOST_RANGES: Final = 20
 """Of pages that an error names."""
 
 
-class ReadPdf(NamedTuple):
-    """What a PDF holds."""
-
-    pages: list[PdfPage]
-    toc: tuple[TocEntry, ...]
-    described: Described
-
-
 async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedDocument:
-    """A PDF as markdown, by rules. Raises as `adapters.documents.convert` does."""
-    read = await read_pdf(content, limits)
-    converted = pdf_markdown(read.pages, read.toc)
-    return ConvertedDocument(
-        format=DocumentFormat.PDF,
-        converter=f"pypdfium2 {metadata.version('pypdfium2')}",
-        variants=converted.variants,
-        reason=converted.reason,
-        toc=read.toc,
-        pages=len(read.pages),
-        cleaned=converted.cleaned,
-        title=read.described.title,
-        authors=read.described.authors,
-    )
+    """A PDF as markdown, by rules.
 
-
-async def read_pdf(content: bytes, limits: ProcessLimits) -> ReadPdf:
-    """The lines of a PDF, its outline and its metadata.
-
-    Raises DocumentError for one that cannot be read, and for a scan, and DocumentReaderMissingError without PDFium.
+    Raises as `adapters.documents.convert` does, and DocumentError for a scan.
     """
-    if find_spec("pypdfium2") is None:
-        raise DocumentReaderMissingError
-    found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdf_lines"], content, limits))
+    found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdfium"], content, limits))
     match found.get("error"):
         case "encrypted":
             raise DocumentError("it is encrypted; save it without a password first")
@@ -76,8 +56,20 @@ async def read_pdf(content: bytes, limits: ProcessLimits) -> ReadPdf:
             f"its {len(pages)} pages have {letters} letters: a scan, or fonts without text; recognise its text first "
             "(ocrmypdf in.pdf out.pdf)"
         )
+    toc = tuple(TocEntry(**entry) for entry in found["toc"])
+    converted = pdf_markdown(pages, toc)
     described = described_by({"title": found["title"], "author": found["authors"]})
-    return ReadPdf(pages, tuple(TocEntry(**entry) for entry in found["toc"]), described)
+    return ConvertedDocument(
+        format=DocumentFormat.PDF,
+        converter=f"pypdfium2 {metadata.version('pypdfium2')}",
+        variants=converted.variants,
+        reason=converted.reason,
+        toc=toc,
+        pages=len(pages),
+        cleaned=converted.cleaned,
+        title=described.title,
+        authors=described.authors,
+    )
 
 
 def _without(left_out: Sequence[int], pages: int) -> str:
@@ -199,3 +191,135 @@ def _inflated(data: bytes) -> bytes:
     if not inflating.eof and not inflating.unconsumed_tail:
         raise zlib.error("no end")
     return found
+
+
+_BOLD_WEIGHT = 600
+_FIXED_FLAG = 1
+_CONTROL = {"\r", "\n", "\0"}
+# PDFium writes U+0002 for a hyphen at the end of a line, and nothing for the end itself.
+_ENDS = {*_CONTROL, "\x02"}
+_KEPT = {"\t", "\x02"}
+_MOST_ENTRIES = 20_000
+_LONGEST_END = 2048
+"""Bytes at the end of a file that have its mark."""
+
+
+def main() -> None:
+    """Read a PDF on stdin."""
+    content = sys.stdin.buffer.read()
+    is_cut = b"%%EOF" not in content[-_LONGEST_END:]
+    try:
+        document = pdfium.PdfDocument(content)
+    except pdfium.PdfiumError:
+        is_encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
+        json.dump({"error": "encrypted" if is_encrypted else "damaged"}, sys.stdout)
+        return
+    pages = []
+    damaged = []
+    for number in range(len(document)):
+        print(f"page {number + 1}", file=sys.stderr, flush=True)
+        try:
+            pages.append(_page(document, number))
+            if not pages[-1]["lines"] and is_damaged(document, number, is_cut=is_cut):
+                damaged.append(number + 1)
+        except pdfium.PdfiumError:
+            json.dump({"error": "damaged", "page": number + 1}, sys.stdout)
+            return
+    metadata = document.get_metadata_dict()
+    json.dump(
+        {
+            "pages": pages,
+            "toc": [*_toc(document)],
+            "title": _plain(metadata.get("Title", "")),
+            "authors": _plain(metadata.get("Author", "")),
+            "damaged": damaged,
+        },
+        sys.stdout,
+    )
+
+
+def _toc(document: pdfium.PdfDocument) -> Iterator[dict[str, Any]]:
+    for entry in islice(document.get_toc(), _MOST_ENTRIES):
+        target = entry.get_dest()
+        page = None if target is None else target.get_index()
+        title = _plain(entry.get_title())
+        yield {"level": entry.level + 1, "title": title, "page": None if page is None else page + 1}
+
+
+def _plain(text: str) -> str:
+    """The text without control characters and halves of surrogate pairs."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(char for char in whole if char >= " " or char in _KEPT).strip("\n\r")
+
+
+def _page(document: pdfium.PdfDocument, number: int) -> dict[str, Any]:
+    page = document[number]
+    text_page = page.get_textpage()
+    try:
+        return {"height": page.get_height(), "lines": [*_lines(text_page)]}
+    finally:
+        text_page.close()
+        page.close()
+
+
+def _lines(text_page: pdfium.PdfTextPage) -> Iterator[dict[str, Any]]:
+    start = 0
+    text: list[str] = []
+    for at in range(text_page.count_chars()):
+        letter = chr(raw.FPDFText_GetUnicode(text_page.raw, at))
+        if letter not in _CONTROL:
+            text.append(letter)
+        if letter not in _ENDS:
+            continue
+        if text:
+            yield _line(text_page, start, text)
+        start, text = at + 1, []
+    if text:
+        yield _line(text_page, start, text)
+
+
+def _line(text_page: pdfium.PdfTextPage, start: int, text: list[str]) -> dict[str, Any]:
+    sizes: Counter[float] = Counter()
+    bold = fixed = letters = 0
+    box = (float("inf"), float("inf"), float("-inf"))
+    for at, letter in enumerate(text, start=start):
+        if letter.isspace():
+            continue
+        letters += 1
+        left, bottom, right, top = _loose_box(text_page, at)
+        box = (min(box[0], left), min(box[1], bottom), max(box[2], right))
+        sizes[round(top - bottom, 1)] += 1
+        is_bold, is_fixed = _font(text_page, at)
+        bold += is_bold
+        fixed += is_fixed
+    left, bottom, right = box if letters else (0.0, 0.0, 0.0)
+    return {
+        "text": _plain("".join(text)),
+        "size": sizes.most_common(1)[0][0] if sizes else 0.0,
+        "left": round(left, 1),
+        "right": round(right, 1),
+        "bottom": round(bottom, 1),
+        "is_bold": letters > 0 and 10 * bold >= 9 * letters,
+        "is_fixed": letters > 0 and fixed == letters,
+    }
+
+
+def _loose_box(text_page: pdfium.PdfTextPage, at: int) -> tuple[float, float, float, float]:
+    box = raw.FS_RECTF()
+    if not raw.FPDFText_GetLooseCharBox(text_page.raw, at, box):
+        return 0.0, 0.0, 0.0, 0.0
+    return box.left, box.bottom, box.right, box.top
+
+
+def _font(text_page: pdfium.PdfTextPage, at: int) -> tuple[bool, bool]:
+    flags = ctypes.c_int()
+    name = ctypes.create_string_buffer(200)
+    length = raw.FPDFText_GetFontInfo(text_page.raw, at, name, 200, flags)
+    named = name.value.lower() if length else b""
+    is_bold = b"bold" in named or b"black" in named or raw.FPDFText_GetFontWeight(text_page.raw, at) >= _BOLD_WEIGHT
+    is_fixed = bool(flags.value & _FIXED_FLAG) or any(word in named for word in (b"mono", b"courier", b"typewriter"))
+    return is_bold, is_fixed
+
+
+if __name__ == "__main__":
+    main()

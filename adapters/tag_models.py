@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from schemas.errors import Refused, VocabularyModelsError
 from schemas.values.tags import VectorLayout, Vocabulary
-from stages.ports import Vectors
-from stages.tags.characters import CharacterModel
-from stages.tags.ports import Vector
+from stages.ports import Vector, Vectors
 from stages.tags.similarity import (
     BuiltModels,
+    CharacterModel,
     ContextModel,
     SimilarityModel,
     TokenModel,

@@ -100,7 +100,7 @@ def books_of(folder: Path, written: Path) -> Iterator[Book]:
             text = _pandoc("--from=epub", "--to=gfm", files["epub"])
             yield Book(name, files, _toc("adapters.epub_toc", files["epub"]), _known_of(text)[1])
         else:
-            yield Book(name, files, _toc("adapters.pdf_lines", files["pdf"]), None)
+            yield Book(name, files, _toc("adapters.pdfium", files["pdf"]), None)
 
 
 def _rows(books: Sequence[Book]) -> Iterator[tuple[object, ...]]:

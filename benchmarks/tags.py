@@ -21,9 +21,8 @@ from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
 from stages.files.records import accept
-from stages.ports import Vectors
+from stages.ports import TokenQuery, Vectors
 from stages.tags.phrases import lookup_of
-from stages.tags.ports import TokenQuery
 from stages.tags.similarity import FusedSearch, TokenTable, at_length_1, in_any_order, plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 

@@ -17,7 +17,7 @@ from schemas.values.queries import RerankedChunk
 from services.new_runs import Submitted
 from services.submit import submit
 from stages.corpora.cut import SEPARATOR
-from stages.queries.works import WorkName
+from stages.corpora.works import WorkName
 from store.corpora import works
 from store.database import Database
 from store.questions import queries

@@ -23,7 +23,7 @@ from services.listings import indexes_table
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
 from stages.participants.artifacts import ArtifactFile, LoadRules
 from stages.participants.index_names import index_name, named_parts
-from stages.participants.split_names import TRAINING_SPLITS, first_index
+from stages.participants.splits import TRAINING_SPLITS, first_index
 from stages.reports.words import counted
 from store.database import Connection
 from store.references import index_runs, references

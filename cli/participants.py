@@ -23,9 +23,7 @@ from services.participants import REMEDIES, ImportedParticipants, import_partici
 from stages.files.records import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
-from stages.participants.paper_metadata import METADATA_FILE
-from stages.participants.split_names import PAPER_FILES
-from stages.participants.splits import PUBLISHED_IDS, train_and_dev
+from stages.participants.splits import METADATA_FILE, PAPER_FILES, PUBLISHED_IDS, train_and_dev
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed

@@ -15,9 +15,7 @@ from cli.output import Text, draw, json_option, plain_table, print_json, print_t
 from schemas.values.participants import Split, SplitMethod, SplitOrigin, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import ProblemsFound
-from stages.participants.split_files import parse_listed_splits, split_problems
-from stages.participants.split_names import named_split
-from stages.participants.splits import origin_words
+from stages.participants.splits import named_split, origin_words, parse_listed_splits, split_problems
 from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import known, stored_splits

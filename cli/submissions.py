@@ -15,8 +15,8 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
 from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
 from services.tags import phrase_sets
+from stages.corpora.works import work_filter
 from stages.queries.query_files import read_query_set, single_query
-from stages.queries.works import work_filter
 from stages.texts.characters import can_be_stored
 
 

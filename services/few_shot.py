@@ -19,7 +19,7 @@ from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
 from stages.participants.embed import settings_differences, variant_difference
 from stages.participants.score_reply import baseline_record
-from stages.participants.split_names import sources, training_name
+from stages.participants.splits import sources, training_name
 from stages.participants.transcripts import import_command
 from stages.texts.characters import listed
 from store.database import Connection

@@ -18,8 +18,7 @@ from schemas.values.documents import Bibliography
 from schemas.values.requests import ImportRequest
 from services.corpora import Reembedded, corpus_for_import, cutting_of, follow, plan_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.corpora.blocks import MarkdownDocument, read_markdown
-from stages.corpora.lines import passage
+from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
 from stages.documents.outline import DocumentFormat, format_of, holds_markdown
 from stages.queries.templates import OF_DOCUMENTS

@@ -10,7 +10,7 @@ from schemas.settings.base import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import ChunkScoresMeta, Sidecar, SplitAddress, StoredSplit, TranscriptVariant
+from schemas.values.participants import ChunkScoresMeta, Sidecar, StoredSplit, TranscriptVariant
 from stages.participants.artifacts import (
     PROMPT_REMEDY,
     ArtifactFile,
@@ -21,7 +21,7 @@ from stages.participants.artifacts import (
 )
 from stages.participants.embed import settings_differences, split_difference, variant_difference
 from stages.participants.index_names import answers_to, built_name, index_name, named_parts
-from stages.participants.split_names import (
+from stages.participants.splits import (
     MAKE_SPLITS,
     TEST_SPLITS,
     TRAINING_SPLITS,
@@ -175,7 +175,7 @@ async def fitting_index(
 
 async def sources_without(
     connection: Connection, stored: Iterable[StoredSplit], excluded: Collection[int]
-) -> list[SplitAddress]:
+) -> list[StoredSplit]:
     """The sources among splits of a data set that have participants, and none of these."""
     found = []
     for source in sources(stored):
@@ -229,7 +229,7 @@ def _missing(
     settings: EffectiveSettings,
     data_set: str | None,
     stored: Sequence[StoredIndex],
-    own: Sequence[SplitAddress],
+    own: Sequence[StoredSplit],
     transcripts: Mapping[TranscriptVariant, int],
 ) -> str:
     """That a data set has no index of a name, and what builds one of its splits, or searches another."""

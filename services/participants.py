@@ -23,8 +23,7 @@ from schemas.values.requests import ParticipantRequest
 from services.few_shot import Assessed, PlannedSearch, first_baseline, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise, stored_part
 from stages.participants.extract import quotes_per_item
-from stages.participants.split_names import PAPER_FILES
-from stages.participants.splits import PUBLISHED_IDS
+from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
 from stages.participants.transcripts import import_command
 from stages.reports.words import counted
 from stages.texts.characters import first_lines

@@ -15,7 +15,7 @@ from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
-from stages.participants.split_names import (
+from stages.participants.splits import (
     TEST_SPLITS,
     TRAINING_SPLITS,
     named_split,

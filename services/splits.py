@@ -8,14 +8,15 @@ from typing import NamedTuple
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import Split, SplitOrigin, StoredSplit
-from stages.participants.split_files import overlaps
-from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.splits import (
     PUBLISHED_SPLITS,
+    TRAIN_AND_DEV,
     Labelled,
     ids_hash,
     listed_split,
+    named_split,
     origin_words,
+    overlaps,
     stratified_split,
 )
 from stages.participants.transcripts import import_command

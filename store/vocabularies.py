@@ -11,7 +11,7 @@ from pydantic import Field
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
 from schemas.values.base import Value
 from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet, Vocabulary
-from stages.tags.ports import Vector
+from stages.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold, to_numpy, to_pgvector

@@ -30,8 +30,7 @@ from stages.participants.rerank import (
     retrieved_reference_events,
 )
 from stages.participants.retrieve import retrieve_references
-from stages.participants.score import score_participant
-from stages.participants.score_by_neighbours import score_by_neighbours
+from stages.participants.score import score_by_neighbours, score_participant
 from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
 from stages.texts.characters import short_hash

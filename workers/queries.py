@@ -20,6 +20,7 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
+from stages.corpora.works import WorkText
 from stages.evaluations.judge import judge_answer, score_answer, split_answer
 from stages.ports import Terms
 from stages.queries.augment import source_texts
@@ -27,12 +28,10 @@ from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
 from stages.queries.ranking import NO_RANKER, CrossEncoderRanker, NoRanker, Ranker, ScoreFusion, WithoutWeights
-from stages.queries.relevance import evidence, floor_models
 from stages.queries.rerank import rerank_chunks
 from stages.queries.retrieve import embed_query, retrieve_chunks
 from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
-from stages.queries.validate import keep_all, refuse_below, validate_chunks
-from stages.queries.works import WorkText
+from stages.queries.validate import evidence, floor_models, keep_all, refuse_below, validate_chunks
 from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus

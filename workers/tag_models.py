@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
-from schemas.values.tags import Neighbour
-from stages.tags.characters import CharacterModel
-from stages.tags.ports import TokenQuery, TokenVectors
-from stages.tags.similarity import ContextModel, FusedSearch, TokenTable
+from schemas.values.tags import NearToken
+from stages.ports import TokenQuery, TokenVectors
+from stages.tags.similarity import CharacterModel, ContextModel, FusedSearch, TokenTable
 from store import vocabularies
 from store.database import Database
 from store.vocabularies import Part
@@ -127,7 +126,7 @@ class TagModels:
 
     async def nearest(
         self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
-    ) -> list[tuple[Neighbour, ...]]:
+    ) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch. A vocabulary that is gone is dropped from memory."""
         if not queries:
             return []

@@ -23,9 +23,9 @@ from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt
 from services.questions.edits import edit
 from services.questions.submission import with_chosen_models
+from stages.corpora.works import work_filter
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
-from stages.queries.works import work_filter
 from store.corpora import corpora, works
 from store.questions import presets, queries
 from store.questions.query_runs import QueryView, existing_view

@@ -23,8 +23,8 @@ from schemas.values.base import MAX_ID
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument, WorkHeading
 from services import documents
 from services.documents import DocumentTarget, Edited, document_job, document_view, output_of
+from stages.corpora.blocks import lines_of
 from stages.corpora.cut import pages_of
-from stages.corpora.lines import lines_of
 from stages.documents.outline import DocumentFormat, format_of
 from stages.documents.repair import Change
 from store.corpora import corpora, works

@@ -31,7 +31,7 @@ from services.estimates import estimate_request
 from services.indexes import address
 from services.new_runs import Submitted
 from services.submit import submit
-from stages.participants.split_names import first_index
+from stages.participants.splits import first_index
 from stages.reports.score_table import score_csv
 from store.references import interviews, references
 from store.runs import overviews

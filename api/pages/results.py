@@ -25,7 +25,7 @@ from schemas.values.queries import QueryRun, Source
 from schemas.values.runs import ScoredRun
 from services.reports import report_of, report_page, sheet_of
 from stages.queries.augment import SourceText, source_texts
-from stages.queries.citations import CITATION, LABEL
+from stages.queries.templates import CITATION, LABEL
 from stages.reports.tables import as_csv
 from stages.texts.characters import commonmark
 from store.database import Connection
@@ -68,7 +68,7 @@ def _attribute(tag: str, attribute: str, value: str) -> str | None:
 
 
 def _citation(state: StateInline, silent: bool) -> bool:
-    """`[S1]` and `[S1, S2]` are citations, whatever follows them; as `stages.queries.citations` finds them."""
+    """`[S1]` and `[S1, S2]` are citations, whatever follows them; as `stages.queries.templates` finds them."""
     found = CITATION.match(state.src, state.pos, state.posMax)
     if found is None:
         return False

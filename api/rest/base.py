@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.values.base import Text, whole
-from stages.replies.strict import strict_object
+from stages.replies.parsing import strict_object
 
 
 def with_example(**fields: Any) -> ConfigDict:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,15 +52,6 @@ class AssessmentMode(StrEnum):
     FEW_SHOT = "few_shot"
 
 
-class SplitAddress(NamedTuple):
-    """A split of a data set, and the name by which commands find it."""
-
-    data_set: str
-    name: str
-    called: str
-    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
-
-
 class SplitMethod(StrEnum):
     """How a split was made."""
 
@@ -104,7 +95,7 @@ class StoredSplit(Split):
 
     data_set: str
     called: str
-    """As in SplitAddress."""
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     imported_at: datetime
 
 

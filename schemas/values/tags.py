@@ -97,7 +97,7 @@ class SourceScores(Value):
     """The share of characters that need no edit, squared, whatever the order of the words."""
 
 
-class Neighbour(Value):
+class NearToken(Value):
     """A token of the vocabulary near a lookup."""
 
     token: str = Field(repr=False)

@@ -19,8 +19,8 @@ from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
-from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
+from stages.queries.validate import floor_models
 from stages.texts.characters import is_plain_id
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_works

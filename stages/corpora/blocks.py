@@ -1,5 +1,6 @@
 """Markdown split into blocks: headings, text, tables and figures, each with its lines."""
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from functools import cache
@@ -10,7 +11,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from stages.corpora.lines import lines_of, passage
 from stages.texts.characters import commonmark
 
 #: Headings of a deeper level are text.
@@ -187,3 +187,25 @@ def _words(tokens: Sequence[Token]) -> str:
         if child.type in ("text", "code_inline", "image", "softbreak", "hardbreak", "html_inline")
     )
     return " ".join(words.split())
+
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def lines_of(markdown: str) -> list[str]:
+    """The lines without line ends, as markdown counts them. No empty line is counted after the last line end.
+
+    >>> lines_of("# Tea\\n\\nLeaves.\\n")
+    ['# Tea', '', 'Leaves.']
+    """
+    lines = _LINE_END.split(markdown)
+    return lines if lines[-1] else lines[:-1]
+
+
+def passage(lines: Sequence[str], start_line: int, end_line: int) -> str:
+    """The lines from `start_line` to `end_line`, joined by line feeds; those beyond the last one are ignored.
+
+    >>> passage(["# Tea", "", "Leaves."], 1, 2)
+    '# Tea\\n'
+    """
+    return "\n".join(lines[max(start_line - 1, 0) : end_line])

@@ -11,8 +11,7 @@ import sentencex
 from schemas.full_text import ENGLISH, LANGUAGES
 from schemas.statuses import VectorStatus
 from schemas.values.documents import CutChunk
-from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, MarkdownDocument
-from stages.corpora.lines import passage
+from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, MarkdownDocument, passage
 from stages.corpora.works import Measure, Words
 
 _SPACE = re.compile(r"\s")

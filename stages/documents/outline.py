@@ -17,8 +17,7 @@ from schemas.errors import DocumentError, HeadingReplyError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.documents import DocumentOutline, Heading, TocEntry
-from stages.corpora.blocks import BlockKind, read_markdown
-from stages.corpora.lines import lines_of
+from stages.corpora.blocks import BlockKind, lines_of, read_markdown
 from stages.corpora.works import PlainLoader
 from stages.ports import ChatModel
 from stages.replies.asking import UsableReply, ask_until_usable

@@ -9,8 +9,7 @@ from schemas.errors import HeadingReplyError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
-from stages.corpora.blocks import Block, BlockKind, read_markdown
-from stages.corpora.lines import lines_of
+from stages.corpora.blocks import Block, BlockKind, lines_of, read_markdown
 from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
 from stages.queries.templates import render

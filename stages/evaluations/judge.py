@@ -20,8 +20,8 @@ from schemas.values.evaluations import (
 from schemas.values.participants import Decision
 from stages.corpora.cut import plain_sentences
 from stages.ports import ChatModel
-from stages.queries.citations import ANSWER_MARKDOWN, CITATION, LABEL
-from stages.replies.verdicts import ask_verdict
+from stages.queries.templates import ANSWER_MARKDOWN, CITATION, LABEL
+from stages.replies.asking import ask_verdict
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 _SAYS = {Decision.ACCEPT: True, Decision.REJECT: False, Decision.UNSURE: None}

@@ -17,9 +17,8 @@ from stages.models import canonical_model
 from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.ports import ChatModel
-from stages.replies import parse_reply
 from stages.replies.asking import ask_until_usable
-from stages.replies.strict import closed_object, json_type
+from stages.replies.parsing import closed_object, json_type, parse_reply
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 

@@ -7,13 +7,15 @@ from typing import Literal, cast
 
 from schemas.values.participants import ITEM_SCORES, DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
-from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
-from stages.participants.split_names import PAPER_FILES
-from stages.participants.splits import parse_split, split_of
+from stages.participants.splits import (
+    DEPRESSED_FROM,
+    METADATA_FILE,
+    PAPER_FILES,
+    check_paper_metadata,
+    parse_split,
+    split_of,
+)
 from stages.participants.transcripts import parse_transcript
-
-DEPRESSED_FROM = 10
-"""The score from which PHQ8_Binary is 1."""
 
 _PARTICIPANT_IDS = range(1, 1_000_000)
 _CHOICES = range(2)

@@ -19,9 +19,8 @@ from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder, Vectors
-from stages.replies import parse_reply
 from stages.replies.asking import ask_until_usable
-from stages.replies.strict import closed_object
+from stages.replies.parsing import closed_object, parse_reply
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
 from stages.vectors import similarities, unit_rows
 

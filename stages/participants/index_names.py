@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from schemas.values.participants import TranscriptVariant
-from stages.participants.split_names import TRAINING_SPLITS
+from stages.participants.splits import TRAINING_SPLITS
 
 _SPLITS = {split.replace("-", "_"): split for split in TRAINING_SPLITS}
 _VARIANTS = [variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]

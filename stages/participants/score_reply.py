@@ -11,9 +11,7 @@ from schemas.errors import LLMResponseParseError, ScoringSchemaError
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
-from stages.replies import RepairStep, parse_reply
-from stages.replies.asking import fenced_block
-from stages.replies.strict import closed_object, json_type
+from stages.replies.parsing import RepairStep, closed_object, fenced_block, json_type, parse_reply
 from stages.texts.characters import can_be_stored
 
 NO_EVIDENCE = "No relevant evidence found"

@@ -1,16 +1,126 @@
-"""The splits of the DAIC-WOZ layout: train, dev and the three paper splits."""
+"""The splits of participants: their names, the files that list them, the paper's rule, and what is wrong with them."""
 
 import hashlib
 import random
+import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import combinations, groupby
+from typing import NamedTuple, Protocol
+
+from pydantic import BaseModel, ValidationError
 
 from schemas.errors import Refused
-from schemas.values.participants import FileProblem, Split, SplitMethod, SplitOrigin
-from stages.files.records import Parsed, Separator, parse_rows
-from stages.participants.split_names import TRAIN_AND_DEV
+from schemas.suggestions import did_you_mean
+from schemas.values.participants import (
+    FileProblem,
+    Split,
+    SplitMethod,
+    SplitOrigin,
+    SplitProblem,
+    StoredLabels,
+    StoredSplit,
+)
+from stages.files.records import Parsed, Separator, parse_rows, validation_problems
+from stages.participants.transcripts import import_command
 from stages.texts.characters import short_hash
+
+TRAIN_AND_DEV = "train+dev"
+
+PAPER_FILES: Mapping[str, str] = {
+    "paper-train": "paper_splits/paper_split_train.csv",
+    "paper-val": "paper_splits/paper_split_val.csv",
+    "paper-test": "paper_splits/paper_split_test.csv",
+}
+"""Split name -> its file, relative to the data set."""
+
+TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train": "train"}
+"""Name of a published split as the source of references -> its name."""
+
+TEST_SPLITS = frozenset({"paper-val", "paper-test", "dev", "test", TRAIN_AND_DEV})
+"""The published splits that nobody takes references from."""
+
+MAKE_SPLITS = (
+    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes others."
+)
+
+
+def training_name(split: str) -> str:
+    """The name of a stored split as the source of references; all but one keep theirs.
+
+    >>> training_name("train"), training_name("paper-train"), training_name("mine")
+    ('avec-train', 'paper-train', 'mine')
+    """
+    return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
+
+
+def stored_name(source: str) -> str:
+    """The name that a source of references is stored by.
+
+    >>> stored_name("avec-train"), stored_name("mine")
+    ('train', 'mine')
+    """
+    return TRAINING_SPLITS.get(source, source)
+
+
+def named_splits(stored: Iterable[StoredSplit], asked: str) -> list[StoredSplit]:
+    """The splits that a name stands for: NAME those of every data set, DATA_SET/NAME one."""
+    stored, aliases = list(stored), {"paper": "paper-test", **TRAINING_SPLITS}
+    data_set, slash, name = asked.rpartition("/")
+    for wanted in (asked, f"{data_set}{slash}{aliases.get(name, name)}"):
+        if found := [one for one in stored if wanted in (one.name, f"{one.data_set}/{one.name}")]:
+            return found
+    return []
+
+
+def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
+    """The split that NAME or DATA_SET/NAME stands for. Raises Refused when none is stored, and for a name that splits
+    of several data sets have, with what names each.
+    """
+    found = named_splits(stored, asked)
+    if not found:
+        known = [one.called for one in stored]
+        raise Refused(
+            f"Split '{asked}' is not stored.{did_you_mean(asked, known)} Stored splits: "
+            f"{', '.join(known) or 'none yet'}. {MAKE_SPLITS}"
+        )
+    if len(found) > 1:
+        raise Refused(
+            f"Several data sets have a split '{asked}': name one of {', '.join(one.called for one in found)}."
+        )
+    return found[0]
+
+
+class NamedSplit(Protocol):
+    """A stored split by its names."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def called(self) -> str: ...
+
+
+def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
+    """The stored splits that may be the source of references, called by their names as such: likely ones first."""
+    allowed = [one for one in stored if one.name not in TEST_SPLITS]
+    return [replace(one, called=_as_source(one)[-1]) for one in sorted(allowed, key=_as_source)]
+
+
+def first_index(stored: Iterable[NamedSplit]) -> str:
+    """How the first index is built of the stored splits, in words."""
+    likeliest = min((_as_source(one) for one in stored if one.name not in TEST_SPLITS), default=None)
+    if likeliest is None:
+        return MAKE_SPLITS
+    return f"`ragq index references --split {shlex.quote(likeliest[-1])}` builds one."
+
+
+def _as_source(one: NamedSplit) -> tuple[int, bool, str]:
+    """The order of a split among sources of references, with its name as such."""
+    published = list(TRAINING_SPLITS.values())
+    rank = published.index(one.name) if one.name in published else len(published)
+    return rank, "train" not in one.name.lower(), one.called.removesuffix(one.name) + training_name(one.name)
 
 
 def split_of(name: str, participant_ids: Sequence[int], *, data: bytes) -> Split:
@@ -177,3 +287,166 @@ PUBLISHED_SPLITS: Mapping[str, tuple[int, ...]] = {
 
 PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for number in numbers))
 """All 142, ascending."""
+
+
+METADATA_FILE = "paper_splits/paper_split_metadata.json"
+
+
+class PaperMetadata(BaseModel):
+    """The fields of the file that are read; it may have others."""
+
+    participant_ids: dict[str, list[int]]
+    """Part of the split (`train`) -> ids."""
+    actual_sizes: dict[str, int] = {}
+
+
+def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
+    """A problem for each paper split whose ids or size in the metadata differ from its CSV."""
+    try:
+        metadata = PaperMetadata.model_validate_json(data)
+    except ValidationError as error:
+        yield from validation_problems(
+            error, file=METADATA_FILE, line=None, what_to_do="correct it, or remove the file"
+        )
+        return
+    for name in PAPER_FILES:
+        part = name.removeprefix("paper-")
+        in_csv = set(splits[name].participant_ids) if name in splits else set[int]()
+        different = sorted(in_csv ^ set(metadata.participant_ids.get(part, ())))
+        if different:
+            found = f"{part} and its CSV differ in {', '.join(map(str, different))}"
+            yield FileProblem(METADATA_FILE, None, found, "make the two agree")
+        size = metadata.actual_sizes.get(part, len(in_csv))
+        if size != len(in_csv):
+            found = f"{part} has the size {size} and its CSV {len(in_csv)} ids"
+            yield FileProblem(METADATA_FILE, None, found, "make the two agree")
+
+
+_WHAT_TO_WRITE = (
+    'write {"participant_ids": {"train": [303], "val": [302], "test": [316]}}, or a CSV with the columns '
+    "Participant_ID and split"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.-]{0,63}")
+_RESERVED = ("paper", "avec-train", TRAIN_AND_DEV)
+"""Names that stand for other splits."""
+_IDS = range(1, 1_000_000)
+
+
+def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
+    """The splits that a file lists, participants in its order.
+
+    A file that starts with `{` is JSON in the form of the paper's metadata, whose parts train, val and test are the
+    splits paper-train, paper-val and paper-test. Any other file is a CSV whose column `split` has the names.
+    """
+    parsed = _of_json(data, file) if data.lstrip()[:1] == b"{" else _of_csv(data, file)
+    problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
+    if not problems and not parsed.value:
+        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_WRITE),)
+    return Parsed(tuple(split_of(name, ids, data=data) for name, ids in parsed.value.items()), problems)
+
+
+def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
+    try:
+        listed = PaperMetadata.model_validate_json(data).participant_ids
+    except ValidationError as error:
+        return Parsed({}, tuple(validation_problems(error, file=file, line=None, what_to_do=_WHAT_TO_WRITE)))
+    return Parsed({f"paper-{part}" if part in PUBLISHED_SPLITS else part: ids for part, ids in listed.items()})
+
+
+def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
+    rows, of_file = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
+    problems = [*of_file]
+    listed: dict[str, list[int]] = {}
+    for row in rows:
+        cell = row.cells["Participant_ID"].strip()
+        if cell.isascii() and cell.isdigit() and len(cell) <= 6:
+            listed.setdefault(row.cells["split"].strip(), []).append(int(cell))
+        else:
+            found = "Participant_ID is not a whole number, 1..999999"
+            problems.append(FileProblem(file, row.line, found, "write the number"))
+    return Parsed(listed, tuple(problems))
+
+
+def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
+    for name, ids in listed.items():
+        if _NAME.fullmatch(name) is None:
+            yield "a split has no usable name", "write letters, digits and - + _ . (at most 64)"
+        elif name in _RESERVED:
+            yield f"'{name}' stands for another split", "write another name"
+        elif not ids:
+            yield f"{name} lists no participant", "list its ids, or leave the split out"
+        if outside := [number for number in ids if number not in _IDS]:
+            yield f"{name} lists {len(outside)} numbers outside 1..999999", "write participant ids"
+        if twice := sorted(number for number, count in Counter(ids).items() if count > 1):
+            yield f"{name} lists {', '.join(map(str, twice))} more than once", "list each id once"
+
+
+DEPRESSED_FROM = 10
+"""The score from which PHQ8_Binary is 1."""
+
+_DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
+"""Splits of one group share no participant."""
+_LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
+"""Splits whose participants have item labels."""
+
+
+def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLabels]) -> tuple[SplitProblem, ...]:
+    """What is wrong with the splits of a data set. `people` are its participants, who all have a transcript, by id."""
+    called = {split.name: split.called for split in splits}
+    return (
+        *(SplitProblem(split.called, *wrong) for split in splits for wrong in _of_one(split, people)),
+        *(
+            replace(problem, split=called[problem.split])
+            for problem in overlaps({split.name: split.participant_ids for split in splits})
+        ),
+    )
+
+
+def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
+    """Participants in two splits that exclude each other."""
+    for group in _DISJOINT:
+        for name, other in combinations([name for name in group if name in splits], 2):
+            if both := set(splits[name]) & set(splits[other]):
+                found = f"{participants_in_words(both)} also in {other}"
+                yield SplitProblem(name, found, "keep each in one of them")
+
+
+def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
+    ids = split.participant_ids
+    labels = {number: people[number] for number in ids if number in people}
+    imports = f"`{import_command(split.data_set)}` imports them"
+    if not ids:
+        yield "has no participants", "import or make it again"
+    if ids_hash(ids) != split.ids_hash:
+        yield "its participants are not those of its hash", "import or make it again"
+    if unknown := set(ids) - people.keys():
+        yield f"{participants_in_words(unknown)} not stored (no transcript)", imports
+    if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
+        yield f"{participants_in_words(bare)} without item labels, in no metric", imports
+    if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
+        sums = f"{participants_in_words(wrong)} with labels that do not add up"
+        yield sums, "correct the label files and import them with --replace"
+    if published := _unlike_published(split):
+        yield published, "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
+
+
+def _adds_up(labels: StoredLabels) -> bool:
+    total = labels.phq8_score
+    if labels.items is not None and total is not None and sum(labels.items.values()) != total:
+        return False
+    return labels.phq8_binary is None or total is None or bool(labels.phq8_binary) is (total >= DEPRESSED_FROM)
+
+
+def _unlike_published(split: StoredSplit) -> str | None:
+    part = split.name.removeprefix("paper-")
+    is_other = split.origin is not None and split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
+    if split.name not in PAPER_FILES or is_other:
+        return None
+    published = set(PUBLISHED_SPLITS[part])
+    differences = {
+        "lacks published": published - set(split.participant_ids),
+        "has unpublished": set(split.participant_ids) - published,
+    }
+    return "; ".join(f"{what} {participants_in_words(ids)}" for what, ids in differences.items() if ids) or None

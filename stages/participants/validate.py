@@ -17,7 +17,7 @@ from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
-from stages.replies.verdicts import Decided, ask_verdict, decide
+from stages.replies.asking import Decided, ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\

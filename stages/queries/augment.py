@@ -21,10 +21,10 @@ from schemas.values.queries import (
     Source,
 )
 from stages.corpora.cut import plain_sentences
+from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.queries.consolidate import group_of, heading_of, nearest_heading
 from stages.queries.templates import answer_messages, render
-from stages.queries.works import WorkName
 from stages.texts.characters import fenced, visible
 
 NO_CONTEXT = "(No context available)"

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from schemas.settings.preset import ConsolidationPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
+from stages.corpora.blocks import passage
 from stages.corpora.cut import SEPARATOR, pages_of
-from stages.corpora.lines import passage
-from stages.queries.works import WorkText, refuse_changed
+from stages.corpora.works import WorkText, refuse_changed
 
 Section = tuple[int, int | None]
 """Work id and parent id: the content under one heading."""

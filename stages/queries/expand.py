@@ -13,7 +13,7 @@ from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import whole_reply
-from stages.replies.strict import closed_object, json_type, strict_object
+from stages.replies.parsing import closed_object, json_type, strict_object
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced
 
 

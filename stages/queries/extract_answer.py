@@ -14,9 +14,8 @@ from stages.corpora.blocks import Block, BlockKind, read_markdown
 from stages.corpora.cut import captions, plain_sentences
 from stages.ports import Embedder, Terms, Vectors
 from stages.queries.augment import source_texts
-from stages.queries.citations import CITATION, Citations, citations
 from stages.queries.ranking import Scores, select_diverse, z_scores
-from stages.queries.templates import stored_answer
+from stages.queries.templates import CITATION, Citations, citations, stored_answer
 from stages.vectors import unit_rows
 
 EXTRACTIVE: Final = "extractive"

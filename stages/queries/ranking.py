@@ -12,9 +12,9 @@ from schemas.errors import ChunksGoneError, RerankerUnavailableError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Intent, RerankedChunk
-from stages.corpora.lines import passage
+from stages.corpora.blocks import passage
+from stages.corpora.works import WorkText
 from stages.ports import PairScorer
-from stages.queries.works import WorkText
 
 
 class Ranker(Protocol):

@@ -10,6 +10,7 @@ from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.cut import pages_of
+from stages.corpora.works import WorkText
 from stages.queries.ranking import (
     Ranker,
     drop_short,
@@ -20,7 +21,6 @@ from stages.queries.ranking import (
     passage_similarity,
     select_diverse,
 )
-from stages.queries.works import WorkText
 
 
 async def rerank_chunks(

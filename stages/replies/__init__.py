@@ -1,6 +1,1 @@
-"""Parsers of the replies of language models: `parse_reply` with recorded repairs, `parse_strict` without any."""
-
-from stages.replies.strict import parse_strict
-from stages.replies.tolerant import ParsedReply, RepairStep, parse_reply
-
-__all__ = ["ParsedReply", "RepairStep", "parse_reply", "parse_strict"]
+"""Replies of language models: asked for until they can be used, and parsed."""

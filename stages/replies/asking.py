@@ -1,9 +1,8 @@
 """Asking a model until its reply can be used."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from schemas.errors import (
     EvidenceGroundingError,
@@ -13,8 +12,11 @@ from schemas.errors import (
     ScoringSchemaError,
     UnusableReply,
 )
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
-from stages.ports import ChatModel
+from schemas.values.participants import Decision, Verdict
+from stages.ports import ChatModel, Deferred
+from stages.replies.parsing import closed_object, parse_strict
 
 _CUT_OFF = "length"
 
@@ -109,44 +111,84 @@ def _correction(reply: ChatReply, error: UnusableReply, form: str) -> tuple[Mess
     return Message(role="assistant", content=reply.text), Message(role="user", content=request)
 
 
-_FENCED_BLOCK = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?", re.IGNORECASE)
-_OPENING_FENCES = re.compile(r"(?:```(?:json)?\s*)+", re.IGNORECASE)
+class Chunk(Protocol):
+    """A candidate, which is a chunk."""
+
+    @property
+    def chunk_id(self) -> int: ...
 
 
-def unwrap(reply: str) -> str:
-    """The part of a reply that should be JSON.
+Candidate = TypeVar("Candidate", bound=Chunk)
 
-    The text between the last pair of answer tags if there is one; of that the fenced block if there is one; unclosed
-    fences are removed.
+Decided = tuple[tuple[Candidate, ...], tuple[Verdict, ...]]
+"""The accepted candidates, and all verdicts, by rank."""
 
-    >>> unwrap('Thinking aloud. <answer>```json {"score": 1} ```</answer>')
-    '{"score": 1}'
+
+async def decide(
+    candidates: Sequence[Candidate], *, ask: Callable[[int, Candidate], Awaitable[Decision]], enough: int | None
+) -> Decided[Candidate]:
+    """Ask about the candidates in order, until `enough` are accepted; None asks about all. Ranks count from 1.
+
+    Raises Deferred when a decision comes later, once those are asked for that are needed even if it accepts.
     """
-    before_end, end_tag, _ = reply.rpartition("</answer>")
-    _, start_tag, answer = before_end.rpartition("<answer>")
-    text = answer if start_tag and end_tag else reply
-    block = fenced_block(text)
-    return _FENCE.sub("", text if block is None else block).strip()
+    accepted: list[Candidate] = []
+    verdicts: list[Verdict] = []
+    deferred: list[Deferred] = []
+    for rank, candidate in enumerate(candidates, start=1):
+        if len(accepted) + len(deferred) == enough:
+            break
+        try:
+            decision = await ask(rank, candidate)
+        except Deferred as later:
+            deferred.append(later)
+            continue
+        verdicts.append(Verdict(rank=rank, chunk_id=candidate.chunk_id, decision=decision))
+        if decision is Decision.ACCEPT:
+            accepted.append(candidate)
+    if deferred:
+        raise deferred[0]
+    return tuple(accepted), tuple(verdicts)
 
 
-def fenced_block(text: str) -> str | None:
-    """What follows the first fence after which an object begins, up to the next fence; else the first fenced block.
+VERDICT_JSON_SCHEMA: Mapping[str, object] = closed_object(
+    {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}}
+)
 
-    A fence that is opened twice, or an empty block before the object, is skipped. None without a fenced block.
 
-    >>> fenced_block('```json\\n```\\n```json\\n{"score": 1}\\n```').strip()
-    '{"score": 1}'
+async def ask_verdict(
+    messages: tuple[Message, ...], *, purpose: str, chat: ChatModel, model: str, settings: RunSettings
+) -> UsableReply[Decision]:
+    """Ask a validator at temperature 0, again while its reply is not exactly one verdict.
+
+    Raises LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
     """
-    _, *parts = _FENCE.split(text)
-    objects = (part for part in parts[:-1] if part.lstrip().startswith("{"))
-    block = _FENCED_BLOCK.search(text)
-    return next(objects, block[1] if block else None)
+    call = ChatCall(
+        model=model,
+        messages=messages,
+        json_mode=True,
+        json_schema=dict(VERDICT_JSON_SCHEMA),
+        max_tokens=settings.ragq.verdict_max_tokens,
+        timeout_s=settings.ollama.timeout_seconds,
+        purpose=purpose,
+    )
+    return await ask_until_usable(
+        call,
+        chat=chat,
+        read=decision_of,
+        form='one JSON object with "decision" alone, which is accept, reject or unsure',
+        retries=settings.ragq.reply_retries,
+        token_setting="RAGQ_VERDICT_MAX_TOKENS",
+    )
 
 
-def strip_whole_fence(reply: str) -> str:
-    """The reply without a code fence, or several of them, around all of it."""
-    text = reply.strip()
-    if not text.endswith("```") or (opening := _OPENING_FENCES.match(text)) is None:
-        return text
-    return text[opening.end() :].rstrip("` \t\r\n")
+def decision_of(raw: str) -> Decision:
+    """The decision in a reply. Only strict JSON is accepted: a repaired verdict would be a guess.
+
+    >>> decision_of('{"decision": "reject"}').value
+    'reject'
+    """
+    decision = parse_strict(raw).get("decision")
+    if not isinstance(decision, str) or decision not in set(Decision):
+        found = "has no text 'decision'" if not isinstance(decision, str) else "has another 'decision'"
+        raise LLMResponseParseError(raw, f"the object {found}; expected one of {', '.join(Decision)}")
+    return Decision(decision)

@@ -18,8 +18,8 @@ from schemas.values.tags import (
     SourceScores,
     Tag,
 )
+from stages.ports import Vector
 from stages.reports.words import counted
-from stages.tags.ports import Vector
 from stages.tags.similarity import context_score
 
 

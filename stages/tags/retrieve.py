@@ -10,15 +10,14 @@ from schemas.values.tags import (
     FoundForPhrase,
     FoundTag,
     Lexicon,
-    Neighbour,
+    NearToken,
     Phrase,
     RetrievedTags,
     SourceScores,
     Tag,
 )
-from stages.ports import Vectors
+from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, TokenVectors, Vectors
 from stages.tags.phrases import final_phrases
-from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, TokenVectors
 from stages.tags.rerank import is_rare, named, permitted, project
 from stages.tags.similarity import ContextModel, SentenceModel, context_vector, term_weights
 
@@ -90,7 +89,7 @@ def _queries(embedded: EmbeddedPhrases, vectors: Vectors) -> Iterator[TokenQuery
 
 
 def _reached(
-    neighbours: Sequence[Neighbour], lexicon: Lexicon, allow_nsfw_tags: bool, min_tag_count: int
+    neighbours: Sequence[NearToken], lexicon: Lexicon, allow_nsfw_tags: bool, min_tag_count: int
 ) -> Iterable[FoundTag]:
     """Each tag once, with the nearest of its tokens."""
     nearest: dict[str, FoundTag] = {}

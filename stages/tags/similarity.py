@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
-from schemas.values.tags import Neighbour, Phrase, SourceScores, Vocabulary
-from stages.tags.characters import CharacterModel
+from schemas.values.tags import NearToken, Phrase, SourceScores, Vocabulary
+from stages.ports import TokenQuery, Vector
 from stages.tags.phrases import lookup_of
-from stages.tags.ports import TokenQuery, Vector
 
 
 class SentenceModel(NamedTuple):
@@ -195,6 +194,36 @@ def _unedited(words: str, others: Sequence[str]) -> NDArray[np.float64]:
     return np.asarray(cdist([words], others, scorer=OSA.normalized_similarity, dtype=np.float64)[0])
 
 
+class CharacterModel:
+    """TF-IDF over the character n-grams of names, two to four characters long, with the space around each word.
+
+    Names are as `plain` writes them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]  # Loads for a second.
+
+        self._vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), lowercase=False, dtype=np.float32)
+        # scikit-learn learns nothing from names without any n-gram.
+        self._names = self._vectorizer.fit_transform(names if any(map(str.split, names)) else [*names, " a"]).tocsc()
+        self._count = len(names)
+
+    @property
+    def bytes(self) -> int:
+        """What the weights take."""
+        return int(self._names.data.nbytes + self._names.indices.nbytes)
+
+    def knows(self, words: str) -> bool:
+        """Whether a name of the vocabulary shares an n-gram with these words."""
+        return bool(self._vectorizer.transform([words]).nnz)
+
+    def cosines(self, words: str) -> NDArray[np.float32]:
+        """The cosine of these words with each of the names, in the order of rows."""
+        asked = self._vectorizer.transform([words])
+        summed = self._names[:, asked.indices] @ asked.data
+        return np.asarray(np.minimum(summed[: self._count], 1.0), dtype=np.float32)
+
+
 CHARACTERS: Final = 0.3
 """The weight of characters in the fusion for a phrase that is no token; the sentence has the rest."""
 
@@ -241,7 +270,7 @@ class TokenTable:
         margin = 4 * self.vectors.shape[1] * float(np.finfo(np.float32).eps)
         return [_at_least(of_vector, limit, margin=margin) for of_vector in near]
 
-    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[Neighbour, ...]]:
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch, for queries with a vector alone."""
         vectors = np.array([query.vector for query in queries], dtype=np.float32)
         # A token is not its own neighbour, so one more is proposed.
@@ -253,7 +282,7 @@ class TokenTable:
             # Rows are in the order of tokens, so a stable order by similarity leaves ties by token.
             best = np.argsort(-similarities, kind="stable")[:limit]
             found.append(
-                tuple(Neighbour(token=self.tokens[others[at]], similarity=float(similarities[at])) for at in best)
+                tuple(NearToken(token=self.tokens[others[at]], similarity=float(similarities[at])) for at in best)
             )
         return found
 
@@ -290,7 +319,7 @@ class FusedSearch:
         self._from_table[self._in_table[self._in_table >= 0]] = np.flatnonzero(self._in_table >= 0)
         self._places = {token: row for row, token in enumerate(model.tokens)}
 
-    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[Neighbour, ...]]:
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch, for queries with a sentence vector."""
         pool = max(POOL, 4 * limit)
         sentences = _products(at_length_1(np.array([query.sentence for query in queries])), self._model.sentences)
@@ -299,7 +328,7 @@ class FusedSearch:
             for query, near in zip(queries, sentences, strict=True)
         ]
 
-    def _of(self, query: TokenQuery, near: NDArray[np.float32], pool: int, limit: int) -> tuple[Neighbour, ...]:
+    def _of(self, query: TokenQuery, near: NDArray[np.float32], pool: int, limit: int) -> tuple[NearToken, ...]:
         words = plain(query.token)
         alike = self._model.characters.cosines(words)
         is_known = query.vector is not None and query.token in self._table.places
@@ -320,7 +349,7 @@ class FusedSearch:
             learnt = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
             fused = np.where(np.isnan(by_token), fused, learnt)
         return tuple(
-            Neighbour(
+            NearToken(
                 token=self._model.tokens[rows[at]],
                 similarity=float(fused[at]),
                 sources=SourceScores(

@@ -11,9 +11,9 @@ from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.base import Value
 from schemas.values.documents import Bibliography, CorpusChunk, ListedWork, WorkChunk, WorkFilter, WorkHeading, WorkView
+from stages.corpora.blocks import lines_of
 from stages.corpora.cut import SEPARATOR
-from stages.corpora.lines import lines_of
-from stages.queries.works import WorkName, WorkText, refuse_changed
+from stages.corpora.works import WorkName, WorkText, refuse_changed
 from store.corpora.corpora import CUT, FAILED
 from store.corpora.postings import withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold

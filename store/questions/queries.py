@@ -14,7 +14,7 @@ from schemas.values.base import Value
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
 from stages.queries.augment import basis_in_words
-from stages.queries.citations import citations
+from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
 from store.runs.jobs import BATCH

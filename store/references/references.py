@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from schemas.values.participants import ParticipantChunks, TranscriptVariant
-from stages.participants.split_names import training_name
+from stages.participants.splits import training_name
 from stages.texts.characters import short_hash
 from store.database import BULK_SECONDS, Connection, Lock, hold, to_pgvector
 

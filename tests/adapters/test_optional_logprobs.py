@@ -1,9 +1,14 @@
-"""Servers that refuse log-probabilities."""
+"""Servers that refuse log-probabilities, and signals of those that others give."""
 
+from math import log
+
+import numpy as np
 import pytest
+from scipy.special import logsumexp  # type: ignore[import-untyped]
+from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 from structlog.testing import capture_logs
 
-from adapters.logprobs import OptionalLogprobs
+from adapters.logprobs import OptionalLogprobs, ReportedLikelyToken, ReportedToken, energy, entropy, signals_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message, TokenSignals
 from tests.fakes.chat import ScriptedChat
@@ -59,3 +64,34 @@ async def test_a_server_that_gives_them_is_asked_once() -> None:
 
     assert (await OptionalLogprobs(server).chat(CALL)).tokens == server.tokens
     assert len(server.calls) == 1
+
+
+def test_signals_of_a_worked_example() -> None:
+    # Probabilities 1/2 and 1/4 of a half that is named, then a sure token.
+    quarter, sure = ReportedLikelyToken(logprob=log(1 / 4)), ReportedLikelyToken(logprob=0.0)
+    tokens = [
+        ReportedToken(logprob=log(1 / 4), top_logprobs=[quarter, quarter]),
+        ReportedToken(logprob=0.0, top_logprobs=[sure]),
+    ]
+
+    signals = signals_of(tokens)
+
+    assert signals is not None
+    assert signals.model_dump() == pytest.approx({"msp": (1 / 4 + 1) / 2, "pe": log(2) / 2, "energy": log(1 / 2) / 2})
+
+
+def test_a_reply_without_tokens_has_no_signals() -> None:
+    assert signals_of([]) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_signals_agree_with_another_library(seed: int) -> None:
+    logprobs = np.log(np.random.default_rng(seed).dirichlet(np.ones(9))[:5])
+
+    assert energy(logprobs.tolist()) == pytest.approx(logsumexp(logprobs))
+    assert entropy(logprobs.tolist()) == pytest.approx(scipy_entropy(np.exp(logprobs)))
+
+
+def test_vanishing_probabilities_do_not_underflow() -> None:
+    assert energy([-2000.0, -2000.0]) == pytest.approx(-2000 + log(2))
+    assert entropy([-2000.0, -2000.0]) == pytest.approx(log(2))

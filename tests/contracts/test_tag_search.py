@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
-from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
-from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
+from schemas.values.tags import Lexicon, NearToken, Tag, Vocabulary
+from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
 from stages.tags.similarity import BuiltModels, TokenModel
 from store import vocabularies
 from store.database import Database
@@ -102,7 +102,7 @@ async def test_a_token_is_no_neighbour_of_itself(stored: Stored) -> None:
 
     found = await searched.nearest(vocabulary_id, [TokenQuery("tee", at(0)), TokenQuery("shirt", at(0))], limit=1)
 
-    assert found == [(Neighbour(token="shirt", similarity=1.0),), (Neighbour(token="tee", similarity=1.0),)]
+    assert found == [(NearToken(token="shirt", similarity=1.0),), (NearToken(token="tee", similarity=1.0),)]
 
 
 async def test_nothing_asked_is_nothing_found(stored: Stored) -> None:

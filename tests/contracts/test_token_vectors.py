@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import FastTextTokens, TagModelBuilder
-from stages.tags.ports import TokenVectors
+from stages.ports import TokenVectors
 from tests.fakes.tags import FakeTokenVectors, unit
 from tests.stages.tags.clothes import CLOTHES
 

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
-from schemas.values.tags import Lexicon, Neighbour, Tag
-from stages.tags.ports import TokenQuery, Vector
+from schemas.values.tags import Lexicon, NearToken, Tag
+from stages.ports import TokenQuery, Vector
 
 
 def unit(*numbers: float) -> Vector:
@@ -39,7 +39,7 @@ class InMemoryVocabulary:
 
     async def nearest(
         self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
-    ) -> list[tuple[Neighbour, ...]]:
+    ) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch."""
         if not queries:
             return []
@@ -61,9 +61,9 @@ class InMemoryVocabulary:
         """See ContextRows."""
         return {tag: self.rows[tag] for tag in sorted(self.rows.keys() & set(tags))}
 
-    def _nearest(self, token: str, vector: Vector) -> tuple[Neighbour, ...]:
+    def _nearest(self, token: str, vector: Vector) -> tuple[NearToken, ...]:
         found = (
-            Neighbour(token=other, similarity=float(row.astype(np.float64) @ vector.astype(np.float64)))
+            NearToken(token=other, similarity=float(row.astype(np.float64) @ vector.astype(np.float64)))
             for other, row in self.vectors.items()
             if other != token
         )

@@ -7,7 +7,7 @@ import pytest
 from schemas.values.participants import PHQ8Item
 from stack.llm_server import ChatRequest
 from stages.participants.score_reply import evidence_json_schema, score_json_schema
-from stages.replies.verdicts import VERDICT_JSON_SCHEMA
+from stages.replies.asking import VERDICT_JSON_SCHEMA
 
 OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
 

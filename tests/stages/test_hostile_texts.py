@@ -18,7 +18,7 @@ from schemas.values.participants import Utterance
 from schemas.values.queries import Origin
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import ChunkSize, cut_work
-from stages.corpora.works import Measure, bibliography
+from stages.corpora.works import Measure, bibliography, work_filter
 from stages.documents.outline import format_of, outline, without_metadata
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 from stages.documents.repair import repair_by_reply
@@ -30,14 +30,12 @@ from stages.participants.daic_woz import parse_item_labels
 from stages.participants.extract import normalise
 from stages.participants.score_reply import parse_scores
 from stages.participants.transcripts import clean, parse_transcript
-from stages.queries.citations import citations
 from stages.queries.expand import read_expansion
 from stages.queries.extract_answer import bold_words, units_of
 from stages.queries.query_files import parse_qrels, parse_queries
-from stages.queries.templates import placeholders
-from stages.queries.works import work_filter
-from stages.replies import parse_reply, parse_strict
-from stages.replies.verdicts import decision_of
+from stages.queries.templates import citations, placeholders
+from stages.replies.asking import decision_of
+from stages.replies.parsing import parse_reply, parse_strict
 from stages.tags.phrases import final_phrases, parse_phrase_sets
 from stages.tags.similarity import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
@@ -197,7 +195,7 @@ def too_slow(parser: str) -> dict[str, float]:
 @pytest.mark.parametrize("parser", PARSERS)
 def test_time_grows_with_the_length_alone(parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The library repairs in a process of its own, whose time is limited and not measured here.
-    monkeypatch.setattr("stages.replies.tolerant._JSON_REPAIR", ("cat",))
+    monkeypatch.setattr("stages.replies.parsing._JSON_REPAIR", ("cat",))
 
     assert too_slow(parser) == {}
 

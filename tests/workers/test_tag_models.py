@@ -7,7 +7,7 @@ import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
-from stages.tags.ports import TokenQuery
+from stages.ports import TokenQuery
 from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel
 from store import vocabularies
 from store.database import Database

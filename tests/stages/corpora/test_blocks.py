@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.corpora.blocks import BlockKind, read_markdown
-from stages.corpora.lines import lines_of, passage
+from stages.corpora.blocks import BlockKind, lines_of, passage, read_markdown
 
 HEADING, TEXT, TABLE, FIGURE = BlockKind.HEADING, BlockKind.TEXT, BlockKind.TABLE, BlockKind.FIGURE
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from schemas.statuses import VectorStatus
 from schemas.values.documents import CutChunk
-from stages.corpora.blocks import Block, BlockKind, read_markdown
+from stages.corpora.blocks import Block, BlockKind, lines_of, passage, read_markdown
 from stages.corpora.cut import ChunkSize, Sentence, cut_work, pack, sentences
-from stages.corpora.lines import lines_of, passage
 from stages.corpora.works import Words, count_words
 
 TEA = """\

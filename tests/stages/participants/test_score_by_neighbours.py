@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
-from stages.participants.score_by_neighbours import score_by_neighbours
+from stages.participants.score import score_by_neighbours
 from stages.participants.score_reply import baseline_record, median_score, modal_score
 from tests.stages.at_defaults import RUN
 from tests.stages.participants.builders import evidence

@@ -19,7 +19,7 @@ from stages.participants.score_reply import (
     severity_of,
     totals_of,
 )
-from stages.replies import RepairStep
+from stages.replies.parsing import RepairStep
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,15 +11,20 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.values.participants import PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
-from stages.participants.paper_metadata import check_paper_metadata
-from stages.participants.split_files import parse_listed_splits, split_problems
 from stages.participants.splits import (
+    MAKE_SPLITS,
     PUBLISHED_IDS,
     PUBLISHED_SPLITS,
     Labelled,
+    check_paper_metadata,
+    first_index,
     ids_hash,
+    named_splits,
+    parse_listed_splits,
     parse_split,
+    sources,
     split_of,
+    split_problems,
     stratified_split,
     target_sizes,
     train_and_dev,
@@ -206,3 +212,17 @@ def test_other_ids_and_sizes_than_in_the_csvs_are_problems() -> None:
 )
 def test_a_description_that_cannot_be_read_is_a_problem(data: bytes, what: str) -> None:
     assert metadata_found(data) == [what]
+
+
+def test_a_name_stands_for_the_splits_of_every_data_set_unless_it_names_one() -> None:
+    clinic = replace(split("train", [1]), data_set="clinic", called="clinic/train")
+    other = replace(split("train", [2]), data_set="other", called="other/train")
+    assert named_splits([clinic, other], "clinic/avec-train") == [clinic]
+    assert named_splits([clinic, other], "train") == [clinic, other]
+
+
+def test_sources_of_references_are_named_as_such_likely_ones_first() -> None:
+    stored = [split(name, [1]) for name in ("mine", "paper-test", "train")]
+    assert [one.called for one in sources(stored)] == ["avec-train", "mine"]
+    assert first_index(stored) == "`ragq index references --split avec-train` builds one."
+    assert first_index([split("test", [1])]) == MAKE_SPLITS

@@ -22,11 +22,11 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
+from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
 from stages.queries.templates import answer_messages
-from stages.queries.works import WorkName
 from stages.texts.characters import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
 

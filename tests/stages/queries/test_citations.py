@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.queries.citations import Citations, citations
+from stages.queries.templates import Citations, citations
 
 LABELS = ["S1", "S2", "S3", "S12"]
 

@@ -11,7 +11,8 @@ from schemas.errors import WorkChangedError
 from schemas.settings.preset import ConsolidationPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
-from stages.corpora.lines import passage
+from stages.corpora.blocks import passage
+from stages.corpora.works import WorkText
 from stages.queries.consolidate import (
     breadcrumb_chain,
     consolidate_chunks,
@@ -19,7 +20,6 @@ from stages.queries.consolidate import (
     join_neighbours,
     nearest_heading,
 )
-from stages.queries.works import WorkText
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
 LINES = numbered_lines(200)

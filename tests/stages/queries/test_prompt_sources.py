@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, ContextGroup, Expansion, Origin
+from stages.corpora.works import WorkName
 from stages.queries.augment import SourceText, source_texts
-from stages.queries.works import WorkName
 from tests.stages.at_defaults import augment_prompt
 
 

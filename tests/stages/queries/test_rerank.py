@@ -9,9 +9,9 @@ import pytest
 from schemas.errors import ChunksGoneError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
+from stages.corpora.works import WorkText
 from stages.queries.expand import no_expansion
 from stages.queries.ranking import drop_short
-from stages.queries.works import WorkText
 from tests.stages.at_defaults import rerank_chunks, retrieval
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 

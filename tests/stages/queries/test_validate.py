@@ -11,9 +11,16 @@ from hypothesis import strategies as st
 from schemas.errors import NothingRelevantError
 from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
-from stages.queries.relevance import Evidence, FloorModel, evidence, floor_models
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import refuse_below, validate_chunks, verdict_messages
+from stages.queries.validate import (
+    Evidence,
+    FloorModel,
+    evidence,
+    floor_models,
+    refuse_below,
+    validate_chunks,
+    verdict_messages,
+)
 from stages.texts.characters import visible
 from tests.fakes.chat import ScriptedChat, deciding
 from tests.fakes.embedder import FakeEmbedder

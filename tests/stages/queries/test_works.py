@@ -4,8 +4,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.documents import WorkFilter, conditions_of
+from stages.corpora.works import WorkText, work_filter
 from stages.queries.ranking import enriched_content
-from stages.queries.works import WorkText, work_filter
 from tests.stages.at_defaults import retrieval
 from tests.stages.queries.builders import chunk, numbered_lines
 

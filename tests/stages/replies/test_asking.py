@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
 from stages.ports import OnText
-from stages.replies.asking import UsableReply, ask_until_usable, strip_whole_fence, unwrap
+from stages.replies.asking import UsableReply, ask_until_usable
 from tests.fakes.chat import ScriptedChat
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="A number?"),), purpose="ask")
@@ -73,45 +73,3 @@ async def test_a_cut_off_reply_names_its_setting_or_the_server() -> None:
         )
     with pytest.raises(LLMResponseParseError, match="use a model or a server with a longer context"):
         await ask(chat)
-
-
-@pytest.mark.parametrize(
-    ("reply", "unwrapped"),
-    [
-        ("{}", "{}"),
-        ("  {}\n", "{}"),
-        ("Let me think.\n<answer>{}</answer>\nDone.", "{}"),
-        ("It goes in <answer></answer> tags. <answer>{}</answer>", "{}"),
-        ("<answer>{}", "<answer>{}"),
-        ("```json\n{}\n```", "{}"),
-        ("```JSON {} ```", "{}"),
-        ("```\n{}\n```", "{}"),
-        ("First ```json\n{}\n``` then ```[]```", "{}"),
-        ("<answer>\n```json\n{}\n```\n</answer>", "{}"),
-        ("```json\n```\n```json\n{}\n```", "{}"),
-        ("```\n```json\n{}\n```\n```", "{}"),
-        ("``` ```\nHere {it} is: ```json\n{}\n```", "{}"),
-        ("```json\nHere it is: {}\n```", "Here it is: {}"),
-        ("```json\n{}", "{}"),
-        ("{}\n```", "{}"),
-        ("", ""),
-    ],
-)
-def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
-    assert unwrap(reply) == unwrapped
-
-
-@pytest.mark.parametrize(
-    ("reply", "stripped"),
-    [
-        ("```json\n{}\n```", "{}"),
-        ("```{}```", "{}"),
-        ("```json\n```\n```json\n{}\n```", "{}"),
-        ("```\n```json\n{}\n```\n```", "{}"),
-        ("{}", "{}"),
-        ("Sure: ```{}```", "Sure: ```{}```"),
-        ("```{}", "```{}"),
-    ],
-)
-def test_only_fences_around_everything_are_stripped(reply: str, stripped: str) -> None:
-    assert strip_whole_fence(reply) == stripped

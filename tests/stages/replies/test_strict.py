@@ -1,15 +1,9 @@
-"""Replies that have to be JSON, and signals of their tokens."""
+"""Replies that have to be JSON."""
 
-from math import log
-
-import numpy as np
 import pytest
-from scipy.special import logsumexp  # type: ignore[import-untyped]
-from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 
 from schemas.errors import LLMResponseParseError
-from stages.replies import parse_strict
-from stages.replies.strict import TokenLogprobs, energy, entropy, token_signals
+from stages.replies.parsing import parse_strict, unwrap
 
 
 @pytest.mark.parametrize(
@@ -19,6 +13,8 @@ from stages.replies.strict import TokenLogprobs, energy, entropy, token_signals
         ' \n{"decision": "accept"}\n',
         '```json\n{"decision": "accept"}\n```',
         '```{"decision": "accept"}```',
+        '```json\n```\n```json\n{"decision": "accept"}\n```',
+        '```\n```json\n{"decision": "accept"}\n```\n```',
     ],
 )
 def test_a_fence_and_white_space_may_surround_the_object(raw: str) -> None:
@@ -59,28 +55,27 @@ def test_the_error_shows_nothing_of_the_reply() -> None:
     assert caught.value.__suppress_context__
 
 
-def test_signals_of_a_worked_example() -> None:
-    # Probabilities 1/2 and 1/4 of a half that is named, then a sure token.
-    tokens = [TokenLogprobs(log(1 / 4), (log(1 / 4), log(1 / 4))), TokenLogprobs(0.0, (0.0,))]
-
-    signals = token_signals(tokens)
-
-    assert signals is not None
-    assert signals.model_dump() == pytest.approx({"msp": (1 / 4 + 1) / 2, "pe": log(2) / 2, "energy": log(1 / 2) / 2})
-
-
-def test_a_reply_without_tokens_has_no_signals() -> None:
-    assert token_signals([]) is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_signals_agree_with_another_library(seed: int) -> None:
-    logprobs = np.log(np.random.default_rng(seed).dirichlet(np.ones(9))[:5])
-
-    assert energy(logprobs.tolist()) == pytest.approx(logsumexp(logprobs))
-    assert entropy(logprobs.tolist()) == pytest.approx(scipy_entropy(np.exp(logprobs)))
-
-
-def test_vanishing_probabilities_do_not_underflow() -> None:
-    assert energy([-2000.0, -2000.0]) == pytest.approx(-2000 + log(2))
-    assert entropy([-2000.0, -2000.0]) == pytest.approx(log(2))
+@pytest.mark.parametrize(
+    ("reply", "unwrapped"),
+    [
+        ("{}", "{}"),
+        ("  {}\n", "{}"),
+        ("Let me think.\n<answer>{}</answer>\nDone.", "{}"),
+        ("It goes in <answer></answer> tags. <answer>{}</answer>", "{}"),
+        ("<answer>{}", "<answer>{}"),
+        ("```json\n{}\n```", "{}"),
+        ("```JSON {} ```", "{}"),
+        ("```\n{}\n```", "{}"),
+        ("First ```json\n{}\n``` then ```[]```", "{}"),
+        ("<answer>\n```json\n{}\n```\n</answer>", "{}"),
+        ("```json\n```\n```json\n{}\n```", "{}"),
+        ("```\n```json\n{}\n```\n```", "{}"),
+        ("``` ```\nHere {it} is: ```json\n{}\n```", "{}"),
+        ("```json\nHere it is: {}\n```", "Here it is: {}"),
+        ("```json\n{}", "{}"),
+        ("{}\n```", "{}"),
+        ("", ""),
+    ],
+)
+def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
+    assert unwrap(reply) == unwrapped

@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError
-from stages.replies import ParsedReply, RepairStep, parse_reply
-from stages.replies.tolerant import (
+from stages.replies.parsing import (
+    ParsedReply,
+    RepairStep,
     drop_trailing_commas,
     escape_control_characters,
     escape_inner_quotes,
     insert_missing_commas,
     join_string_fragments,
+    parse_reply,
     python_literal_object,
     straighten_smart_quotes,
     tolerant_fixups,

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.participants import Decision
 from stages.ports import Deferred
-from stages.replies.verdicts import decide, decision_of
+from stages.replies.asking import decide, decision_of
 
 LATER = "later"
 

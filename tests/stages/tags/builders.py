@@ -16,8 +16,8 @@ from schemas.values.tags import (
     RetrievedTags,
     Tag,
 )
+from stages.ports import Vector
 from stages.tags.phrases import lookup_of, normalise
-from stages.tags.ports import Vector
 from stages.tags.similarity import ContextModel
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, unit
 from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases

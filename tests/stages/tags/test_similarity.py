@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.tags.characters import CharacterModel
-from stages.tags.ports import TokenQuery, Vector
+from stages.ports import TokenQuery, Vector
 from stages.tags.retrieve import Sentences
 from stages.tags.similarity import (
+    CharacterModel,
     FusedSearch,
     SentenceModel,
     SimilarityModel,

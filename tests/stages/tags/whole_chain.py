@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from schemas.values.tags import RankedTags
-from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
+from stages.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stages.corpora.blocks import read_markdown
+from stages.corpora.blocks import passage, read_markdown
 from stages.corpora.cut import cut_work
-from stages.corpora.lines import passage
 from store.corpora import corpora, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import keep

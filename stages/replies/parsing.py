@@ -1,4 +1,4 @@
-"""The tolerant parser of model replies. Each repair is recorded; a reply that cannot be parsed raises."""
+"""Parsers of model replies: `parse_strict` repairs nothing, `parse_reply` records each repair."""
 
 import ast
 import json
@@ -8,12 +8,153 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from schemas.errors import LLMResponseParseError
-from stages.replies.asking import unwrap
-from stages.replies.strict import RepeatedNameError, is_json, reply_object
 from stages.texts.characters import without_zero_width
+
+_TWICE: Final = "a name occurs twice in one object"
+_FENCED_BLOCK: Final = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"```(?:json)?", re.IGNORECASE)
+_OPENING_FENCES: Final = re.compile(r"(?:```(?:json)?\s*)+", re.IGNORECASE)
+
+
+def unwrap(reply: str) -> str:
+    """The part of a reply that should be JSON.
+
+    The text between the last pair of answer tags if there is one; of that the fenced block if there is one; unclosed
+    fences are removed.
+
+    >>> unwrap('Thinking aloud. <answer>```json {"score": 1} ```</answer>')
+    '{"score": 1}'
+    """
+    before_end, end_tag, _ = reply.rpartition("</answer>")
+    _, start_tag, answer = before_end.rpartition("<answer>")
+    text = answer if start_tag and end_tag else reply
+    block = fenced_block(text)
+    return _FENCE.sub("", text if block is None else block).strip()
+
+
+def fenced_block(text: str) -> str | None:
+    """What follows the first fence after which an object begins, up to the next fence; else the first fenced block.
+
+    A fence that is opened twice, or an empty block before the object, is skipped. None without a fenced block.
+
+    >>> fenced_block('```json\\n```\\n```json\\n{"score": 1}\\n```').strip()
+    '{"score": 1}'
+    """
+    _, *parts = _FENCE.split(text)
+    objects = (part for part in parts[:-1] if part.lstrip().startswith("{"))
+    block = _FENCED_BLOCK.search(text)
+    return next(objects, block[1] if block else None)
+
+
+def _without_fence(reply: str) -> str:
+    """The reply without a code fence, or several of them, around all of it."""
+    text = reply.strip()
+    if not text.endswith("```") or (opening := _OPENING_FENCES.match(text)) is None:
+        return text
+    return text[opening.end() :].rstrip("` \t\r\n")
+
+
+_Pairs = list[tuple[str, Any]]
+"""The members of an object, in order."""
+
+
+def parse_strict(raw: str) -> dict[str, Any]:
+    """The object of a validator's reply, which may be inside a code fence and nothing else.
+
+    Nothing is repaired, and a repeated name is refused, because either value would be a guess.
+    Raises LLMResponseParseError.
+
+    >>> parse_strict('```json\\n{"decision": "accept"}\\n```')
+    {'decision': 'accept'}
+    """
+    try:
+        return strict_object(_without_fence(raw))
+    except ValueError as error:
+        raise LLMResponseParseError(raw, str(error)) from None
+
+
+def _unique(pairs: _Pairs) -> dict[str, Any]:
+    """The object with these members. Raises ValueError when two of them have one name."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError(_TWICE)
+    return members
+
+
+def strict_object(text: str, *, members: Callable[[_Pairs], dict[str, Any]] = _unique) -> dict[str, Any]:
+    """The JSON object in `text`; `members` builds each object in it.
+
+    Raises ValueError, whose message has the position but no part of the text.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=members)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, found {json_type(value)}")
+    return value
+
+
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with exactly these members, for a server to enforce."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _is_json(text: str) -> bool:
+    """Whether `text` is one JSON value of any type."""
+    try:
+        json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def json_type(value: object) -> str:
+    """The JSON type of a parsed value: object, array, string, boolean, number or null."""
+    for types, word in ((dict, "object"), (list, "array"), (str, "string"), (bool, "boolean"), (int | float, "number")):
+        if isinstance(value, types):
+            return word
+    return "null"
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+class _RepeatedName(Exception):
+    """A name occurs twice in one object, with different values: either would be a guess."""
+
+
+def _reply_object(text: str) -> tuple[dict[str, Any], bool]:
+    """The JSON object in `text`, and whether zero-width characters were removed from any of its names.
+
+    Raises ValueError as `strict_object` does, and _RepeatedName.
+    """
+    members = _Members()
+    value = strict_object(text, members=members)
+    return value, members.had_zero_width_names
+
+
+class _Members:
+    """Builds each object of a text from its names and values."""
+
+    def __init__(self) -> None:
+        self.had_zero_width_names = False
+
+    def __call__(self, pairs: _Pairs) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for name, value in pairs:
+            visible = without_zero_width(name)
+            self.had_zero_width_names |= visible != name
+            if members.setdefault(visible, value) != value:
+                raise _RepeatedName
+        return members
+
 
 # A quote closes a string when the next text after white space is one of `, } ] :`, the end of the text, or
 # another `"name":`. All other quotes belong to the string.
@@ -35,7 +176,7 @@ def tolerant_fixups(text: str) -> str:
     '{"quotes": ["she said \\\\"never again\\\\""]}'
     """
     for fixup in FIXUPS:
-        if is_json(text):
+        if _is_json(text):
             return text
         text = fixup(text)
     return text
@@ -144,7 +285,7 @@ _PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
 def python_literal_object(text: str) -> dict[str, Any] | None:
     """The object in `text`, parsed as a Python literal; None if it is not a literal or has no equivalent in JSON.
 
-    JSON's true, false and null are accepted outside strings. Raises RepeatedNameError for a name that is given twice.
+    JSON's true, false and null are accepted outside strings. Raises _RepeatedName for a name that is given twice.
 
     >>> python_literal_object("{'slept': true, 'hours': (3, 4)}")
     {'slept': True, 'hours': [3, 4]}
@@ -153,9 +294,7 @@ def python_literal_object(text: str) -> dict[str, Any] | None:
         tree = ast.parse(_TOKEN.sub(_as_python, text).lstrip(" \t"), mode="eval")
         literal = ast.literal_eval(tree)
         _refuse_repeated_names(tree)
-        return reply_object(json.dumps(literal, allow_nan=False))[0]
-    except RepeatedNameError:
-        raise
+        return _reply_object(json.dumps(literal, allow_nan=False))[0]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
@@ -166,7 +305,7 @@ def _refuse_repeated_names(tree: ast.AST) -> None:
         if isinstance(node, ast.Dict):
             names = Counter(key.value for key in node.keys if isinstance(key, ast.Constant))
             if any(count > 1 for count in names.values()):
-                raise RepeatedNameError
+                raise _RepeatedName
 
 
 def _as_python(token: re.Match[str]) -> str:
@@ -223,8 +362,8 @@ def parse_reply(raw: str) -> ParsedReply:
     """
     try:
         return _parsed(raw)
-    except RepeatedNameError as error:
-        raise LLMResponseParseError(raw, str(error)) from None
+    except _RepeatedName:
+        raise LLMResponseParseError(raw, _TWICE) from None
 
 
 def _parsed(raw: str) -> ParsedReply:
@@ -233,8 +372,6 @@ def _parsed(raw: str) -> ParsedReply:
     text = unwrap(raw)
     try:
         return _strict(text)
-    except RepeatedNameError:
-        raise
     except ValueError as error:
         first_error = str(error)
 
@@ -253,7 +390,7 @@ def _parsed(raw: str) -> ParsedReply:
 
 
 def _strict(text: str, *repairs: RepairStep) -> ParsedReply:
-    value, had_zero_width_names = reply_object(text)
+    value, had_zero_width_names = _reply_object(text)
     if had_zero_width_names and RepairStep.FIXUPS not in repairs:
         repairs = (RepairStep.FIXUPS, *repairs)
     return ParsedReply(value, repairs)
@@ -262,8 +399,6 @@ def _strict(text: str, *repairs: RepairStep) -> ParsedReply:
 def _strict_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
     try:
         return _strict(text, *repairs)
-    except RepeatedNameError:
-        raise
     except ValueError:
         return None
 
