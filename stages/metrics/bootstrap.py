@@ -19,10 +19,8 @@ LEAST = 10
 """Participants, or queries, of which an interval is made: percentiles of fewer say more than is known."""
 _KEPT = 128_000_000
 """How many draws are kept for the next metric, one byte each: all resamples of 12,800 participants."""
-_IN_USE = 16_000_000
-"""How many are in use at a time, eight bytes each: all resamples of 1,600 participants."""
-_DRAWN = 1_000_000
-"""How many are drawn at a time: counting them takes 24 bytes each."""
+_IN_USE = 1_000_000
+"""How many are drawn and in use at a time: counting them takes 24 bytes each."""
 
 Counts: TypeAlias = NDArray[np.uint8]
 """Draws, one row per participant. A byte is enough: that a resample draws somebody 256 times has a chance of 1e-500."""
@@ -114,21 +112,12 @@ def _all_counts(participants: int, resamples: int, seed: int) -> tuple[Counts, .
 
 def _counts(participants: int, resamples: int, seed: int) -> Iterator[Counts]:
     """Each participant's draws are side by side in memory, since a step of a curve is made of those of a few."""
-    generator = np.random.RandomState(seed)
-    for block in _lengths(resamples, at_a_time=_IN_USE // max(participants, 1)):
-        counts, done = np.zeros((participants, block), dtype=np.uint8), 0
-        for length in _lengths(block if participants else 0, at_a_time=_DRAWN // max(participants, 1)):
-            drawn = generator.randint(0, participants, size=(length, participants))
-            cells = drawn * length + np.arange(length)[:, None]
-            counted = np.bincount(cells.ravel(), minlength=cells.size)
-            counts[:, done : done + length] = counted.reshape(participants, length)
-            done += length
-        yield counts
-
-
-def _lengths(total: int, *, at_a_time: int) -> Iterator[int]:
-    at_a_time = max(at_a_time, 1)
-    return (min(at_a_time, total - done) for done in range(0, total, at_a_time))
+    generator, at_a_time = np.random.RandomState(seed), max(_IN_USE // max(participants, 1), 1)
+    for done in range(0, resamples, at_a_time):
+        length = min(at_a_time, resamples - done)
+        drawn = generator.randint(0, max(participants, 1), size=(length, participants))
+        cells = drawn * length + np.arange(length)[:, None]
+        yield np.bincount(cells.ravel(), minlength=cells.size).astype(np.uint8).reshape(participants, length)
 
 
 def interval_of(value: float | None, around: Floats, *, level: float = LEVEL) -> Interval:

@@ -134,7 +134,6 @@ def test_draws_in_blocks_are_those_of_one(metric: Metric, kept: int, monkeypatch
     whole = bootstrap(metric, subjects, resamples=61)
     monkeypatch.setattr("stages.metrics.bootstrap._KEPT", kept)
     monkeypatch.setattr("stages.metrics.bootstrap._IN_USE", 6 * 20)
-    monkeypatch.setattr("stages.metrics.bootstrap._DRAWN", 6 * 7)
 
     blocks = list(draw(6, resamples=61, seed=43))
     in_blocks = [bootstrap(metric, subjects, resamples=61, seed=seed) for seed in (43, 42, 42)]
