@@ -37,16 +37,12 @@ def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
     help="Values of one setting; every combination is a point.",
 )
 @metric_option
-@click.option("--select-on", metavar="SPLIT", help="Choose the best point on the participants of this split alone.")
-@click.option("--report-on", metavar="SPLIT", help="Report on the participants of this split alone.")
 @json_option
 def sweep(
     parent: int,
     stage: str,
     grid: tuple[tuple[str, tuple[str, ...]], ...],
     metrics: tuple[str, ...],
-    select_on: str | None,
-    report_on: str | None,
     as_json: bool,
 ) -> None:
     """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
@@ -60,11 +56,9 @@ def sweep(
     \b
     Example:
         ragq sweep r12 --from rerank --grid EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6
-        ragq sweep r12 --from rerank --grid RAGQ_RERANKER_BATCH_SIZE=4,8 --select-on paper-val --report-on paper-test
+        ragq sweep r12 --from rerank --grid RAGQ_RERANKER_BATCH_SIZE=4,8
         ragq sweep r20 --from retrieve --grid retrieval.dense_weight=0.3,0.5,0.7 --metric ndcg@10
     """
-    if (select_on is None) != (report_on is None):
-        raise click.UsageError("--select-on and --report-on go together.")
     points = grid_points(dict(grid))
     try:
         made = with_open_database(run_sweep, parent, stage, points)
@@ -77,8 +71,6 @@ def sweep(
         stage,
         made,
         measure=metrics[0] if metrics else None,
-        select_on=select_on,
-        report_on=report_on,
     )
     if as_json:
         print_json(found)

@@ -7,13 +7,12 @@ from dataclasses import fields
 from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.values.differences import BestRun, Comparison, Measures, RetrievalMeasures, Sweep
+from schemas.values.differences import Comparison, Measures, RetrievalMeasures, Sweep
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun, Target, run_number
 from schemas.values.tags import TagsRun
 from services.forks import ForkRequest, fork, plan_fork
-from services.splits import find_split
 from stages.reports.comparison import (
     RunInMode,
     best_of,
@@ -25,7 +24,6 @@ from stages.reports.comparison import (
 from stages.reports.results import modes_of
 from store import vocabularies
 from store.database import Connection, Database
-from store.references import interviews
 from store.runs import forks, overviews, runs
 from store.runs.scored_runs import reported
 from store.views import reported_run
@@ -42,21 +40,17 @@ async def compare(
     *,
     mode: str | None = None,
     other_mode: str | None = None,
-    split: str | None = None,
 ) -> list[Comparison]:
     """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
     with `other_mode` of the others.
 
-    With `split`, on its participants alone. Raises RunMissingError, and Refused for fewer than two runs, for runs of
-    several kinds, for an unknown split, and for what does not go with the kind.
+    Raises RunMissingError, and Refused for fewer than two runs, for runs of several kinds, and for what does not go
+    with the kind.
     """
     refuse_count(run_ids)
     async with database.connection() as connection:
         found = [await comparable_run(connection, run_id) for run_id in run_ids]
-        only = None if split is None else await _members(connection, split, found)
-    return await asyncio.to_thread(
-        compared, found, mode=mode, other_mode=other_mode, split=split, only=only, measures={}
-    )
+    return await asyncio.to_thread(compared, found, mode=mode, other_mode=other_mode, measures={})
 
 
 def refuse_count(run_ids: Sequence[int]) -> None:
@@ -97,39 +91,14 @@ async def tags_run(connection: Connection, run_id: int) -> TagsRun:
     return TagsRun(**vars(run), sets=tuple(await vocabularies.results(connection, run_id=run_id)))
 
 
-async def have_common_members(database: Database, left: str, right: str) -> bool:
-    """Whether any participant is in both splits. Raises Refused for an unknown split."""
-    async with database.connection() as connection:
-        one, other = await find_split(connection, left), await find_split(connection, right)
-        if one.data_set != other.data_set:
-            return False
-        members = [
-            {member.participant_id for member in await interviews.members(connection, split.data_set, split.name)}
-            for split in (one, other)
-        ]
-        return not members[0].isdisjoint(members[1])
-
-
-async def _members(connection: Connection, asked: str, runs: Sequence[Comparable]) -> set[int]:
-    split = await find_split(connection, asked)
-    for run in runs:
-        if isinstance(run, ScoredRun) and run.request.get("data_set") not in (None, split.data_set):
-            raise Refused(
-                f"Split '{split.called}' is not of data set '{run.request['data_set']}', as r{run.run_id} is."
-            )
-    return {member.participant_id for member in await interviews.members(connection, split.data_set, split.name)}
-
-
 def compared(
     found: Sequence[Comparable],
     *,
     mode: str | None = None,
     other_mode: str | None = None,
-    split: str | None = None,
-    only: set[int] | None = None,
     measures: Mapping[str, Any],
 ) -> list[Comparison]:
-    """Runs that were read, compared with the first of them as `compare` does; `only` are those of the split."""
+    """Runs that were read, compared with the first of them as `compare` does."""
     refuse_count([run.run_id for run in found])
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
@@ -138,9 +107,9 @@ def compared(
         _refuse_others(measures, known=[field.name for field in fields(Measures)], of="runs of participants")
         refuse_other_data_sets(scored)
         sides = _sides(scored, mode, other_mode)
-        return [compare_scores(one, chosen=measures, only=only, split=split) for one in sides]
-    if split is not None or mode is not None or other_mode is not None:
-        raise Refused("A split or a mode goes with runs of participants.")
+        return [compare_scores(one, chosen=measures) for one in sides]
+    if mode is not None or other_mode is not None:
+        raise Refused("A mode goes with runs of participants.")
     if len(asked) == len(found):
         _refuse_others(measures, known=[field.name for field in fields(RetrievalMeasures)], of="runs of queries")
         return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
@@ -183,7 +152,7 @@ _POLL_S: Final = 0.5
 
 SAME_SUBJECTS: Final = (
     "The best point was chosen on the same subjects that it is reported on, so its advantage is too large. "
-    "--select-on SPLIT --report-on SPLIT choose on some participants and report on others."
+    "Its settings on another split show how large it is."
 )
 
 
@@ -230,34 +199,15 @@ async def sweep_results(
     points: Mapping[int, Point],
     *,
     measure: str | None = None,
-    select_on: str | None = None,
-    report_on: str | None = None,
 ) -> Sweep:
-    """The forks compared with their parent, and the best of them.
-
-    With `select_on` the best is chosen on the participants of that split, and everything is reported on those of
-    `report_on`. Raises as `compare` does, and Refused for splits that have participants in common.
-    """
-    run_ids = [parent_id, *points]
-    results = await compare(database, run_ids, split=report_on)
-    chosen = results if select_on is None else await compare(database, run_ids, split=select_on)
-    if select_on is not None and report_on is not None and await have_common_members(database, select_on, report_on):
-        raise Refused(
-            f"Splits '{select_on}' and '{report_on}' have participants in common, so the report would be on those "
-            "that the best point was chosen on."
-        )
-    best = [_best(one, reported, measure, select_on) for one, reported in zip(chosen, results, strict=True)]
+    """The forks compared with their parent, and the best of them by a measure. Raises as `compare` does."""
+    results = await compare(database, [parent_id, *points])
+    best = [best_of(one, measure or shown_measures(one)[0]) for one in results]
     return Sweep(
         parent=f"r{parent_id}",
         stage=stage,
         points={f"r{run_id}": dict(point) for run_id, point in points.items()},
         best=tuple(one for one in best if one is not None),
-        warning=SAME_SUBJECTS
-        if select_on is None
-        else f"The best point was chosen on split '{select_on}'; everything is reported on split '{report_on}'.",
+        warning=SAME_SUBJECTS,
         results=tuple(results),
     )
-
-
-def _best(chosen: Comparison, reported: Comparison, measure: str | None, select_on: str | None) -> BestRun | None:
-    return best_of(chosen, measure or shown_measures(reported)[0], chosen_on=select_on)

@@ -18,7 +18,6 @@ from schemas.values.participants import AssessmentMode
 from services.comparisons import compare, named_runs
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.texts.line_diff import Hunk, line_diff
-from store.references import interviews
 from store.runs import forks, overviews
 from store.views import AttemptTrace, JobTrace, StageTrace, job_trace
 
@@ -37,7 +36,6 @@ async def compare_page(
     runs: Annotated[Text, Query(max_length=2000)] = "",
     mode: Mode = "",
     other_mode: Mode = "",
-    split: Text = "",
 ) -> Response:
     """The form; with runs by number or name and commas between them, their comparison with the first."""
     found: list[Comparison] = []
@@ -45,7 +43,6 @@ async def compare_page(
     numbers: list[int] = []
     words = [one.strip() for one in runs.split(",") if one.strip()]
     async with ctx.database.connection() as connection:
-        splits = [split.called for split in await interviews.stored_splits(connection)]
         newest = await overviews.overviews(connection, limit=SUGGESTED)
     if len(words) > 1:
         try:
@@ -56,7 +53,6 @@ async def compare_page(
                 numbers,
                 mode=mode or None,
                 other_mode=other_mode or None,
-                split=split.strip() or None,
             )
         except Refused as error:
             wrong = str(error)
@@ -69,8 +65,6 @@ async def compare_page(
         mode=mode,
         other_mode=other_mode,
         modes=list(AssessmentMode),
-        split=split,
-        splits=splits,
         suggested=[run for run in newest if run.kind in ("participant", "query", "tags")],
         wrong=wrong,
         sheets=[comparison_sheet(one) for one in found],

@@ -327,9 +327,6 @@ Others = Annotated[
     list[Annotated[int, Query(ge=1, le=MAX_ID)]],
     Query(min_length=1, max_length=MOST - 1, description="The runs to compare with it", examples=[[13, 14]]),
 ]
-Split = Annotated[
-    Text | None, Query(max_length=100, description="Compare on the participants of this split alone", examples=[None])
-]
 
 
 @router.get("/{run_id}/compare")
@@ -337,7 +334,6 @@ async def compare_runs(
     run_id: PathId,
     ctx: Context,
     other: Others,
-    split: Split = None,
     mode: Mode | None = None,
     other_mode: Mode | None = None,
     fail_if: FailIf = None,
@@ -348,14 +344,14 @@ async def compare_runs(
     Participant runs are compared in each mode that all have, or in `mode`, with `other_mode` of the others.
     """
     asked = [condition(words) for words in fail_if or ()]
-    found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode, split=split)
+    found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode)
     return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
 
 
 @router.get("/{run_id}/compare.csv", response_class=PlainTextResponse)
-async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> PlainTextResponse:
+async def compare_csv(run_id: PathId, ctx: Context, other: Others) -> PlainTextResponse:
     """The same, a number a row."""
-    found = await compare(ctx.database, [run_id, *other], split=split)
+    found = await compare(ctx.database, [run_id, *other])
     return PlainTextResponse(as_csv(map(comparison_sheet, found)), media_type="text/csv")
 
 

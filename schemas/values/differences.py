@@ -63,7 +63,6 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "mode": "few_shot",
     "runs": ["r12", "r13"],
     "comparisons": 1,
-    "subjects_of": "paper-val",
     "headline": "few_shot",
     "confidence": "llm",
     "measured": "score of an item",
@@ -160,8 +159,6 @@ class Comparison(Value):
     """The baseline first."""
     comparisons: int
     """How many runs are compared with the baseline: the corrected intervals hold for all of them together."""
-    subjects_of: str | None = None
-    """The split whose participants alone are compared."""
     headline: str
     """Whose measures are shown first: a mode, the last ranking that all runs have, or `tags`; empty where no query is
     judged in all of them."""
@@ -189,8 +186,6 @@ class BestRun(Value):
     """Better than the baseline, which is the best otherwise."""
     as_good: tuple[str, ...] = Field(examples=[["r15"]])
     """The other forks that have this value."""
-    chosen_on: str | None = Field(examples=["paper-val"])
-    """The split it was chosen on; None for all subjects that are reported too."""
 
 
 class Sweep(Value):

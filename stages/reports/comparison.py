@@ -1,7 +1,7 @@
 """Runs compared with the first of them, on the subjects that each has in common with it."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -76,25 +76,19 @@ def compare_scores(
     sides: Sequence[RunInMode],
     *,
     chosen: Mapping[str, Any],
-    only: Collection[int] | None = None,
-    split: str | None = None,
 ) -> Comparison:
-    """Scored runs, on the participants that each and the first have scored; with `only`, on these alone.
+    """Scored runs, on the participants that each and the first have scored.
 
     `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
     depression in two ways, and for a confidence that a run lacks the signals for.
     """
-    by_run = [
-        {job.participant_id: job for job in jobs_of(*side) if only is None or job.participant_id in only}
-        for side in sides
-    ]
+    by_run = [{job.participant_id: job for job in jobs_of(*side)} for side in sides]
     first, *others = sides
     level = corrected_level(len(others))
     return _comparison(
         "participant",
         [side.run for side in sides],
         mode=first.mode.value,
-        subjects_of=split,
         headline=others[0].mode.value,
         confidence=measures_of(first.run.settings, chosen).confidence,
         measured="score of an item",
@@ -357,7 +351,7 @@ def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[Rank
     }
 
 
-def best_of(found: Comparison, measure: str, *, chosen_on: str | None = None) -> BestRun | None:
+def best_of(found: Comparison, measure: str) -> BestRun | None:
     """The run with the best value of a measure, the baseline included; None where no run has it.
 
     Raises Refused for a measure that the runs do not have.
@@ -383,7 +377,6 @@ def best_of(found: Comparison, measure: str, *, chosen_on: str | None = None) ->
         baseline=baseline,
         is_better=is_better,
         as_good=tuple(one for one, (found_value, _) in values.items() if found_value == best_value and one != run_id),
-        chosen_on=chosen_on,
     )
 
 

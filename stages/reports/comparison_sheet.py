@@ -67,8 +67,6 @@ def _facts(found: Comparison) -> Iterator[str]:
     subjects = "subjects" if found.kind == "tags" else SUBJECTS[found.kind]
     by = f", confidence {found.confidence}" if found.confidence else ""
     yield f"95 % percentile intervals over paired resamples of {subjects}{by}"
-    if found.subjects_of:
-        yield f"participants of split '{found.subjects_of}'"
     if found.comparisons > 1:
         yield f"corrected: intervals that hold together for {counted(found.comparisons, 'comparison')}"
 

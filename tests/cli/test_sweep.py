@@ -49,7 +49,6 @@ def test_a_sweep_is_printed_as_json(ragq: Ragq, swept: None) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("r1", *GRID, "--select-on", "val"), "--select-on and --report-on go together"),
         (("r1", "--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS"), "is not of the form NAME=VALUE,VALUE"),
     ],
 )

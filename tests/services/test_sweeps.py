@@ -3,10 +3,8 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.participants import Split
 from services.comparisons import SAME_SUBJECTS, grid_points, run_sweep, sweep_results
 from store.database import Connection, Database
-from store.references import interviews
 from store.runs import forks
 from tests.refusals import refused
 from tests.stages.reports.builders import labels, scores
@@ -30,11 +28,6 @@ async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]
     """A parent whose items are 1 off, and two forks: one exact, the other 2 off. Every fork is finished."""
     async with database.connection() as connection:
         await import_labels(connection, TRUTH)
-        splits = [
-            Split(name=name, csv_hash="c", ids_hash="i", participant_ids=ids)
-            for name, ids in (("val", PEOPLE[:2]), ("test", PEOPLE[2:]), ("both", PEOPLE))
-        ]
-        await interviews.keep(connection, "data", [], splits)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
     runs = {
@@ -64,23 +57,11 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     assert len(result.movements) == len(PEOPLE) * 8
     assert result.movements[0].values == (3.0, 2.0, 0.0)
     (best,) = found.best
-    assert (best.run_id, best.value, best.is_better, best.chosen_on) == (f"r{exact}", 0.0, True, None)
+    assert (best.run_id, best.value, best.is_better) == (f"r{exact}", 0.0, True)
     assert found.warning == SAME_SUBJECTS
-    assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
-
-
-async def test_the_best_point_is_chosen_on_one_split_and_reported_on_another(database: Database) -> None:
-    parent, runs = await a_swept_run(database)
-
-    found = await sweep_results(database, parent, "score", runs, select_on="val", report_on="test")
-
-    assert found.best[0].chosen_on == "val"
-    assert {move.subject for move in found.results[0].movements} == {"320", "321"}
-    assert found.results[0].compared[0].measures["zero_shot"]["item_mae_weighted"].subjects == 2
-    with pytest.raises(Refused, match="have participants in common"):
-        await sweep_results(database, parent, "score", runs, select_on="val", report_on="both")
     with pytest.raises(Refused, match="There is no measure 'mae'"):
         await sweep_results(database, parent, "score", runs, measure="mae")
+    assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
 
 
 async def test_a_sweep_that_is_repeated_takes_the_forks_that_are_stored(database: Database) -> None:
