@@ -6,16 +6,15 @@ from typing import Any, Final
 
 import click
 
-from cli.config import with_database
+from cli.config import with_open_database
 from cli.ids import RUN
 from cli.options import Choice, given
 from cli.output import draw, print_json
 from cli.report import measure_options, metric_option
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.values.participants import AssessmentMode
-from services.comparisons import Comparable, comparable_run, compared
+from services.comparisons import compare
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
-from store.database import Connection
 
 #: The exit code for a condition of `--fail-if` that is met, or cannot be decided.
 GATE_FAILED: Final = 4
@@ -63,8 +62,8 @@ def diff(
 ) -> None:
     """Compare the results of run B, and of others, with those of run A: B - A, with 95 % intervals of paired resamples.
 
-    Scored runs are compared on the participants that both scored, runs of queries on the queries that both have, runs
-    of phrases on their sets. Also shows the items or queries that changed, the settings that differ, and who failed in
+    Scored runs are compared on the participants that both scored, runs of queries on the queries that both have. Also
+    shows the items or queries that changed, the settings that differ, and who failed in
     one of them only. Three runs and more have intervals that are corrected for the number of comparisons (Bonferroni).
 
     \b
@@ -80,10 +79,7 @@ def diff(
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
     asked = [condition(words) for words in conditions]
 
-    async def read(connection: Connection) -> list[Comparable]:
-        return [await comparable_run(connection, run_id) for run_id in (left, right, *more)]
-
-    found = compared(with_database(read), mode=mode, other_mode=other_mode, measures=given(options))
+    found = with_open_database(compare, [left, right, *more], mode=mode, other_mode=other_mode, measures=given(options))
     sheets = [comparison_sheet(one, metrics) for one in found]
     decided = gate(found, asked) if asked else None
     if wanted is not None:

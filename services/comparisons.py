@@ -11,24 +11,20 @@ from schemas.values.differences import Comparison, Measures, RetrievalMeasures, 
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun, Target, run_number
-from schemas.values.tags import TagsRun
 from services.forks import ForkRequest, fork, plan_fork
 from stages.reports.comparison import (
     RunInMode,
     best_of,
     compare_queries,
     compare_scores,
-    compare_tags,
     shown_measures,
 )
 from stages.reports.results import modes_of
-from store import vocabularies
 from store.database import Connection, Database
-from store.runs import forks, overviews, runs
-from store.runs.scored_runs import reported
+from store.runs import forks, runs
 from store.views import reported_run
 
-Comparable = ScoredRun | QueryRun | TagsRun
+Comparable = ScoredRun | QueryRun
 
 MOST = 50
 """Runs of one comparison."""
@@ -40,17 +36,18 @@ async def compare(
     *,
     mode: str | None = None,
     other_mode: str | None = None,
+    measures: Mapping[str, Any] | None = None,
 ) -> list[Comparison]:
     """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
     with `other_mode` of the others.
 
-    Raises RunMissingError, and Refused for fewer than two runs, for runs of several kinds, and for what does not go
-    with the kind.
+    `measures` are those that were chosen; the runs have the others. Raises RunMissingError, and Refused
+    for fewer than two runs, for runs of several kinds, and for what does not go with the kind.
     """
     refuse_count(run_ids)
     async with database.connection() as connection:
-        found = [await comparable_run(connection, run_id) for run_id in run_ids]
-    return await asyncio.to_thread(compared, found, mode=mode, other_mode=other_mode, measures={})
+        found = [await reported_run(connection, run_id) for run_id in run_ids]
+    return await asyncio.to_thread(compared, found, mode=mode, other_mode=other_mode, measures=measures or {})
 
 
 def refuse_count(run_ids: Sequence[int]) -> None:
@@ -78,19 +75,6 @@ async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
     return found
 
 
-async def comparable_run(connection: Connection, run_id: int) -> Comparable:
-    """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
-    if (await overviews.get(connection, run_id)).kind == "tags":
-        return await tags_run(connection, run_id)
-    return await reported_run(connection, run_id)
-
-
-async def tags_run(connection: Connection, run_id: int) -> TagsRun:
-    """A run of phrases, which exists."""
-    run = await reported(connection, run_id)
-    return TagsRun(**vars(run), sets=tuple(await vocabularies.results(connection, run_id=run_id)))
-
-
 def compared(
     found: Sequence[Comparable],
     *,
@@ -102,7 +86,6 @@ def compared(
     refuse_count([run.run_id for run in found])
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
-    tagged = [run for run in found if isinstance(run, TagsRun)]
     if len(scored) == len(found):
         _refuse_others(measures, known=[field.name for field in fields(Measures)], of="runs of participants")
         refuse_other_data_sets(scored)
@@ -113,10 +96,6 @@ def compared(
     if len(asked) == len(found):
         _refuse_others(measures, known=[field.name for field in fields(RetrievalMeasures)], of="runs of queries")
         return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
-    if len(tagged) == len(found):
-        _refuse_others(measures, known=("bootstrap_resamples", "bootstrap_seed"), of="runs of phrases")
-        chosen = RetrievalMeasures(**measures)
-        return [compare_tags(tagged, resamples=chosen.bootstrap_resamples, seed=chosen.bootstrap_seed)]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet, Vocabulary
+from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
 from stages.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
@@ -338,9 +339,14 @@ ORDER BY j.ordinal
 """
 
 
-class TagsResult(TagsSet):
+class TagsResult(Value):
     """The result of one phrase set."""
 
+    job_id: int
+    subject: str
+    status: JobStatus
+    validated: ValidatedTags | None
+    """None until the job has succeeded."""
     phrase_reports: tuple[PhraseReport, ...]
 
     @property

@@ -65,7 +65,7 @@ async def compare_page(
         mode=mode,
         other_mode=other_mode,
         modes=list(AssessmentMode),
-        suggested=[run for run in newest if run.kind in ("participant", "query", "tags")],
+        suggested=[run for run in newest if run.kind in ("participant", "query")],
         wrong=wrong,
         sheets=[comparison_sheet(one) for one in found],
         csv=csv,

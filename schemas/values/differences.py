@@ -87,9 +87,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
             "failed": 0,
         }
     ],
-    "movements": [
-        {"subject": "316", "item": "Sleep", "truth": 2, "values": [3.0, 2.0], "changes": [], "job_ids": [34, 75]}
-    ],
+    "movements": [{"subject": "316", "item": "Sleep", "truth": 2, "values": [3.0, 2.0], "job_ids": [34, 75]}],
 }
 
 
@@ -116,7 +114,7 @@ class ComparedRun(Value):
     settings: dict[str, Any]
     """Those of its values that differ from the baseline's."""
     measures: dict[str, dict[str, ComparedMeasure]]
-    """By what they are of: a mode, a ranking, `calls` or `tags`. `tokens` are those of the prompts and replies of a
+    """By what they are of: a mode, a ranking, or `calls`. `tokens` are those of the prompts and replies of a
     subject, whoever paid for them."""
     failed: int
     """Jobs that did not succeed."""
@@ -142,8 +140,6 @@ class Movement(Value):
     truth: int | None = None
     values: tuple[float | None, ...]
     """In the order of the runs, the baseline first; None where there is none."""
-    changes: tuple[str, ...] = ()
-    """Of tags: what each run has more and less than the baseline."""
     job_ids: tuple[int | None, ...]
 
 
@@ -160,7 +156,7 @@ class Comparison(Value):
     comparisons: int
     """How many runs are compared with the baseline: the corrected intervals hold for all of them together."""
     headline: str
-    """Whose measures are shown first: a mode, the last ranking that all runs have, or `tags`; empty where no query is
+    """Whose measures are shown first: a mode, or the last ranking that all runs have; empty where no query is
     judged in all of them."""
     confidence: str | None = None
     """By which scores of participants are ordered."""

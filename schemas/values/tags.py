@@ -4,9 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.runs import ReportedRun
 
 
 class Tag(Value):
@@ -249,19 +247,3 @@ class ValidatedTags(Value):
     phrase_rank_by_tag: dict[str, int]
     emptied: EmptiedPhrases | None = None
     """None if the filters removed all tags of no phrase."""
-
-
-class TagsSet(Value):
-    """The candidates of one phrase set."""
-
-    job_id: int
-    subject: str
-    status: JobStatus
-    validated: ValidatedTags | None
-    """None until the job has succeeded."""
-
-
-class TagsRun(ReportedRun):
-    """A run of phrases."""
-
-    sets: tuple[TagsSet, ...]

@@ -21,7 +21,6 @@ from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import RankingStage
 from schemas.values.runs import ReportedRun, ScoredJob, ScoredRun, SettingValue
 from schemas.values.scoring import Interval
-from schemas.values.tags import TagsRun, TagsSet, ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics
@@ -32,14 +31,11 @@ from stages.reports.results import cohort_of_jobs, ground_truth, headline_metric
 from stages.reports.retrieval import chunk_rankings, judged_queries, measured
 from stages.reports.words import notices
 
-#: What is shown of the measures of a kind of run unless others are named.
-SHOWN: Final = {
-    "participant": ("item_mae_weighted", "prediction_coverage", "aurc"),
-    "tags": ("candidates", "overlap"),
-}
+#: What is shown of the measures of runs of participants unless others are named.
+SHOWN: Final = ("item_mae_weighted", "prediction_coverage", "aurc")
 
 #: What the subjects of a kind of run are.
-SUBJECTS: Final = {"participant": "participants", "query": "queries", "tags": "phrase sets"}
+SUBJECTS: Final = {"participant": "participants", "query": "queries"}
 
 #: Measures of which less is better; of any other more is.
 _LOWER_IS_BETTER: Final = frozenset(
@@ -215,29 +211,6 @@ def _unlike(before: Mapping[str, RankedQuery], own: Mapping[str, RankedQuery]) -
     return {key for key in before if key in own and before[key].judgements != own[key].judgements}
 
 
-def compare_tags(runs: Sequence[TagsRun], *, resamples: int, seed: int) -> Comparison:
-    """Runs of phrases: how many candidates, and how many of them are the baseline's."""
-    by_run = [{of.subject: of for of in run.sets} for run in runs]
-    tags = [{key: _tags(of.validated) for key, of in found.items() if of.validated is not None} for found in by_run]
-    resampling = _Resampling(resamples, seed, corrected_level(len(runs) - 1))
-    compared = []
-    for run, found, own in zip(runs[1:], tags[1:], by_run[1:], strict=True):
-        keys = [key for key in tags[0] if key in found]
-        counts = [([float(len(tags[0][key]))], [float(len(found[key]))]) for key in keys]
-        overlap = _without_interval([_overlap(tags[0][key], found[key]) for key in keys])
-        measures = {"tags": _means(("candidates",), counts, resampling) | {"overlap": overlap}}
-        statuses = [{key: of.status for key, of in side.items()} for side in (by_run[0], own)]
-        compared.append(_compared("tags", runs[0], run, statuses, subjects=len(keys), measures=measures))
-    return _comparison(
-        "tags",
-        runs,
-        headline="tags",
-        measured="number of candidates",
-        compared=tuple(compared),
-        movements=tuple(_tag_movements(by_run, tags)),
-    )
-
-
 def scored_metrics(measures: Measures) -> Metrics:
     """The metrics that runs are compared in."""
     confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
@@ -381,14 +354,14 @@ def best_of(found: Comparison, measure: str) -> BestRun | None:
 
 
 def headline_measures(found: Comparison) -> list[str]:
-    """The measures that every run has beside the baseline, of the mode, the last common ranking, or tags."""
+    """The measures that every run has beside the baseline, of the mode, or of the last common ranking."""
     of_runs = [run.measures.get(found.headline, {}) for run in found.compared]
     return [name for name in of_runs[0] if all(name in of for of in of_runs)] if of_runs else []
 
 
 def shown_measures(found: Comparison) -> tuple[str, ...]:
     """The measures of several runs that are shown unless others are named: of queries all."""
-    return SHOWN.get(found.kind) or tuple(headline_measures(found))
+    return SHOWN if found.kind == "participant" else tuple(headline_measures(found))
 
 
 def _settings(runs: Sequence[Mapping[str, SettingValue]]) -> dict[str, tuple[Any, ...]]:
@@ -424,35 +397,6 @@ def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> list[Movement]
     return found
 
 
-def _tag_movements(
-    by_run: Sequence[Mapping[str, TagsSet]], tags: Sequence[Mapping[str, tuple[str, ...]]]
-) -> list[Movement]:
-    found = []
-    for key in by_run[0]:
-        own = [set(of[key]) if key in of else None for of in tags]
-        base = own[0]
-        changes = tuple("" if base is None or of is None else _change(base, of) for of in own)
-        if any(changes) or any((of is None) != (base is None) for of in own):
-            found.append(
-                Movement(
-                    subject=key,
-                    values=tuple(None if of is None else float(len(of)) for of in own),
-                    changes=changes,
-                    job_ids=tuple(of[key].job_id if key in of else None for of in by_run),
-                )
-            )
-    return found
-
-
-def _change(before: set[str], after: set[str]) -> str:
-    """What is more and what is less.
-
-    >>> _change({"hat", "shirt"}, {"hat", "dress"})
-    '+dress -shirt'
-    """
-    return " ".join([*(f"+{tag}" for tag in sorted(after - before)), *(f"-{tag}" for tag in sorted(before - after))])
-
-
 def _by_range(movements: Sequence[Movement]) -> tuple[Movement, ...]:
     """Those that move, the largest range first; a value that is missing on one side counts as a move."""
 
@@ -462,15 +406,6 @@ def _by_range(movements: Sequence[Movement]) -> tuple[Movement, ...]:
 
     moving = [movement for movement in movements if len(set(movement.values)) > 1]
     return tuple(sorted(moving, key=lambda movement: -width(movement)))
-
-
-def _tags(validated: ValidatedTags | None) -> tuple[str, ...]:
-    return () if validated is None else tuple(candidate.tag for candidate in validated.candidates)
-
-
-def _overlap(left: Sequence[str], right: Sequence[str]) -> float:
-    union = {*left, *right}
-    return len({*left} & {*right}) / len(union) if union else 1.0
 
 
 def _mean(values: Sequence[float]) -> float | None:

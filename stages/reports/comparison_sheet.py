@@ -64,9 +64,8 @@ def _column(found: Comparison) -> str:
 
 
 def _facts(found: Comparison) -> Iterator[str]:
-    subjects = "subjects" if found.kind == "tags" else SUBJECTS[found.kind]
     by = f", confidence {found.confidence}" if found.confidence else ""
-    yield f"95 % percentile intervals over paired resamples of {subjects}{by}"
+    yield f"95 % percentile intervals over paired resamples of {SUBJECTS[found.kind]}{by}"
     if found.comparisons > 1:
         yield f"corrected: intervals that hold together for {counted(found.comparisons, 'comparison')}"
 
@@ -191,7 +190,7 @@ def _error_change(move: Movement) -> str:
 
 def _value(move: Movement, place: int) -> Cell:
     value, first, own = move.values[place], move.job_ids[0], move.job_ids[place]
-    words = (move.changes[place] if move.changes else "") or (NOT_AVAILABLE if value is None else f"{value:.4g}")
+    words = NOT_AVAILABLE if value is None else f"{value:.4g}"
     return Ref(words, f"/jobs/{first}/beside/{own}") if place and first and own else words
 
 

@@ -7,11 +7,10 @@ import pytest
 from schemas.statuses import JobStatus
 from schemas.values.differences import Comparison
 from schemas.values.queries import QueryRun
-from schemas.values.tags import Candidate, TagsRun, TagsSet, ValidatedTags
-from stages.reports.comparison import RunInMode, compare_queries, compare_scores, compare_tags
+from stages.reports.comparison import RunInMode, compare_queries, compare_scores
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.tables import Table
-from tests.stages.reports.builders import CHOSEN, FEW_SHOT, NOON, ZERO_SHOT, job, run, scores
+from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
 LEFT = run(
@@ -160,46 +159,3 @@ def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> No
     assert (found.comparisons, len(found.compared)) == (3, 3)
     assert one.corrected.low is not None and one.delta.low is not None and one.corrected.low < one.delta.low
     assert [table.caption for table in comparison_sheet(found).tables][:2] == ["ndcg@10", "recall@10"]
-
-
-def of_phrases(run_id: int, tags: dict[str, list[str]]) -> TagsRun:
-    sets = tuple(
-        TagsSet(
-            job_id=job_id,
-            subject=subject,
-            status=JobStatus.SUCCEEDED,
-            validated=ValidatedTags(candidates=tuple(map(candidate, found)), phrase_rank_by_tag={}),
-        )
-        for job_id, (subject, found) in enumerate(tags.items(), start=run_id * 10)
-    )
-    return TagsRun(
-        run_id=run_id,
-        submitted_at=NOON,
-        profile="local",
-        version="0.1.0",
-        identity="a" * 64,
-        settings_hash="b" * 64,
-        request={},
-        settings={},
-        attempts=(),
-        sets=sets,
-    )
-
-
-def candidate(tag: str) -> Candidate:
-    return Candidate(tag=tag, score_combined=0.5, score_fasttext=0.5, score_context=None, count=None, sources=(tag,))
-
-
-def test_runs_of_phrases_are_compared_by_their_candidates() -> None:
-    before, after = of_phrases(1, {"a": ["hat", "coat"], "b": ["red"]}), of_phrases(2, {"a": ["hat", "scarf"], "c": []})
-
-    found = compare_tags([before, after], resamples=10, seed=1)
-    (other,) = found.compared
-
-    candidates, overlap = (other.measures["tags"][name] for name in ("candidates", "overlap"))
-    assert (candidates.subjects, candidates.baseline, candidates.value) == (1, 2.0, 2.0)
-    assert (overlap.baseline, overlap.value) == pytest.approx((1.0, 1 / 3))
-    assert (other.missing, other.only_here) == (("b",), ("c",))
-    moved = {one.subject: one.changes for one in found.movements}
-    assert moved == {"a": ("", "+scarf -coat"), "b": ("", "")}
-    assert comparison_sheet(found).tables[0].columns == ("metric", "r1", "r2", "difference", "sets")
