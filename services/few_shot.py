@@ -1,7 +1,6 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
 import secrets
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,12 @@ from schemas.settings.base import value_in_words
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings
 from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
-from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
+from services.indexes import build_command, chunk_scores_meta, fitting_index
 from services.new_runs import PlannedRun
 from services.served_models import asked_models
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
-from stages.participants.embed import settings_differences, variant_difference
+from stages.participants.embed import variant_difference
 from stages.participants.score_reply import baseline_record
 from stages.participants.splits import sources, training_name
 from stages.participants.transcripts import import_command
@@ -55,20 +54,15 @@ class Assessed:
         return {"transcripts": {str(variant): count for variant, count in self.variants.items()}}
 
 
-async def refuse_overlap(
-    connection: Connection,
-    index: StoredIndex,
-    indexed: Collection[int],
-    both: Sequence[int],
-    assessed: Assessed,
-    settings: EffectiveSettings,
-) -> None:
-    """Raise Refused, with who and the remedy, if `both`, who are assessed, are among those whom the index holds."""
+def refuse_overlap(index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed) -> None:
+    """Raise Refused, with who and the remedies, if `both`, who are assessed, are among those whom the index holds."""
     if both:
         raise Refused(
             f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' "
-            f"(split {index.source}) are {assessed.where}: {listed(both)}. A run needs references of "
-            f"other people. {await _remedies(connection, assessed, settings, some_are_left=len(both) < len(indexed))}"
+            f"(split {index.source}) are {assessed.where}: {listed(both)}. A run needs references of other people: "
+            "name an index without them with `--references NAME` (`ragq index list`, `ragq index references --split "
+            "SPLIT`), or submit with --zero-shot-only. --allow-overlap runs without their chunks, and every report of "
+            "the run shows it."
         )
 
 
@@ -88,23 +82,6 @@ def allowed_overlap(
             "NAME` (`ragq index list`), or submit with --zero-shot-only."
         )
     return {"overlap": {"index": index.name, "participants": list(both)}}
-
-
-async def _remedies(
-    connection: Connection, assessed: Assessed, settings: EffectiveSettings, *, some_are_left: bool
-) -> str:
-    allow = "--allow-overlap runs without their chunks, and every report of the run shows it."
-    remedies = [allow] if some_are_left else []
-    stored = [one for one in await interviews.stored_splits(connection) if one.data_set == assessed.data_set]
-    indexes = await references.current(connection)
-    for source in await sources_without(connection, stored, assessed.excluded):
-        choice = f"submit with `--references {shlex.quote(source.called)}`"
-        of_split = [one for one in indexes if (one.data_set, one.split) == (source.data_set, source.name)]
-        if any(not list(settings_differences(one, settings.run)) for one in of_split):
-            return " ".join([f"The index of split {source.called} has none of them: {choice}.", *remedies])
-        build = f"`{build_command(settings, source.called)}` builds one of split {source.called}"
-        return " ".join([f"{build}, which has none of them; then {choice}.", *remedies])
-    return " ".join(["No stored training split is without them: submit with --zero-shot-only.", *remedies])
 
 
 #: What came after the paper's notebook, and changes its references.
@@ -163,7 +140,6 @@ async def plan_search(
         settings,
         data_set=assessed.data_set,
         transcripts=assessed.variants,
-        excluded=assessed.excluded,
         allow_variant_mismatch=allow_variant_mismatch,
         named=named,
     )
@@ -185,7 +161,7 @@ async def plan_search(
     if allow_overlap:
         record |= allowed_overlap(index, labels, both, assessed)
     else:
-        await refuse_overlap(connection, index, labels, both, assessed, settings)
+        refuse_overlap(index, labels, both, assessed)
     if variant_difference(index.variant, assessed.variants):
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:

@@ -124,7 +124,6 @@ async def fitting_index(
     *,
     data_set: str | None,
     transcripts: Mapping[TranscriptVariant, int],
-    excluded: Collection[int] = (),
     allow_variant_mismatch: bool = False,
     with_sidecars: bool = True,
     named: str | None = None,
@@ -133,9 +132,9 @@ async def fitting_index(
     EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its name or its split, whatever its data set.
 
     EMBEDDING_EMBEDDINGS_FILE may leave out the split and the variant, and a published split in it that the data set has
-    not is not looked for. `transcripts` counts those that are assessed by variant; nobody of `excluded` is in what is
-    advised to be built. Of several that fit, those of the same variant and of the whole name come first. With
-    `with_sidecars` an index fits only if it has the tags and the chunk scores that the settings ask for.
+    not is not looked for. `transcripts` counts those that are assessed by variant. Of several that fit, those of the
+    same variant and of the whole name come first. With `with_sidecars` an index fits only if it has the tags and the
+    chunk scores that the settings ask for.
 
     Raises Refused when no index has the name or indexes of several names fit, and EmbeddingArtifactMismatchError, with
     every difference, when none fits.
@@ -148,8 +147,7 @@ async def fitting_index(
     if named is None:
         candidates = [one for one in of_set if answers_to(one.name, asked, training_name(one.split))]
         if not candidates:
-            buildable = await sources_without(connection, own, excluded) or sources(own)
-            raise Refused(_missing(settings, data_set, stored, buildable, transcripts))
+            raise Refused(_missing(settings, data_set, of_set, sources(own)))
     else:
         candidates = _named(settings, stored, splits, named, data_set)
     compared = [_compared(index, settings, transcripts, splits) for index in candidates]
@@ -171,18 +169,6 @@ async def fitting_index(
         raise Refused(f"Several indexes answer to '{named or asked}'; name one with `--references NAME`: {choices}.")
     # Several of one name that fit differ in what cannot be compared, such as an unknown variant: the newest.
     return max((one.candidate for one in fit), key=lambda index: (index.variant in transcripts, index.id))
-
-
-async def sources_without(
-    connection: Connection, stored: Iterable[StoredSplit], excluded: Collection[int]
-) -> list[StoredSplit]:
-    """The sources among splits of a data set that have participants, and none of these."""
-    found = []
-    for source in sources(stored):
-        members = {one.participant_id for one in await interviews.members(connection, source.data_set, source.name)}
-        if members and members.isdisjoint(excluded):
-            found.append(source)
-    return found
 
 
 def build_command(settings: EffectiveSettings, split: str | None, **replaced: str) -> str:
@@ -226,38 +212,18 @@ def _named(
 
 
 def _missing(
-    settings: EffectiveSettings,
-    data_set: str | None,
-    stored: Sequence[StoredIndex],
-    own: Sequence[StoredSplit],
-    transcripts: Mapping[TranscriptVariant, int],
+    settings: EffectiveSettings, data_set: str | None, built: Sequence[StoredIndex], own: Sequence[StoredSplit]
 ) -> str:
     """That a data set has no index of a name, and what builds one of its splits, or searches another."""
     name = index_name(settings.run.embedding.embeddings_file)
-    of_set = [index for index in stored if data_set in (None, index.data_set)]
-    of_others = [index for index in stored if index not in of_set]
-    fitting = {index.name for index in of_set if not any(settings_differences(index, settings.run))}
-    said = [
-        f"Data set '{data_set}' has no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE)."
-        if data_set is not None
-        else f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE).",
-        f"Built: {_names(of_set)}.{did_you_mean(name, fitting)}",
-    ]
-    if own:
-        named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
-        parts = {split: named_parts(name, training_name(split.name)).split for split in own}
-        split = next((split for split, part in parts.items() if part == training_name(split.name)), own[0])
-        build = f"`{build_command(settings, split.called)}` builds it."
-        if named.variant is not None and known and named.variant not in known:
-            build = f"`{import_command(data_set, named.variant)}` imports the transcripts that it names; then {build}"
-        said.append(build)
-    else:
-        said.append(f"No split is stored that one can be built of. {MAKE_SPLITS}")
-    if len(fitting) == 1:
-        said.append(f"`--references {min(fitting)}` searches that one.")
-    elif of_others:
-        said.append(f"Of other data sets there are {_names(of_others)}; `--references NAME` searches one.")
-    return " ".join(said)
+    of = "There is" if data_set is None else f"Data set '{data_set}' has"
+    known = did_you_mean(name, [index.name for index in built])
+    said = f"{of} no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(built)}.{known}"
+    if not own:
+        return f"{said} No split is stored that one can be built of. {MAKE_SPLITS}"
+    named = (one for one in own if named_parts(name, training_name(one.name)).split == training_name(one.name))
+    build = build_command(settings, next(named, own[0]).called)
+    return f"{said} `{build}` builds it; `--references NAME` searches another (`ragq index list`)."
 
 
 def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:

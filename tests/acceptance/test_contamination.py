@@ -68,9 +68,9 @@ def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(
 
     assert message == (
         f"ragq: 3 of the 6 participants of reference index '{AVEC}' (split {data_directory.name}/avec-train) are in "
-        "split 'paper-test': 316, 319, 330. A run needs references of other people. The index of split paper-train has "
-        "none of them: submit with `--references paper-train`. --allow-overlap runs without their chunks, and every "
-        "report of the run shows it.\n"
+        "split 'paper-test': 316, 319, 330. A run needs references of other people: name an index without them with "
+        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
+        "--zero-shot-only. --allow-overlap runs without their chunks, and every report of the run shows it.\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_an_index_that_is_misspelt_is_refused_with_a_command_that_works(both_ind
     message = refused(both_indexes.ragq(*SUBMIT, *wrong))
 
     assert f"Built: {AVEC}, {PAPER}." in message
-    assert f"`ragq index references --split paper-train {' '.join(wrong)}` builds it." in message
+    assert f"`ragq index references --split paper-train {' '.join(wrong)}` builds it; " in message
     assert both_indexes.ragq("index", "references", "--split", "paper-train", *wrong).exit_code == 0
     assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1", *wrong)
 

@@ -80,13 +80,6 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
     [
         ("y_paper_train", RAW, "`ragq index references --split paper-train --profile paper --set "),
         ("y_avec_train", RAW, "`ragq index references --split avec-train --profile paper --set "),
-        (
-            "y_paper_train_participant_only",
-            RAW,
-            "`ragq import participants DIR --name data --variant participant_only --replace` imports the transcripts "
-            "that it names; then "
-            "`ragq index references --split paper-train ",
-        ),
         ("y_participant_only", {TranscriptVariant.UNKNOWN: 3}, "`ragq index references --split paper-train "),
     ],
 )

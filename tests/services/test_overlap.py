@@ -125,41 +125,6 @@ def chunks_of(number: int) -> ParticipantChunks:
     )
 
 
-async def refusal(connection: Connection) -> str:
-    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
-    with pytest.raises(Refused) as refused:
-        await plan_participants(connection, chosen.request, SETTINGS)
-    return str(refused.value)
-
-
-async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(connection: Connection) -> None:
-    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
-    others = Split(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
-    who = (
-        "1 of the 2 participants of reference index 'x' (split data/paper-train) are in split 'dev': 301. A run needs "
-        "references of other people. "
-    )
-    allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
-    command = (
-        "`ragq index references --split avec-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=x --set "
-        "EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny`"
-    )
-    choice = "submit with `--references avec-train`."
-    await store(connection, chosen)
-    assert await refusal(connection) == (
-        f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
-    )
-
-    await interviews.keep(connection, "data", [], [others])
-    assert await refusal(connection) == (
-        f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
-    )
-
-    plan = replace(PLAN, name="x_avec_train", split="train")
-    await publish_index(connection, plan, [chunks_of(303)])
-    assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
-
-
 async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without_the_people_assessed(
     connection: Connection,
 ) -> None:
@@ -206,5 +171,5 @@ async def test_a_data_set_without_an_index_searches_none_of_another(connection: 
 
     told = str(refused.value)
     assert "Data set 'clinic' has no reference index 'x'" in told
-    assert "`ragq index references --split clinic-train " in told
-    assert "Of other data sets there are x; `--references NAME`" in told
+    assert "`ragq index references --split all-train " in told
+    assert "`--references NAME` searches another" in told
