@@ -10,25 +10,26 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import click
 import structlog
-import tornado.httpserver
-import tornado.iostream
-import tornado.netutil
-import tornado.web
+import uvicorn
 from pydantic import BaseModel, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
@@ -146,56 +147,48 @@ class ShowRequest(BaseModel):
     model: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServedModel:
+class Refusal(Exception):
+    """A request that is answered with a status and `{"error": message}`."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class ServedModel(NamedTuple):
     """One of the two models, as clients see it."""
 
     name: str
-    weights: Path
     digest: str
     capability: str
+    context_key: str
     context_length: int
-    details: dict[str, Any]
-    model_info: dict[str, Any]
+    quantization: str
 
     @property
     def row(self) -> dict[str, Any]:
         """What lists of models say of it."""
-        stat = self.weights.stat()
-        return {
-            "name": self.name,
-            "model": self.name,
-            "modified_at": _timestamp(stat.st_mtime),
-            "size": stat.st_size,
-            "digest": self.digest,
-            "details": self.details,
-        }
+        details = {"quantization_level": self.quantization}
+        return {"name": self.name, "model": self.name, "digest": self.digest, "details": details}
 
 
 class Models:
     """The packaged models of this process, each on a thread of its own."""
 
     def __init__(self, *, threads: int, kept_s: float = KEPT_S) -> None:
-        self.llm = _served(
-            PACKAGED_LLM,
-            embedded_weights(),
-            "completion",
-            CONTEXT_TOKENS,
-            {"general.architecture": "llama", "general.parameter_count": 134_515_008, "llama.embedding_length": 576},
-            format="gguf",
-            parameter_size="134.52M",
-            quantization_level="Q8_0",
+        weights = embedded_weights()
+        self.llm = ServedModel(
+            PACKAGED_LLM, sha256_of(weights), "completion", "llama.context_length", CONTEXT_TOKENS, "Q8_0"
         )
-        self.embedder = _served(
+        self.embedder = ServedModel(
             f"{PACKAGED_EMBEDDER}:latest",
-            embedder_folder() / "model.safetensors",
+            sha256_of(embedder_folder() / "model.safetensors"),
             "embedding",
+            "bert.context_length",
             256,
-            {"general.architecture": "bert", "general.parameter_count": 22_713_216, "bert.embedding_length": 384},
-            format="safetensors",
-            parameter_size="22.7M",
-            quantization_level="F32",
+            "F32",
         )
+        self._weights = weights
         self.is_closing = threading.Event()
         self._threads = threads
         self.on_loaded: Callable[[], None] = lambda: None
@@ -212,10 +205,15 @@ class Models:
         """Whether the language model is in memory."""
         return self._model is not None
 
-    def find(self, name: str) -> ServedModel | None:
-        """The model of a name; `:latest` may be left out."""
+    def served(self, name: str, *, capability: str | None = None) -> ServedModel:
+        """The model of a name; `:latest` may be left out. Raises a Refusal for no such, and when it cannot do this."""
         served = {self.llm.name: self.llm, self.embedder.name: self.embedder}
-        return served.get(name, served.get(f"{name}:latest"))
+        model = served.get(name, served.get(f"{name}:latest"))
+        if model is None:
+            raise Refusal(404, f"model '{name}' not found")
+        if capability not in (None, model.capability):
+            raise Refusal(400, f'"{model.name}" does not support {capability}')
+        return model
 
     def generate(
         self, request: ChatRequest, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
@@ -240,7 +238,7 @@ class Models:
 
     def _loaded(self, loop: asyncio.AbstractEventLoop) -> EmbeddedLLM:
         if self._model is None:
-            self._model = EmbeddedLLM(self.llm.weights, threads=self._threads)
+            self._model = EmbeddedLLM(self._weights, threads=self._threads)
             loop.call_soon_threadsafe(self.on_loaded)
         return self._model
 
@@ -268,234 +266,190 @@ class Models:
         self._embedder_turn.shutdown()
 
 
-class Refusal(tornado.web.HTTPError):
-    """A request that is answered with a status and `{"error": message}`."""
+async def _body(request: Request, kind: type[Body]) -> Body:
+    """The request's body. Raises a Refusal that names what is wrong without quoting it."""
+    try:
+        return kind.model_validate_json(await request.body())
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)
+        places = [f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in found]
+        raise Refusal(400, "; ".join(places)) from None
 
-    def __init__(self, status: int, message: str) -> None:
-        self.message = message
-        super().__init__(status)
 
+class Answers:
+    """The paths of the API over loaded models."""
 
-class Handler(tornado.web.RequestHandler):
-    """What all paths share: JSON in, JSON out, errors as Ollama words them."""
-
-    def initialize(self, models: Models) -> None:
+    def __init__(self, models: Models) -> None:
         self.models = models
-        self.is_gone = threading.Event()
-        self.began = time.monotonic()
 
-    def on_connection_close(self) -> None:
-        self.is_gone.set()
+    async def version(self, _: Request) -> Response:
+        """GET /api/version: that of ragq."""
+        return JSONResponse({"version": version("ragq")})
 
-    def body(self, kind: type[Body]) -> Body:
-        """The request's body. Raises a Refusal that names what is wrong without quoting it."""
-        try:
-            return kind.model_validate_json(self.request.body)
-        except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False, include_context=False)
-            places = [f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in found]
-            raise Refusal(400, "; ".join(places)) from None
+    async def tags(self, _: Request) -> Response:
+        """GET /api/tags: the models, and the name of the server, which has another port at each start."""
+        return JSONResponse({"server": SERVER_NAME, "models": [self.models.llm.row, self.models.embedder.row]})
 
-    def served(self, name: str, *, capability: str | None = None) -> ServedModel:
-        """The model asked for. Raises a Refusal when there is none, or when it cannot do this."""
-        model = self.models.find(name)
-        if model is None:
-            raise Refusal(404, f"model '{name}' not found")
-        if capability not in (None, model.capability):
-            raise Refusal(400, f'"{model.name}" does not support {capability}')
-        return model
-
-    def elapsed_ns(self) -> int:
-        return int((time.monotonic() - self.began) * NANOSECONDS)
-
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
-        error = kwargs.get("exc_info", (None, None, None))[1]
-        self.finish({"error": error.message if isinstance(error, Refusal) else self._reason})
-
-    def log_exception(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Name the kind of an unforeseen error: its message might quote a prompt."""
-        if kind is not None and not issubclass(kind, tornado.web.HTTPError | tornado.iostream.StreamClosedError):
-            log.error("request_failed", path=self.request.path, error=kind.__name__)
-
-
-class NotFound(Handler):
-    """Every other path."""
-
-    def prepare(self) -> None:
-        raise Refusal(404, f"path '{self.request.path}' not found")
-
-
-class Version(Handler):
-    """GET /api/version: that of ragq."""
-
-    def get(self) -> None:
-        self.finish({"version": version("ragq")})
-
-
-class Tags(Handler):
-    """GET /api/tags: the models, and the name of the server, which has another port at each start."""
-
-    def get(self) -> None:
-        self.finish({"server": SERVER_NAME, "models": [self.models.llm.row, self.models.embedder.row]})
-
-
-class Show(Handler):
-    """POST /api/show: one model."""
-
-    def post(self) -> None:
-        model = self.served(self.body(ShowRequest).model)
-        self.finish(
+    async def show(self, request: Request) -> Response:
+        """POST /api/show: one model."""
+        model = self.models.served((await _body(request, ShowRequest)).model)
+        return JSONResponse(
             {
-                "details": model.details,
-                "model_info": model.model_info,
+                "details": model.row["details"],
+                "model_info": {model.context_key: model.context_length},
                 "capabilities": [model.capability],
-                "modified_at": model.row["modified_at"],
             }
         )
 
-
-class Chat(Handler):
-    """POST /api/chat: a conversation."""
-
-    async def post(self) -> None:
-        request = self.body(ChatRequest)
-        self.served(request.model, capability="completion")
+    async def chat(self, request: Request) -> Response:
+        """POST /api/chat: a conversation, whole or in pieces."""
+        asked = await _body(request, ChatRequest)
+        self.models.served(asked.model, capability="completion")
+        pieces = self._pieces(request, asked)
         try:
-            await (self._answer_in_pieces(request) if request.stream else self._answer_whole(request))
+            # What is refused is refused before any text.
+            first = await anext(pieces)
+            if asked.stream:
+                return StreamingResponse(_lines(first, pieces), media_type="application/x-ndjson")
+            text = first["message"]["content"]
+            async for piece in pieces:
+                text += piece["message"]["content"]
+                first = piece
         except GenerationRefused as refused:
             raise Refusal(400, str(refused)) from None
         except GenerationCancelled:
-            # Half a reply must not look like a whole one: the client, if it is still there, sees a broken connection.
-            self.detach().close()
+            raise Refusal(503, "the server is ending, or nobody waits for the reply") from None
+        return JSONResponse({**first, "message": {"role": "assistant", "content": text}})
 
-    async def _answer_whole(self, request: ChatRequest) -> None:
-        pieces: list[str] = []
-        async for piece in self._pieces(request):
-            if isinstance(piece, Generated):
-                self.finish(self._line("".join(pieces), **self._ending(piece)))
-            else:
-                pieces.append(piece)
+    async def embed(self, request: Request) -> Response:
+        """POST /api/embed: one text or many; without `truncate`, a text that is too long is refused."""
+        asked = await _body(request, EmbedRequest)
+        model = self.models.served(asked.model, capability="embedding")
+        rows, tokens = await self.models.embed(asked.texts)
+        most = model.context_length
+        if not asked.truncate and max(tokens, default=0) > most:
+            raise Refusal(400, f"the input exceeds the context length: {max(tokens)} tokens of {most}")
+        seen = sum(min(count, most) for count in tokens)
+        return JSONResponse({"model": model.name, "embeddings": rows.tolist(), "prompt_eval_count": seen})
 
-    async def _answer_in_pieces(self, request: ChatRequest) -> None:
-        async for piece in self._pieces(request):
-            self.set_header("Content-Type", "application/x-ndjson")
-            if isinstance(piece, Generated):
-                line = self._line("", **self._ending(piece))
-            else:
-                line = self._line(piece, done=False)
-            self.write(json.dumps(line) + "\n")
-            await self.flush()
-
-    async def _pieces(self, request: ChatRequest) -> AsyncIterator[str | Generated]:
+    async def _pieces(self, request: Request, asked: ChatRequest) -> AsyncIterator[dict[str, Any]]:
         """The reply as it comes, and how it ended. A client that goes away ends the generation."""
-        loop = asyncio.get_running_loop()
-        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        began, loop, is_gone = time.monotonic(), asyncio.get_running_loop(), threading.Event()
+        texts: asyncio.Queue[str | None] = asyncio.Queue()
 
         def on_text(text: str) -> None:
-            loop.call_soon_threadsafe(pieces.put_nowait, text)
+            loop.call_soon_threadsafe(texts.put_nowait, text)
 
-        generated = self.models.generate(request, on_text, self.is_gone.is_set)
-        generated.add_done_callback(lambda _: pieces.put_nowait(None))
-        while (piece := await pieces.get()) is not None:
-            yield piece
-        yield await generated
-
-    def _line(self, text: str, **rest: Any) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text}
-        return {"model": self.models.llm.name, "created_at": _timestamp(time.time()), "message": message, **rest}
-
-    def _ending(self, generated: Generated) -> dict[str, Any]:
-        """The last line. Log-probabilities stand here alone, also where the reply went out in pieces."""
-        ending: dict[str, Any] = {
-            "done": True,
-            "done_reason": generated.stop_reason,
-            "total_duration": self.elapsed_ns(),
-            "load_duration": 0,
-            "prompt_eval_count": generated.prompt_tokens,
-            "prompt_eval_duration": int(generated.prompt_s * NANOSECONDS),
-            "eval_count": generated.reply_tokens,
-            "eval_duration": int(generated.reply_s * NANOSECONDS),
-        }
-        return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
+        # After its body, a client has nothing to say but that it goes away.
+        leaving = asyncio.ensure_future(request.receive())
+        leaving.add_done_callback(lambda _: is_gone.set())
+        generated = self.models.generate(asked, on_text, is_gone.is_set)
+        generated.add_done_callback(lambda _: texts.put_nowait(None))
+        try:
+            while (text := await texts.get()) is not None:
+                yield _line(text, done=False)
+            yield _line("", **_ending(await generated, seconds=time.monotonic() - began))
+        finally:
+            leaving.cancel()
 
 
-class Embed(Handler):
-    """POST /api/embed: one text or many; `truncate: false` refuses a text of which the model would see only a part."""
-
-    async def post(self) -> None:
-        request = self.body(EmbedRequest)
-        model = self.served(request.model, capability="embedding")
-        rows, tokens = await self.models.embed(request.texts)
-        if not request.truncate and max(tokens, default=0) > model.context_length:
-            raise Refusal(400, f"the input exceeds the context length: {max(tokens)} tokens of {model.context_length}")
-        self.finish(
-            {
-                "model": model.name,
-                "embeddings": rows.tolist(),
-                "total_duration": self.elapsed_ns(),
-                "load_duration": 0,
-                "prompt_eval_count": sum(min(count, model.context_length) for count in tokens),
-            }
-        )
+async def _lines(first: dict[str, Any], rest: AsyncIterator[dict[str, Any]]) -> AsyncIterator[str]:
+    """An error breaks the connection: half a reply must not look like a whole one."""
+    yield json.dumps(first) + "\n"
+    async for piece in rest:
+        yield json.dumps(piece) + "\n"
 
 
-def application(models: Models) -> tornado.web.Application:
-    """The paths of the API over loaded models."""
-    with_models = {"models": models}
-    handlers: dict[str, type[Handler]] = {
-        "/api/version": Version,
-        "/api/tags": Tags,
-        "/api/show": Show,
-        "/api/chat": Chat,
-        "/api/embed": Embed,
+def _line(text: str, **rest: Any) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return {"model": PACKAGED_LLM, "created_at": now, "message": {"role": "assistant", "content": text}, **rest}
+
+
+def _ending(generated: Generated, *, seconds: float) -> dict[str, Any]:
+    """The last line. Log-probabilities stand here alone, also where the reply went out in pieces."""
+    ending: dict[str, Any] = {
+        "done": True,
+        "done_reason": generated.stop_reason,
+        "total_duration": int(seconds * NANOSECONDS),
+        "prompt_eval_count": generated.prompt_tokens,
+        "prompt_eval_duration": int(generated.prompt_s * NANOSECONDS),
+        "eval_count": generated.reply_tokens,
+        "eval_duration": int(generated.reply_s * NANOSECONDS),
     }
-    return tornado.web.Application(
-        [(path, handler, with_models) for path, handler in handlers.items()],
-        default_handler_class=NotFound,
-        default_handler_args=with_models,
-        log_function=_log_request,
+    return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return JSONResponse({"error": str(error)}, error.status)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": f"path '{request.url.path}' not found"}, error.status_code)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Name the kind of an unforeseen error: its message might quote a prompt."""
+    log.error("request_failed", path=request.url.path, error=type(error).__name__)
+    return JSONResponse({"error": "Internal Server Error"}, 500)
+
+
+def application(models: Models) -> Starlette:
+    """The paths of the API."""
+    answers = Answers(models)
+    return Starlette(
+        routes=[
+            Route("/api/version", answers.version),
+            Route("/api/tags", answers.tags),
+            Route("/api/show", answers.show, methods=["POST"]),
+            Route("/api/chat", answers.chat, methods=["POST"]),
+            Route("/api/embed", answers.embed, methods=["POST"]),
+        ],
+        exception_handlers={Refusal: _refused, HTTPException: _not_found, Exception: _failed},
     )
 
 
-async def serve(*, host: str, port: int, threads: int) -> None:
-    """Answer requests until SIGTERM or SIGINT, then let go of everything."""
-    stop = asyncio.Event()
+class Server(uvicorn.Server):
+    """Answers requests until SIGTERM or SIGINT, then lets go of everything."""
 
-    def stop_on_signals() -> None:
+    def __init__(self, models: Models) -> None:
+        # Uvicorn would log the messages of errors.
+        super().__init__(uvicorn.Config(application(models), lifespan="off", log_config=None, log_level="critical"))
+        self._models = models
+        # llama.cpp takes the signals while it loads.
+        models.on_loaded = self._take_signals
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn, which would end the process by the signal."""
+        self._take_signals()
+        yield
+
+    def _take_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            asyncio.get_running_loop().add_signal_handler(number, self._stop)
 
+    def _stop(self) -> None:
+        self._models.is_closing.set()
+        self.should_exit = True
+
+
+async def serve(*, host: str, port: int) -> None:
+    """Answer until a signal, computing on at most four cores."""
+    threads = min(4, os.cpu_count() or 1)
     models = Models(threads=threads)
-    # llama.cpp takes the signals while it loads.
-    models.on_loaded = stop_on_signals
-    server = tornado.httpserver.HTTPServer(application(models))
-    server.add_sockets(sockets := tornado.netutil.bind_sockets(port, host))
-    stop_on_signals()
-    log.info("llm_server_ready", host=host, port=sockets[0].getsockname()[1], threads=threads)
-    await stop.wait()
-    server.stop()
+    with socket.create_server((host, port)) as listening:
+        log.info("llm_server_ready", host=host, port=listening.getsockname()[1], threads=threads)
+        await Server(models).serve([listening])
     await asyncio.to_thread(models.close)
-    await server.close_all_connections()
     log.info("llm_server_stopped")
-
-
-def _cores() -> int:
-    return min(4, os.cpu_count() or 1)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address. There is no password.")
 @click.option("--port", type=click.IntRange(0, 65535), default=11434, show_default=True, help="0 picks a free port.")
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=_cores,
-    show_default="all cores, 4 at most",
-    help="Cores to compute on.",
-)
-def main(host: str, port: int, threads: int) -> None:
+def main(host: str, port: int) -> None:
     """Serve the packaged models through Ollama's HTTP API.
 
     Example: python -m stack.llm_server --port 11434
@@ -509,33 +463,9 @@ def main(host: str, port: int, threads: int) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:
-        asyncio.run(serve(host=host, port=port, threads=threads))
+        asyncio.run(serve(host=host, port=port))
     except StackError as error:
         raise click.ClickException(str(error)) from None
-
-
-def _served(
-    name: str, weights: Path, capability: str, context_length: int, model_info: dict[str, Any], **details: str
-) -> ServedModel:
-    family = model_info["general.architecture"]
-    return ServedModel(
-        name=name,
-        weights=weights,
-        digest=sha256_of(weights),
-        capability=capability,
-        context_length=context_length,
-        details={"parent_model": "", "family": family, "families": [family], **details},
-        model_info={**model_info, f"{family}.context_length": context_length},
-    )
-
-
-def _timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _log_request(handler: tornado.web.RequestHandler) -> None:
-    milliseconds = round(1000 * handler.request.request_time())
-    log.info("request", path=handler.request.path, status=handler.get_status(), ms=milliseconds)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stack.compact_json import on_one_line
+from stack.embedded_llm import on_one_line
 
 
 @pytest.mark.parametrize(
