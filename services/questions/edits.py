@@ -12,7 +12,7 @@ from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog
-from store.runs.edits import carry_over, set_output, stage_states, truncate_after
+from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
 
 async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *, run: bool) -> bool:
@@ -56,7 +56,8 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
             await carry_over(connection, embedded.attempt_id, query.job_id)
             stage = "embed"
         if not run:
-            await truncate_after(connection, query.job_id, stage)
+            stages = [of.stage for of in chain]
+            await set_stages(connection, query.job_id, stages[: stages.index(stage) + 1])
         is_due = run and stage != chain[-1].stage
         if is_due:
             await backlog.hasten(connection, [query.job_id])

@@ -90,7 +90,7 @@ SUBMITTED = """
 SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1
 """
 
-SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position > $2"
+SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position >= $2"
 
 
 class StageState(NamedTuple):
@@ -139,50 +139,27 @@ async def redo(connection: Connection, job_id: int, stage: str) -> None:
     """Make a stage and those after it run again. Raises as `set_output`."""
     async with connection.transaction():
         chain = await stage_states(connection, job_id)
-        await _continue_from(connection, job_id, chain, _reached(chain, job_id, stage).position)
-
-
-async def append_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
-    """Append those of the stages that a job lacks; returns what was added, in order.
-
-    A job that had finished continues with the first of them. `stages` is the whole chain from its first stage.
-    Raises StageRunningError: the commit of the last stage of a chain must know that it is the last.
-    """
-    async with connection.transaction():
-        chain = await stage_states(connection, job_id)
-        last = chain[-1].position
-        added = [stage for stage in stages if stage not in {of.stage for of in chain}]
-        if added:
-            await connection.execute(LONGER, job_id, last, added, await _queues(connection, job_id, added))
-            if _is_done(chain):
-                await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1)
-    return added
+        await _continue_from(connection, job_id, _reached(chain, job_id, stage).position, of=len(chain))
 
 
 async def set_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> None:
     """Make these the stages of a job: those from the first that differs are removed, and what is missing is appended.
 
-    Raises as `append_stages` does.
-    """
-    async with connection.transaction():
-        stored = [of.stage for of in await stage_states(connection, job_id)]
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, stages, strict=False)))
-        if common < len(stored):
-            await truncate_after(connection, job_id, stored[common - 1])
-        await append_stages(connection, job_id, stages)
-
-
-async def truncate_after(connection: Connection, job_id: int, stage: str) -> None:
-    """Remove the stages of a job after a stage. What they computed stays as attempts.
-
-    Raises Refused when the job has no such stage, StageRunningError while a stage runs.
+    What removed stages computed stays as attempts. A job that had finished continues with the first new stage; one
+    whose other stages are done has finished. Raises StageRunningError: the commit of the last stage of a chain must
+    know that it is the last.
     """
     async with connection.transaction():
         chain = await stage_states(connection, job_id)
-        last = _of(chain, job_id, stage).position
-        await connection.execute(SHORTER, job_id, last)
-        if _is_done(chain[: last + 1]):
-            await connection.execute(CONTINUE, job_id, True)
+        pairs = zip([of.stage for of in chain], stages, strict=False)
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        added = list(stages[kept:])
+        if kept == len(chain) and not added:
+            return
+        await connection.execute(SHORTER, job_id, kept)
+        await connection.execute(LONGER, job_id, kept - 1, added, await _queues(connection, job_id, added))
+        if all(of.status == StageStatus.DONE for of in chain[:kept]):
+            await _continue_from(connection, job_id, kept, of=len(stages))
 
 
 async def _queues(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
@@ -228,35 +205,28 @@ async def _put(
         link,
     )
     await connection.execute(DONE, job_id, stage, fence, number)
-    await _continue_from(connection, job_id, chain, of.position + 1)
+    await _continue_from(connection, job_id, of.position + 1, of=len(chain))
     return attempt_id
 
 
-def _of(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:
-    for of in chain:
-        if of.stage == stage:
-            return of
-    stages = [of.stage for of in chain]
-    raise Refused(
-        f"Job j{job_id} has no stage '{stage}'.{did_you_mean(stage, stages)} Its stages: {', '.join(stages)}."
-    )
-
-
 def _reached(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:
-    reached = _of(chain, job_id, stage)
-    for of in chain[: reached.position]:
+    """A stage before which every stage is done. Raises Refused for one that is not reached, or not there."""
+    stages = [of.stage for of in chain]
+    if stage not in stages:
+        raise Refused(
+            f"Job j{job_id} has no stage '{stage}'.{did_you_mean(stage, stages)} Its stages: {', '.join(stages)}."
+        )
+    *before, reached = chain[: stages.index(stage) + 1]
+    for of in before:
         if of.status != StageStatus.DONE:
             raise Refused(f"Stage '{of.stage}' of job j{job_id} comes before '{stage}' and is not done yet.")
     return reached
 
 
-def _is_done(chain: Sequence[StageState]) -> bool:
-    return all(of.status == StageStatus.DONE for of in chain)
-
-
-async def _continue_from(connection: Connection, job_id: int, chain: Sequence[StageState], position: int) -> None:
+async def _continue_from(connection: Connection, job_id: int, position: int, *, of: int) -> None:
+    """Make the stages from a position run again; a job without any of them has finished."""
     await connection.execute(AGAIN_FROM, job_id, position)
-    await connection.execute(CONTINUE, job_id, position > chain[-1].position)
+    await connection.execute(CONTINUE, job_id, position >= of)
 
 
 # Triggers notify what a transaction changed when it commits, by ids, and only while a process listens. One connection

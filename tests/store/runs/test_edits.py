@@ -75,8 +75,8 @@ async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_re
     for change in (
         edits.set_output(connection, job_id, "extract", {}),
         edits.redo(connection, job_id, "extract"),
-        edits.append_stages(connection, job_id, ("extract", "embed", "score")),
-        edits.truncate_after(connection, job_id, "extract"),
+        edits.set_stages(connection, job_id, ("extract", "embed", "score")),
+        edits.set_stages(connection, job_id, ("extract",)),
     ):
         with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
             await change
@@ -90,8 +90,8 @@ async def test_a_chain_that_ended_early_continues_with_appended_stages(
     whole = ("extract", "embed", "score")
     await complete_stages(connection, job_id, "extract")
 
-    assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
-    assert await edits.append_stages(connection, job_id, whole) == []
+    await edits.set_stages(connection, job_id, whole)
+    await edits.set_stages(connection, job_id, whole)
 
     await complete_stages(connection, job_id, "embed", "score")
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -102,7 +102,7 @@ async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(
 ) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
-    assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
+    await edits.set_stages(connection, job_id, ("extract", "embed", "validate"))
 
     (pending,) = await job_control.pending_chains(connection, [job_id])
     assert pending.queues == ("extract", "embed", "validate.local")
@@ -117,7 +117,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
     job_id = stored.job_ids[0]
     await complete_stages(connection, job_id, "extract", "embed", "score")
 
-    await edits.truncate_after(connection, job_id, "extract")
+    await edits.set_stages(connection, job_id, ("extract",))
 
     assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -125,7 +125,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
     assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == ["extract", "embed", "score"]
     assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
     with pytest.raises(Refused, match="has no stage 'embed'"):
-        await edits.truncate_after(connection, job_id, "embed")
+        await edits.redo(connection, job_id, "embed")
 
 
 async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fences(
@@ -136,9 +136,8 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
     await complete_stages(connection, job_id, "extract")
     lost = await claimed(connection, job_id, "embed", lease_s=0)
     assert await stages.expire(connection, max_interruptions=3)
-    await edits.truncate_after(connection, job_id, "extract")
-
-    assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
+    await edits.set_stages(connection, job_id, ("extract",))
+    await edits.set_stages(connection, job_id, ("extract", "embed"))
 
     again = await stages.claim(connection, job_id, "embed", "worker", 60)
     assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
@@ -169,11 +168,14 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
 async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
 
-    async def lengthen() -> list[str]:
+    async def lengthen() -> None:
         async with database.connection() as connection:
-            return await edits.append_stages(connection, stored.job_ids[0], ("extract", "embed"))
+            await edits.set_stages(connection, stored.job_ids[0], ("extract", "embed"))
 
-    assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
+    await asyncio.gather(*(lengthen() for _ in range(4)))
+
+    async with database.connection() as connection:
+        assert [of.stage for of in await edits.stage_states(connection, stored.job_ids[0])] == ["extract", "embed"]
 
 
 async def test_editors_and_workers_never_deadlock(database: Database, store_run: StoreRun) -> None:
@@ -192,8 +194,8 @@ async def test_editors_and_workers_never_deadlock(database: Database, store_run:
         for _ in range(30):
             async with database.connection() as connection:
                 with suppress(Refused):
-                    await edits.truncate_after(connection, job_id, "embed")
-                    await edits.append_stages(connection, job_id, ("extract", "embed", "score"))
+                    await edits.set_stages(connection, job_id, ("extract", "embed"))
+                    await edits.set_stages(connection, job_id, ("extract", "embed", "score"))
                     await edits.redo(connection, job_id, "extract")
 
     await asyncio.gather(work(), work(), edit(), edit())
