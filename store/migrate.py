@@ -220,24 +220,14 @@ async def pgvector_versions(connection: Connection) -> PgvectorVersions:
 def check_pgvector(found: PgvectorVersions) -> None:
     """Raise PgvectorError where these are missing or too old; a database without any gets the server's.
 
-    >>> check_pgvector(PgvectorVersions("0.8.1", None)), check_pgvector(PgvectorVersions("0.10.0", "0.8.0"))
-    (None, None)
-    >>> check_pgvector(PgvectorVersions("0.8.0", "0.6.2"))
-    Traceback (most recent call last):
-    store.migrate.PgvectorError: The database has pgvector 0.6.2; ragq needs 0.8.0 or newer. Run `ALTER EXTENSION \
-vector UPDATE` in it as the extension's owner.
+    >>> check_pgvector(PgvectorVersions("0.10.0", None))
     """
     if found.available is None:
         raise PgvectorError("The server has no pgvector", _INSTALL)
-    if _is_older(found.available):
-        raise PgvectorError(f"The server has pgvector {found.available}", _INSTALL)
-    if found.installed is not None and _is_older(found.installed):
-        remedy = "Run `ALTER EXTENSION vector UPDATE` in it as the extension's owner."
-        raise PgvectorError(f"The database has pgvector {found.installed}", remedy)
-
-
-def _is_older(version: str) -> bool:
-    return _numbers(version) < _numbers(NEEDED_PGVECTOR)
+    update = "Run `ALTER EXTENSION vector UPDATE` in it as the extension's owner."
+    for where, version, remedy in (("server", found.available, _INSTALL), ("database", found.installed, update)):
+        if version is not None and _numbers(version) < _numbers(NEEDED_PGVECTOR):
+            raise PgvectorError(f"The {where} has pgvector {version}", remedy)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -46,36 +46,36 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
 
 @router.get("/events", response_class=EventSourceResponse, responses=STREAM)
 async def watch_runs(ctx: Context) -> EventSourceResponse:
-    """Event `changed` at once and whenever runs change, at most once a second, with the numbers of those runs.
-    With `may_be_more`, others may have changed too."""
+    """Event `changed` at once and whenever runs change, at most once a second."""
     return CountedStream(ctx.streams, _changed_runs(ctx))
 
 
 async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentEvent]:
     sent: RunState | None = None
     async with ctx.changes.subscribe(run_id=run_id) as subscription:
-        change = None
+        is_changed = False
         clock = asyncio.get_running_loop().time
         began = clock()
         while (state := await ctx.streams.state(run_id)) is not None:
             took_s = clock() - began
-            if change is not None or not _is_same(sent, state):
+            if is_changed or not _is_same(sent, state):
                 yield event("changed", _summary(state))
                 if state.is_idle and (sent is None or not sent.is_idle):
                     yield event("idle", _summary(state))
                 sent = state
                 await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
-            change = await subscription.next(POLL_SECONDS)
+            is_changed = await subscription.next(POLL_SECONDS)
             began = clock()
 
 
 async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
     async with ctx.changes.subscribe() as subscription:
-        yield event("changed", {"runs": [], "may_be_more": False})
+        is_changed = True
         while True:
+            if is_changed:
+                yield event("changed", {})
             await asyncio.sleep(RUNS_SECONDS)
-            if (change := await subscription.next(POLL_SECONDS)) is not None:
-                yield event("changed", {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
+            is_changed = await subscription.next(POLL_SECONDS)
 
 
 def _is_same(sent: RunState | None, state: RunState) -> bool:

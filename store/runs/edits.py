@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
@@ -246,60 +247,36 @@ _RENEWED_EVERY_SECONDS = 5.0
 _LINGERS_SECONDS = 20.0
 _TRIES_AGAIN_SECONDS = 1.0
 _STATEMENT_SECONDS = 5.0
-_RUNS_AT_MOST = 1000
 
 
-class Change(NamedTuple):
-    """What changed since it was asked last."""
-
-    runs: frozenset[int]
-    may_be_more: bool
-    """Anything else may have changed too: the connection was lost for a while, or it was too much to list."""
-
-
+@dataclass(frozen=True, eq=False)
 class Subscription:
     """One subscription. Changes that come faster than they are read become one; a slow reader costs nothing."""
 
-    def __init__(self, run_id: int | None, job_id: int | None, *, with_answers: bool) -> None:
-        self._run_id = run_id
-        self._job_id = job_id
-        self._with_answers = with_answers
-        self._runs: set[int] = set()
-        self._may_be_more = False
-        self._woken = asyncio.Event()
+    run_id: int | None
+    job_id: int | None
+    with_answers: bool
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def next(self, timeout_s: float) -> Change | None:
-        """What changed since the last call, as soon as anything did; None when nothing did for that long."""
+    async def next(self, timeout_s: float) -> bool:
+        """Whether anything changed since the last call, as soon as it does; False when nothing did for that long."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._woken.wait()
+                await self.woken.wait()
         except TimeoutError:
-            return None
-        change = Change(frozenset(self._runs), self._may_be_more)
-        self._runs.clear()
-        self._may_be_more = False
-        self._woken.clear()
-        return change
+            return False
+        self.woken.clear()
+        return True
 
     def notify(self, run_id: int, job_id: int | None) -> None:
         """A job of a run changed; None for many of its jobs, or jobs that were added to it."""
-        if self._run_id not in (None, run_id) or (job_id is not None and self._job_id not in (None, job_id)):
-            return
-        if len(self._runs) < _RUNS_AT_MOST:
-            self._runs.add(run_id)
-        else:
-            self._may_be_more = True
-        self._woken.set()
+        if self.run_id in (None, run_id) and (job_id is None or self.job_id in (None, job_id)):
+            self.woken.set()
 
     def notify_answer(self, job_id: int) -> None:
         """A job wrote more of an answer."""
-        if self._with_answers and self._job_id in (None, job_id):
-            self._woken.set()
-
-    def notify_anything(self) -> None:
-        """Something may have been missed."""
-        self._may_be_more = True
-        self._woken.set()
+        if self.with_answers and self.job_id in (None, job_id):
+            self.woken.set()
 
 
 class Changes:
@@ -325,7 +302,7 @@ class Changes:
         Subscribe first and read the rows then. When the connection is made, and whenever it had to be made again, every
         subscription is woken once.
         """
-        subscription = Subscription(run_id, job_id, with_answers=with_answers)
+        subscription = Subscription(run_id, job_id, with_answers)
         self._subscriptions.add(subscription)
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
@@ -359,7 +336,7 @@ class Changes:
             await connection.add_listener(CHANNEL, self._hear)
             await connection.add_listener(answer_pieces.CHANNEL, self._hear_answer)
             for subscription in self._subscriptions:
-                subscription.notify_anything()
+                subscription.woken.set()
             await self._renew_listening(connection, lost)
         finally:
             connection.terminate()

@@ -63,10 +63,10 @@ async def test_locks_of_a_session_and_notifications_use_postgres_itself(postgres
         assert await first.fetchval("SELECT pg_advisory_unlock(7)")
     changes = Changes(database.url)
     async with changes.subscribe() as subscription:
-        assert (await subscription.next(10)) is not None
+        assert await subscription.next(10)
         async with database.connection() as connection:
             await connection.execute("""SELECT pg_notify('ragq_changes', '{"run": 1, "job": null}')""")
-        assert (await subscription.next(10)) is not None
+        assert await subscription.next(10)
     await changes.close()
     await database.close()
 
