@@ -5,7 +5,6 @@ Only HTTP, so that a submission can ask without loading a model.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import PureWindowsPath
@@ -179,7 +178,7 @@ class OpenAIModelList:
         """
         entries = await self._entries(model)
         context = await self._context(entries[0]) if len(entries) == 1 else None
-        return replace(self.unlisted(model), listed=tuple(_listed(entries)), context_tokens=context)
+        return self.unlisted(model).model_copy(update={"listed": tuple(_listed(entries)), "context_tokens": context})
 
     def unlisted(self, model: str) -> ModelIdentity:
         """The identity of a model whose entry is not known."""

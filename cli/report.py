@@ -1,7 +1,6 @@
 """`ragq report`: a run in numbers."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ measure_options = request_options(ChosenMeasures, *ChosenMeasures.model_fields)
 
 def _of(kind: type[Measures | RetrievalMeasures], chosen: Mapping[str, Any], *, other: str) -> Mapping[str, Any]:
     """The chosen measures. Raises UsageError for those that another kind of run has."""
-    if strange := [f"--{name.replace('_', '-')}" for name in chosen if name not in kind.__dataclass_fields__]:
+    if strange := [f"--{name.replace('_', '-')}" for name in chosen if name not in kind.model_fields]:
         raise click.UsageError(f"{', '.join(strange)}: only for {other}.")
     return chosen
 
@@ -87,7 +86,7 @@ def _measures(run: ScoredRun, other: ScoredRun | None, chosen: Mapping[str, Any]
         raise click.UsageError(
             f"--calibrate-on goes with a calibrated confidence: --confidence calibrated:isotonic:{found.confidence}"
         )
-    return replace(found, confidence=calibration.DEFAULT)
+    return found.model_copy(update={"confidence": calibration.DEFAULT})
 
 
 @click.command()

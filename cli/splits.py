@@ -1,6 +1,5 @@
 """`ragq splits`: the splits that are stored."""
 
-from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -49,7 +48,7 @@ def list_command(as_json: bool) -> None:
     splits, problems = with_database(_checked)
     found = [(split, [problem for problem in problems if problem.split == split.called]) for split in splits]
     if as_json:
-        print_json([asdict(split) | {"problems": wrong} for split, wrong in found])
+        print_json([split.model_dump(mode="json") | {"problems": wrong} for split, wrong in found])
     elif not splits:
         print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
     else:
@@ -145,7 +144,7 @@ def make_command(
         print_json(
             {
                 "splits": {
-                    split.name: {"participants": len(split.participant_ids), **asdict(split.origin)}
+                    split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
                     for split in made.splits
                     if split.origin
                 },

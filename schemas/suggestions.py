@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 #: The share of equal letters, in order, from which a name counts as a misspelling of another.
 _SIMILAR = 0.6
@@ -105,15 +105,3 @@ class Each(Generic[Source, Made]):
 
     def __iter__(self) -> Iterator[Made]:
         return map(self.make, self.source)
-
-
-class Example:
-    """The example of a field, as in `stages: Annotated[int, Example(3)]`."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __get_pydantic_json_schema__(
-        self, core_schema: dict[str, Any], handler: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> dict[str, Any]:
-        return handler(core_schema) | {"examples": [self.value]}

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
 from schemas.errors import Refused
@@ -87,14 +86,14 @@ def compared(
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
     if len(scored) == len(found):
-        _refuse_others(measures, known=[field.name for field in fields(Measures)], of="runs of participants")
+        _refuse_others(measures, known=Measures.model_fields, of="runs of participants")
         refuse_other_data_sets(scored)
         sides = _sides(scored, mode, other_mode)
         return [compare_scores(one, chosen=measures) for one in sides]
     if mode is not None or other_mode is not None:
         raise Refused("A mode goes with runs of participants.")
     if len(asked) == len(found):
-        _refuse_others(measures, known=[field.name for field in fields(RetrievalMeasures)], of="runs of queries")
+        _refuse_others(measures, known=RetrievalMeasures.model_fields, of="runs of queries")
         return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
 

@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -85,7 +85,8 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
                 zipfile.ZipFile(file, "w") as archive,
             ):
                 written = _Written(archive)
-                written.add(RUN, _document({**dict(run), "origin": asdict(await run_origin(connection, run_id))}))
+                origin = await run_origin(connection, run_id)
+                written.add(RUN, _document({**dict(run), "origin": origin.model_dump()}))
                 rows = {table: await _add_table(connection, run_id, table, written) for table in chain.TABLES}
                 about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
                 manifest = _document(about | {"members": written.members})

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from schemas.errors import Refused
@@ -130,7 +129,7 @@ async def make_splits(
 
 def stored_part(split: Split, origin: SplitOrigin) -> Split:
     """A split to store."""
-    return replace(split, ids_hash=ids_hash(split.participant_ids), origin=origin)
+    return split.model_copy(update={"ids_hash": ids_hash(split.participant_ids), "origin": origin})
 
 
 def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:

@@ -1,6 +1,6 @@
 """The base of every value."""
 
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -53,13 +53,6 @@ class Request(Value):
     """What somebody asks for, in a command, a form or a body of the API, which takes none that is yet to be built."""
 
     model_config = ConfigDict(defer_build=False)
-
-
-class PlainValue:
-    """A dataclass that pydantic, where it reads one, reads as strictly as the value that it is a part of."""
-
-    __slots__ = ()
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
 
 class Problem(NamedTuple):

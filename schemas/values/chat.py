@@ -1,16 +1,13 @@
 """Calls to language models, and their replies."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from schemas.suggestions import Example
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import Value
 
 
 class Message(Value):
@@ -111,30 +108,24 @@ class FromReplies(Value):
     """Repairs that reading those replies needed, in order. A verdict has none: a repaired one would be a guess."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelIdentity(PlainValue):
+class ModelIdentity(Value):
     """The model behind a name on a server, as the server reports it."""
 
-    backend: Annotated[str, Example("ollama")]
-    server: Annotated[str, Example("http://127.0.0.1:11434")]
+    backend: str = Field(examples=["ollama"])
+    server: str = Field(examples=["http://127.0.0.1:11434"])
     """The server's URL without secrets, or the name that it gives itself."""
-    model: Annotated[str, Example("gemma3:27b")]
-    digest: Annotated[str, Example("a418f5838eaf")]
+    model: str = Field(examples=["gemma3:27b"])
+    digest: str = Field(examples=["a418f5838eaf"])
     """Identifies the exact weights; empty if the server reports none."""
-    listed: Annotated[tuple[dict[str, Any], ...], Example([])] = ()
+    listed: tuple[dict[str, Any], ...] = Field(default=(), examples=[[]])
     """The entry of the server's own list of models, where it reports no digest: id, created, owned_by, meta.
 
     All entries when none has the name.
     """
-    quantization: Annotated[str | None, Example("Q4_K_M")] = None
+    quantization: str | None = Field(default=None, examples=["Q4_K_M"])
     """The number format of the weights, if the server reports it; part of what the digest identifies."""
-    context_tokens: Annotated[int | None, Example(131072)] = None
+    context_tokens: int | None = Field(default=None, examples=[131072])
     """The tokens of prompt and reply together that the server gives the model, as far as it says."""
-
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
-        """From its JSON. Raises TypeError for another."""
-        return cls(**{**stored, "listed": tuple(stored.get("listed", ()))})
 
     @property
     def weights(self) -> dict[str, str]:

@@ -1,12 +1,11 @@
 """Differences between two scored runs."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from schemas.values.base import PlainValue, Request, Value
+from schemas.values.base import Request, Value
 from schemas.values.runs import Option, RunOrigin
 from schemas.values.scoring import Interval
 
@@ -233,8 +232,7 @@ PredictionMode = Literal["item", "total", "binary"]
 """Scores of items, totals, or depressed or not."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Measures(PlainValue):
+class Measures(Value):
     """The parameters of the metrics of a report."""
 
     confidence: str = "llm"
@@ -251,12 +249,11 @@ class Measures(PlainValue):
     """The total from which a participant counts as depressed."""
     prediction_mode: PredictionMode = "item"
     """What the report shows first; it has all of them."""
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = Field(default_factory=dict)
     """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RetrievalMeasures(PlainValue):
+class RetrievalMeasures(Value):
     """The parameters of the measures of a report."""
 
     cutoff: int = 10

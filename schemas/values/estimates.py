@@ -1,12 +1,10 @@
 """What a submission would do, estimated before anything is stored."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field
 
-from schemas.suggestions import Example
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import Value
 
 _STAGE: Final[dict[str, Any]] = {
     "jobs": 41,
@@ -88,8 +86,7 @@ class Estimate(Value):
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StageWork(PlainValue):
+class StageWork(Value):
     """The attempts of a stage, of one job or of a whole run."""
 
     job_id: int | None
@@ -98,8 +95,7 @@ class StageWork(PlainValue):
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StageCalls(PlainValue):
+class StageCalls(Value):
     """The calls of a stage to one model over all attempts, of one job or of a whole run."""
 
     job_id: int | None
@@ -121,8 +117,7 @@ class StageCalls(PlainValue):
     saved_seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeptStage(PlainValue):
+class KeptStage(Value):
     """A stage that was not computed again, because its output was stored."""
 
     job_id: int
@@ -131,45 +126,42 @@ class KeptStage(PlainValue):
     """Of the attempt that stored it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Spent(PlainValue):
+class Spent(Value):
     """What something cost, and what it would have cost without the ledger."""
 
-    attempts: Annotated[int, Example(40)]
-    seconds: Annotated[float, Example(95.5)]
+    attempts: int = Field(examples=[40])
+    seconds: float = Field(examples=[95.5])
     """Summed over attempts, also concurrent ones."""
-    calls_paid: Annotated[int, Example(20)]
-    calls_reused: Annotated[int, Example(4)]
-    calls_uncounted: Annotated[int, Example(0)]
+    calls_paid: int = Field(examples=[20])
+    calls_reused: int = Field(examples=[4])
+    calls_uncounted: int = Field(examples=[0])
     """Paid calls of which the server reported no tokens: they are in no sum of tokens or money."""
-    prompt_tokens: Annotated[int, Example(24000)]
-    reply_tokens: Annotated[int, Example(3100)]
-    llm_seconds: Annotated[float, Example(80.2)]
+    prompt_tokens: int = Field(examples=[24000])
+    reply_tokens: int = Field(examples=[3100])
+    llm_seconds: float = Field(examples=[80.2])
     """Waited for the paid calls."""
-    money: Annotated[float | None, Example(0.12)]
+    money: float | None = Field(examples=[0.12])
     """None without a price of each model that was paid."""
-    saved_prompt_tokens: Annotated[int, Example(4800)]
+    saved_prompt_tokens: int = Field(examples=[4800])
     """Of the calls that the ledger answered."""
-    saved_reply_tokens: Annotated[int, Example(620)]
-    saved_seconds: Annotated[float, Example(16.0)]
-    saved_money: Annotated[float | None, Example(0.02)]
+    saved_reply_tokens: int = Field(examples=[620])
+    saved_seconds: float = Field(examples=[16.0])
+    saved_money: float | None = Field(examples=[0.02])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SavedStages(PlainValue):
+class SavedStages(Value):
     """What was not computed again, because it was stored."""
 
-    stages: Annotated[int, Example(3)]
-    seconds: Annotated[float, Example(12.5)]
+    stages: int = Field(examples=[3])
+    seconds: float = Field(examples=[12.5])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunCost(PlainValue):
+class RunCost(Value):
     """The cost of a run."""
 
-    currency: Annotated[str | None, Example("EUR")]
+    currency: str | None = Field(examples=["EUR"])
     """None without prices."""
-    unpriced: Annotated[tuple[str, ...], Example([])]
+    unpriced: tuple[str, ...] = Field(examples=[[]])
     """Models that were paid and have no price, where there are prices."""
     total: Spent
     stages: dict[str, Spent]

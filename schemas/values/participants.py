@@ -1,7 +1,6 @@
 """Participants, their transcripts, labels and splits; reference indexes; what the stages of both store."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from schemas.values.base import Embedded, PlainValue, Value
+from schemas.values.base import Embedded, Value
 from schemas.values.chat import FromReplies, Message
 
 
@@ -65,8 +64,7 @@ class SplitMethod(StrEnum):
     """Read from a file of ids that was named with `ragq splits make --from`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SplitOrigin(PlainValue):
+class SplitOrigin(Value):
     """How a split was made, stored with it."""
 
     method: SplitMethod
@@ -75,12 +73,11 @@ class SplitOrigin(PlainValue):
     """The name of the file of ids."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Split(PlainValue):
+class Split(Value):
     """A named group of participants, in the order of its CSV."""
 
     name: str
-    participant_ids: Sequence[int]
+    participant_ids: tuple[int, ...]
     csv_hash: str
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
@@ -89,7 +86,6 @@ class Split(PlainValue):
     """None for a split that was imported before this was stored."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StoredSplit(Split):
     """A split as it is stored."""
 

@@ -1,16 +1,14 @@
 """Runs: their names and limits, what they are made with, their failures, and what reports read of them."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from schemas.statuses import JobStatus
-from schemas.suggestions import Example
-from schemas.values.base import MAX_ID, PlainValue, Request, Value
+from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import KeptStage, StageCalls
 from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
@@ -101,8 +99,7 @@ class RunLimitState(RunLimits):
     """Of the calls that ended."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FinishedJobs(PlainValue):
+class FinishedJobs(Value):
     """How the jobs of a run ended since it was last resumed."""
 
     jobs: int
@@ -139,67 +136,52 @@ class Target(NamedTuple):
 # It names no host, no user and no folder: a report is passed on.
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Environment(PlainValue):
+class Environment(Value):
     """Versions, commit and hardware of a process."""
 
-    ragq_version: Annotated[str, Example("0.1.0")]
-    git_commit: Annotated[str | None, Example(None)]
+    ragq_version: str = Field(examples=["0.1.0"])
+    git_commit: str | None = Field(examples=[None])
     """The commit of the checkout that ragq is run from; None for an installed package."""
-    git_dirty: Annotated[bool | None, Example(None)]
+    git_dirty: bool | None = Field(examples=[None])
     """Whether the checkout had changes when the process started."""
-    python: Annotated[str, Example("3.12.4")]
-    platform: Annotated[str, Example("Linux-6.8.0-x86_64-with-glibc2.39")]
-    packages: Annotated[dict[str, str], Example({"numpy": "2.4.0"})]
+    python: str = Field(examples=["3.12.4"])
+    platform: str = Field(examples=["Linux-6.8.0-x86_64-with-glibc2.39"])
+    packages: dict[str, str] = Field(examples=[{"numpy": "2.4.0"}])
     """Versions of the installed packages that results depend on."""
-    cpu: Annotated[str | None, Example("AMD EPYC 7763")]
-    cores: Annotated[int | None, Example(16)]
-    gpus: Annotated[tuple[str, ...], Example(["NVIDIA A100-SXM4-80GB"])]
+    cpu: str | None = Field(examples=["AMD EPYC 7763"])
+    cores: int | None = Field(examples=[16])
+    gpus: tuple[str, ...] = Field(examples=[["NVIDIA A100-SXM4-80GB"]])
     """The models of the graphics cards, as their driver names them."""
 
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
-        """From its JSON. Raises TypeError or KeyError for another."""
-        return cls(**{**stored, "gpus": tuple(stored["gpus"])})
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunEnvironment(PlainValue):
+class RunEnvironment(Value):
     """An environment in which workers computed stages of a run."""
 
-    stages: Annotated[int, Example(24)]
+    stages: int = Field(examples=[24])
     """The stored stages that were computed there."""
     environment: Environment
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FrozenModel(PlainValue):
+class FrozenModel(Value):
     """A language model that a run is held to."""
 
-    model: Annotated[str, Example("gemma3:27b")]
+    model: str = Field(examples=["gemma3:27b"])
     identity: ModelIdentity
     is_from_submission: bool
     """Asked at submission; otherwise by the worker that called it first."""
 
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
-        """From its JSON. Raises TypeError or KeyError for another."""
-        return cls(**{**stored, "identity": ModelIdentity.read(stored["identity"])})
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EmbeddedTexts(PlainValue):
+class EmbeddedTexts(Value):
     """Texts of a run that were embedded in one number format."""
 
-    dtype: Annotated[str, Example("bfloat16")]
+    dtype: str = Field(examples=["bfloat16"])
     """Empty where the embedder's server reports none."""
-    texts: Annotated[int, Example(1492)]
-    reused: Annotated[int, Example(1480)]
+    texts: int = Field(examples=[1492])
+    reused: int = Field(examples=[1480])
     """Those whose vectors were stored before, and were not computed again."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunOrigin(PlainValue):
+class RunOrigin(Value):
     """Where a run was submitted and computed, and which models and servers answered it."""
 
     submitter: Environment | None = None
@@ -207,43 +189,36 @@ class RunOrigin(PlainValue):
     workers: tuple[RunEnvironment, ...] = ()
     """The distinct environments of the workers that computed its stored stages, most stages first."""
     models: tuple[FrozenModel, ...] = ()
-    servers: Annotated[tuple[str, ...], Example(["http://127.0.0.1:11434"])] = ()
+    servers: tuple[str, ...] = Field(default=(), examples=[["http://127.0.0.1:11434"]])
     """The servers whose answers it used, without secrets."""
     embedded: tuple[EmbeddedTexts, ...] = ()
     """By number format; none of runs before it was recorded."""
 
 
-_Type = Annotated[str, Example("schemas.errors.LLMTimeoutError")]
-_Message = Annotated[str, Example("LLM request timed out after 600s")]
-_Category = Annotated[str, Example("llm_timeout")]
-
-
 @dataclass(frozen=True, slots=True)
-class AttemptError(PlainValue):
+class AttemptError:
     """How an attempt failed."""
 
-    type: _Type
+    type: str
     """The class of the exception, as `module.Class`."""
-    message: _Message
+    message: str
     """Safe to show and to log."""
-    category: _Category
-    details: Annotated[dict[str, Any] | None, Example(None)] = field(repr=False)
+    category: str
+    details: dict[str, Any] | None = field(repr=False)
     """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StageFailure(PlainValue):
+class StageFailure(Value):
     """The error of an attempt of a stage, as it is shown."""
 
-    stage: Annotated[str, Example("validate")]
-    attempt: Annotated[int, Example(1)]
-    type: _Type
-    message: _Message
-    category: _Category
+    stage: str = Field(examples=["validate"])
+    attempt: int = Field(examples=[1])
+    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
+    message: str = Field(examples=["LLM request timed out after 600s"])
+    category: str = Field(examples=["llm_timeout"])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailureContext(PlainValue):
+class FailureContext(Value):
     """The job and the attempt of a failure."""
 
     job: str | None
@@ -257,8 +232,7 @@ class FailureContext(PlainValue):
     """A later attempt stored the stage."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReportedFailure(PlainValue):
+class ReportedFailure(Value):
     """One failure of a run. The message is safe to show: no text of a subject, a prompt or a reply."""
 
     category: str
@@ -273,8 +247,7 @@ class ReportedFailure(PlainValue):
     context: FailureContext
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailureCounts(PlainValue):
+class FailureCounts(Value):
     """Counts of failures, each in descending order and then by name."""
 
     total_failures: int
@@ -283,7 +256,6 @@ class FailureCounts(PlainValue):
     by_stage: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FailureSummary(FailureCounts):
     """All failures of a run, counted."""
 
@@ -299,16 +271,14 @@ class FailureSummary(FailureCounts):
     error_count: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailureList(PlainValue):
+class FailureList(Value):
     """The failures of a run, oldest first."""
 
     summary: FailureSummary
     failures: tuple[ReportedFailure, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailedAttempt(PlainValue):
+class FailedAttempt(Value):
     """An attempt that ended with an error, or whose worker was lost, and its job.
 
     An extraction whose quotes are all not in the transcript is one too, although its job continued without evidence.
@@ -332,8 +302,7 @@ class FailedAttempt(PlainValue):
     """The job ended with it and was not retried."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailureCluster(PlainValue):
+class FailureCluster(Value):
     """Failures of one type in one stage whose messages differ in numbers alone."""
 
     type: str

@@ -4,14 +4,13 @@ An item without a score is N/A, which is a separate value and never 0. A metric 
 never used instead.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
 from schemas.statuses import JobStatus
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import Value
 from schemas.values.chat import FromReplies, TokenSignals
 from schemas.values.participants import AssessmentMode, EvidenceExtractor, PHQ8Item, SimilarityStatistics
 
@@ -242,8 +241,7 @@ class Interval(Value):
     resamples: int = Field(examples=[10000])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobScores(PlainValue):
+class JobScores(Value):
     """The item scores of one participant in one mode."""
 
     run_id: int
@@ -253,9 +251,9 @@ class JobScores(PlainValue):
     status: JobStatus
     is_to_score: bool
     """False where the chain ends before stage `score`."""
-    scores: dict[PHQ8Item, int | None] | None = field(repr=False)
+    scores: dict[PHQ8Item, int | None] | None = Field(repr=False)
     """All eight; None until stage `score` is done."""
-    labels: dict[str, Any] | None = field(repr=False)
+    labels: dict[str, Any] | None = Field(repr=False)
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
     data_set: str | None = None
     """That of the participant; None where an imported run does not name one that is stored."""
@@ -272,8 +270,7 @@ class ExperimentStatus(StrEnum):
     """Finished, and a job did not succeed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draw(PlainValue):
+class Draw(Value):
     """One mode of a run among those of the same work in other draws."""
 
     run_id: str
@@ -284,8 +281,7 @@ class Draw(PlainValue):
     prediction_coverage: float | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Spread(PlainValue):
+class Spread(Value):
     """A figure over the draws that have it."""
 
     mean: float | None
@@ -293,8 +289,7 @@ class Spread(PlainValue):
     """Of a sample (ddof 1); None with fewer than two values."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModeDraws(PlainValue):
+class ModeDraws(Value):
     """The draws of one mode."""
 
     mode: AssessmentMode
@@ -304,8 +299,7 @@ class ModeDraws(PlainValue):
     prediction_coverage: Spread
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModeScores(PlainValue):
+class ModeScores(Value):
     """One participant in one mode."""
 
     job_id: int
@@ -322,8 +316,7 @@ class ModeScores(PlainValue):
     """Over the items with a score; None without one or without ground truth."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParticipantRow(PlainValue):
+class ParticipantRow(Value):
     """One participant with the truth."""
 
     participant_id: int
@@ -334,8 +327,7 @@ class ParticipantRow(PlainValue):
     """A mode that the participant was not submitted in is absent."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModeSummary(PlainValue):
+class ModeSummary(Value):
     """One mode over all participants of the run."""
 
     mode: AssessmentMode
@@ -359,8 +351,7 @@ class ModeSummary(PlainValue):
     """The same of the most frequent score there."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreTable(PlainValue):
+class ScoreTable(Value):
     """A participant run."""
 
     run_id: int
@@ -368,5 +359,5 @@ class ScoreTable(PlainValue):
     """Whose participants they are; None where an imported run does not name one that is stored."""
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
-    participants: tuple[ParticipantRow, ...] = field(repr=False)
+    participants: tuple[ParticipantRow, ...] = Field(repr=False)
     """Ascending by number."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -13,8 +13,6 @@ from schemas.values.participants import (
     PHQ8Item,
     RowIrregularity,
     Split,
-    SplitMethod,
-    SplitOrigin,
     StoredLabels,
     StoredSplit,
     TranscriptVariant,
@@ -37,21 +35,12 @@ GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
 
 async def stored_splits(connection: Connection) -> list[StoredSplit]:
     """Every stored split, by data set and name."""
-    return [
-        StoredSplit(**{**row, "participant_ids": tuple(row["participant_ids"]), "origin": _origin(row["origin"])})
-        for row in await connection.fetch(SPLITS)
-    ]
+    return [StoredSplit(**row) for row in await connection.fetch(SPLITS)]
 
 
 async def splits_of(connection: Connection, data_set: str) -> dict[str, StoredSplit]:
     """The splits of a data set, by name."""
     return {split.name: split for split in await stored_splits(connection) if split.data_set == data_set}
-
-
-def _origin(stored: Mapping[str, Any] | None) -> SplitOrigin | None:
-    if stored is None:
-        return None
-    return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"])})
 
 
 class StoredPerson(StoredLabels):
@@ -201,7 +190,7 @@ async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Sp
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
     async with connection.transaction():
         for split in splits:
-            origin = None if split.origin is None else json.dumps(asdict(split.origin))
+            origin = None if split.origin is None else split.origin.model_dump_json()
             key = (data_set, split.name)
             await connection.execute(KEEP_SPLIT, *key, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE data_set = $1 AND split = $2", *key)

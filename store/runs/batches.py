@@ -6,9 +6,7 @@ deletes its call, so that it is stored once, whoever collects it again; then the
 call.
 """
 
-import json
 from collections.abc import Collection
-from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -255,7 +253,7 @@ async def register(
     """Let a stage wait for the answer to a call, unless that is there, or no batch will bring it."""
     while True:
         async with connection.transaction():
-            values = (call.model_dump_json(), json.dumps(asdict(served_by)))
+            values = (call.model_dump_json(), served_by.model_dump_json())
             is_new = await connection.fetchval(REGISTER, key, served_by.server, call.model, hours, *values) is True
             row = await connection.fetchrow(LOOK, key)
             # Whoever stores an answer deletes its call: where there is no call, or a new one, there may be an answer.
@@ -328,7 +326,7 @@ async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, rep
         row = await connection.fetchrow(ANSWERED, key, batch.id)
         if row is None:
             return False
-        call, served_by = ChatCall.model_validate(row["call"]), ModelIdentity.read(row["served_by"])
+        call, served_by = ChatCall.model_validate(row["call"]), ModelIdentity.model_validate(row["served_by"])
         await ledger.keep(connection, key, call, reply, served_by, is_batched=True)
         await connection.execute(COUNT, key, used_tokens(call, reply))
     return True

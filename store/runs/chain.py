@@ -266,7 +266,7 @@ def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
         if row["id"] in seen:
             continue
         seen.add(row["id"])
-        served_by = ModelIdentity.read(row["served_by"]).key
+        served_by = ModelIdentity.model_validate(row["served_by"]).key
         if stored_hash(f'{{"served_by":{json.dumps(served_by)},"call":{row["request"]}}}') != row["key"]:
             flaws.append(
                 Flaw(row["job_id"], row["stage"], row["number"], "the request of a language model call changed")

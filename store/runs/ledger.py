@@ -7,7 +7,6 @@ for. A reply that a stage could not use is rejected: it stays readable and is ne
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from schemas.statuses import AttemptOutcome, WaitReason
@@ -83,7 +82,7 @@ async def keep(
         reply.reply_tokens,
         reply.seconds,
         None if reply.tokens is None else reply.tokens.model_dump_json(),
-        json.dumps(asdict(served_by)),
+        served_by.model_dump_json(),
         is_batched,
     )
     if call_id is not None:

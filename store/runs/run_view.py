@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
@@ -74,9 +74,7 @@ def _job_scores(row: Mapping[str, Any]) -> JobScores:
             f"`ragq inspect j{row['job_id']} score` shows them as stored."
         )
     scores = None if stored is None else {item: stored[item] for item in _ITEMS}
-    return JobScores(
-        **{**row, "mode": AssessmentMode(row["mode"]), "status": JobStatus(row["status"]), "scores": scores}
-    )
+    return JobScores(**{**row, "scores": scores})
 
 
 def _is_complete(stored: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
@@ -41,13 +41,13 @@ async def freeze(
     connection: Connection, run_id: int, found: Sequence[ModelIdentity], *, is_from_submission: bool
 ) -> None:
     """Keep these models of a run; one that is kept already stays as it is."""
-    rows = [(run_id, one.model, json.dumps(asdict(one)), is_from_submission) for one in found]
+    rows = [(run_id, one.model, json.dumps(one.model_dump()), is_from_submission) for one in found]
     await connection.executemany(FREEZE, rows)
 
 
 async def frozen(connection: Connection, run_id: int, *, model: str | None = None) -> list[FrozenModel]:
     """The models of a run, or the one of a name, by name."""
-    return [FrozenModel.read(row) for row in await connection.fetch(FROZEN, run_id, model)]
+    return [FrozenModel(**row) for row in await connection.fetch(FROZEN, run_id, model)]
 
 
 async def is_held(connection: Connection, run_id: int) -> bool:
@@ -74,7 +74,7 @@ WHERE j.run_id = $1 GROUP BY e.id ORDER BY count(*) DESC, e.hash
 
 async def keep(connection: Connection, environment: Environment) -> int:
     """The id of an environment, which is stored unless it is known."""
-    content = asdict(environment)
+    content = environment.model_dump()
     key = content_hash(content)
     found: int | None = await connection.fetchval(ENVIRONMENTS_FIND, key)
     if found is None:
@@ -87,13 +87,13 @@ async def keep(connection: Connection, environment: Environment) -> int:
 async def of_submitter(connection: Connection, run_id: int) -> Environment | None:
     """Where a run was submitted; None where that was not recorded."""
     content = await connection.fetchval(SUBMITTER, run_id)
-    return None if content is None else Environment.read(content)
+    return None if content is None else Environment.model_validate(content)
 
 
 async def of_workers(connection: Connection, run_id: int) -> list[RunEnvironment]:
     """The distinct environments in which the stored stages of a run were computed, most stages first."""
     return [
-        RunEnvironment(stages=row["stages"], environment=Environment.read(row["content"]))
+        RunEnvironment(stages=row["stages"], environment=Environment.model_validate(row["content"]))
         for row in await connection.fetch(WORKERS, run_id)
     ]
 

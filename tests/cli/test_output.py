@@ -8,7 +8,6 @@ import select
 import struct
 import sys
 import termios
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) 
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
 
     assert (printed["job_id"], printed["status"]) == (7, "failed")
-    assert printed["error"] == asdict(error)
+    assert printed["error"] == error.model_dump()
 
 
 def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) -> str:

@@ -1,7 +1,6 @@
 """A participant run and a question with marked texts in every place where a run keeps text."""
 
 import json
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -84,7 +83,7 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
         if stage.name == "score":
             request = {"model": "m", "messages": [{"role": "user", "content": QUOTE}], "sample": 0}
             key = content_hash({"served_by": SERVED_BY.key, "call": request})
-            call_id = await connection.fetchval(CALL, key, json.dumps(request), json.dumps(asdict(SERVED_BY)))
+            call_id = await connection.fetchval(CALL, key, json.dumps(request), SERVED_BY.model_dump_json())
             await connection.execute(
                 "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
                 "VALUES ($1, 0, $2, 'score', false)",

@@ -1,11 +1,9 @@
 """What a process reports of its environment, and what it keeps to itself."""
 
 import getpass
-import json
 import platform
 import socket
 import subprocess
-from dataclasses import asdict
 from pathlib import Path
 
 from stack import home
@@ -22,7 +20,7 @@ def test_versions_and_hardware_are_named() -> None:
 
 
 def test_no_host_user_or_folder_is_named() -> None:
-    text = json.dumps(asdict(this_environment()))
+    text = this_environment().model_dump_json()
 
     assert str(Path.home()) not in text
     assert socket.gethostname() not in text or socket.gethostname() in platform.platform()

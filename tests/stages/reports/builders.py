@@ -119,7 +119,7 @@ def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **change
 
 def paying(job_id: int) -> StageCalls:
     """Two calls that a job paid, and one that the ledger answered."""
-    values: dict[str, Any] = dict.fromkeys(StageCalls.__dataclass_fields__, 0)
+    values: dict[str, Any] = dict.fromkeys(StageCalls.model_fields, 0)
     return StageCalls(**values | {"job_id": job_id, "stage": "score", "model": "scorer", "paid": 2, "reused": 1})
 
 

@@ -1,7 +1,6 @@
 """The report of a run of participants."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +172,7 @@ TRAINING = run(
 
 
 def report(confidence: str, *, on: ScoredRun | None = TRAINING, of: ScoredRun = TEST) -> Report:
-    return build_report(of, measures=replace(FEW, confidence=confidence), calibrate_on=on)
+    return build_report(of, measures=FEW.model_copy(update={"confidence": confidence}), calibrate_on=on)
 
 
 def calibrated(confidence: str) -> CalibratedConfidence:

@@ -1,7 +1,5 @@
 """Where runs were submitted and computed, and which models and servers answered them."""
 
-from dataclasses import replace
-
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.runs import Environment
 from stages.reports.words import origin_words
@@ -24,7 +22,7 @@ HERE = Environment(
     cores=2,
     gpus=("A100",),
 )
-THERE = replace(HERE, packages={"numpy": "2.3.0"}, git_commit=None, git_dirty=None, gpus=())
+THERE = HERE.model_copy(update={"packages": {"numpy": "2.3.0"}, "git_commit": None, "git_dirty": None, "gpus": ()})
 
 
 async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(

@@ -1,7 +1,6 @@
 """Files of reference indexes."""
 
 import tracemalloc
-from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -174,7 +173,7 @@ def test_a_description_that_cannot_be_read_is_a_mismatch_and_no_missing_one(data
 
 
 def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> None:
-    loaded = load(rules(splits={"paper-train": replace(SPLIT, csv_hash="d" * 12)}))
+    loaded = load(rules(splits={"paper-train": SPLIT.model_copy(update={"csv_hash": "d" * 12})}))
     assert loaded.warnings == (
         "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
