@@ -16,11 +16,10 @@ from schemas.errors import StackError
 from schemas.settings.base import (
     ENV_FILE,
     Setting,
-    SettingsGroup,
     SettingSource,
     allowed,
+    by_group,
     merged,
-    settings_of,
     value_in_words,
 )
 from schemas.settings.names import ORIGINAL_NAMES, SAME_NAME
@@ -28,7 +27,7 @@ from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process
 from schemas.settings.profiles import PROFILES, ChangedSetting
 from schemas.settings.resolve import EffectiveSettings, report_names
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, settings_hash
+from schemas.settings.run import RUN_SETTINGS, settings_hash
 from stack.connections import Connections, connections, given_servers
 from stack.home import find_home, full_disk
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
@@ -78,14 +77,14 @@ no effect; `--set` refuses it. `ragq config check FILE` checks a whole file.
 
 def settings_reference() -> str:
     """The text of docs/reference/settings.md."""
-    runs = [_section(_heading(group), group, settings_of(group)) for group in RUN_GROUPS.values()]
+    runs = [_section(_heading(name), group, found) for name, group, found in by_group(RUN_SETTINGS)]
     presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
     process = _section("The process", ProcessSettings, PROCESS_SETTINGS.values())
     return "\n".join([_HEAD, _PROFILES, *_profiles(), *runs, *presets, process, _ORIGINAL, _original_names()])
 
 
-def _heading(group: type[SettingsGroup]) -> str:
-    return f"{group.prefix}* of a run" if group.prefix else "Names of a run without a prefix"
+def _heading(group: str) -> str:
+    return "Names of a run without a prefix" if group == "evaluation" else f"{group.upper()}_* of a run"
 
 
 def _section(heading: str, group: type, settings: Iterable[Setting]) -> str:

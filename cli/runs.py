@@ -15,10 +15,9 @@ from cli.output import Text, draw, json_option, plain_table, print_data, print_j
 from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
-from schemas.settings.base import settings_of
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.profiles import changed_settings
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run import RUN_SETTINGS
 from schemas.values.documents import conditions_of
 from schemas.values.estimates import RunCost
 from schemas.values.participants import AssessmentMode
@@ -245,8 +244,7 @@ def _names(run: Submission) -> Sequence[str]:
     names = sorted(run.settings, key=lambda name: _PLACES.get(name, len(_PLACES)))
     if run.overview.kind != "tags":
         return names
-    own = {setting.name for setting in settings_of(RUN_GROUPS["psq"])}
-    return [name for name in names if name in own]
+    return [name for name in names if name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"]
 
 
 def _subject(run: Submission, with_text: bool) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
-from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
@@ -129,8 +128,7 @@ async def minimum_count(connection: Connection, vocabulary_id: int, settings: Ru
 
 def tags_hash(settings: RunSettings) -> str:
     """A hash over the settings that candidates depend on."""
-    names = {setting.name for setting in settings_of(type(settings.psq))}
-    return content_hash({name: value for name, value in settings.values().items() if name in names})
+    return content_hash({name: value for name, value in settings.values().items() if name.startswith("PSQ_")})
 
 
 SEED: Final = 7

@@ -12,16 +12,16 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetValueError
-from schemas.settings.base import allowed, field_schemas, value_in_words
-from schemas.settings.preset import PRESET_GROUPS, PRESET_SETTINGS
+from schemas.settings.base import allowed, by_group, field_schemas, value_in_words
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.values.base import Text
 from store.questions import presets
 from store.questions.presets import StoredPreset
 
 #: Every group of values: its name, its description, and each setting with its JSON schema.
 GROUPS: Final = [
-    (name, group.__doc__ or "", [(PRESET_SETTINGS[f"{name}.{key}"], one) for key, one in field_schemas(group).items()])
-    for name, group in PRESET_GROUPS.items()
+    (name, group.__doc__ or "", [(one, field_schemas(group)[one.field]) for one in found])
+    for name, group, found in by_group(PRESET_SETTINGS)
 ]
 
 #: The preset that differences are shown from, beside the default one.

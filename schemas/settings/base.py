@@ -1,65 +1,28 @@
 """Groups of settings, single settings, and layers of values, where a later layer overrides an earlier one."""
 
-import ast
-from abc import ABC
-from dataclasses import Field, dataclass, fields
-from functools import cache
-from inspect import cleandoc, getsource
-from itertools import pairwise
-from textwrap import dedent
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-
-from pydantic import BaseModel, TypeAdapter
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from reprlib import Repr
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 
-class SettingsGroup(ABC):
-    """A group of settings: a dataclass of fields with the values that they accept, which pydantic checks where a run
-    or a preset is made of them. What only needs names and defaults does without pydantic.
+class SettingsGroup(BaseModel):
+    """A group of settings.
 
-    A group does not read the environment: a worker rebuilds a run's settings from the stored snapshot, and the
-    environment of its machine must not affect them.
+    It does not read the environment: a worker rebuilds a run's settings from the stored snapshot, and the environment
+    of its machine must not affect them.
     """
 
-    __slots__ = ()
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    prefix: ClassVar[str] = ""
-    """Of the names of its settings."""
-    __pydantic_config__: ClassVar["ConfigDict"] = {"extra": "forbid", "allow_inf_nan": False, "validate_default": True}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
-        described = handler(schema)
-        properties = handler.resolve_ref_schema(described)["properties"]
-        for field, text in descriptions(cls).items():
-            properties[field]["description"] = text
-        return described
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """Beside the type of a field: the accepted values in words."""
-
-    words: str
-
-    def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
-        return handler(schema) | {"allowed": self.words}
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True, defer_build=True
+    )
 
 
 class Setting(NamedTuple):
@@ -67,48 +30,47 @@ class Setting(NamedTuple):
 
     name: str
     """Its name in the environment, in .env and after --set."""
-    field: str
-    default: Any
-    is_secret: bool
-    """Whether its value is never shown."""
-    group: "type[SettingsGroup | BaseModel]"
-    place: tuple[str, ...] = ()
+    group: type[BaseModel]
+    place: tuple[str, ...]
     """Where its value lies in the settings of a run, a preset or a process."""
+
+    @property
+    def field(self) -> str:
+        """Its name in the group."""
+        return self.place[-1]
+
+    @property
+    def default(self) -> Any:
+        """Its value where nothing names another."""
+        return self.group.model_fields[self.field].default
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether its value is never shown."""
+        return not self.group.model_fields[self.field].repr
 
     @property
     def description(self) -> str:
         """What is written below it."""
-        return descriptions(self.group).get(self.field, "")
+        return self.group.model_fields[self.field].description or ""
 
 
-@cache
-def settings_of(group: type[SettingsGroup]) -> tuple[Setting, ...]:
-    """Every setting of a group, in the order of its fields."""
-    return tuple(
-        Setting(group.prefix + field.name.upper(), field.name, field.default, not field.repr, group)
-        for field in fields(group)
-    )
+def settings_in(groups: BaseModel, name_of: Callable[[str, str], str]) -> dict[str, Setting]:
+    """Every setting in groups by its name, which its group and its field give, in order."""
+    found = [
+        Setting(name_of(name, field), type(group), (name, field))
+        for name, group in groups
+        for field in type(group).model_fields
+    ]
+    return {setting.name: setting for setting in found}
 
 
-@cache
-def descriptions(group: "type[SettingsGroup | BaseModel]") -> dict[str, str]:
-    """The texts below the fields of a group, by field; none of a group that no file defines.
-
-    They are read from the source when they are shown, as few commands do.
-    """
-    try:
-        source = getsource(group)
-    except OSError:
-        return {}
-    definition = ast.parse(dedent(source)).body[0]
-    assert isinstance(definition, ast.ClassDef)
-    return {
-        field.id: cleandoc(text)
-        for above, below in pairwise(definition.body)
-        if isinstance(below, ast.Expr)
-        for field, text in [(getattr(above, "target", None), getattr(below.value, "value", None))]
-        if isinstance(field, ast.Name) and isinstance(text, str)
-    }
+def by_group(settings: Mapping[str, Setting]) -> list[tuple[str, type[BaseModel], list[Setting]]]:
+    """The groups in order, each with its name and its settings."""
+    found: dict[str, list[Setting]] = {}
+    for setting in settings.values():
+        found.setdefault(setting.place[0], []).append(setting)
+    return [(name, of_group[0].group, of_group) for name, of_group in found.items()]
 
 
 def allowed(setting: Setting) -> str:
@@ -117,9 +79,9 @@ def allowed(setting: Setting) -> str:
 
 
 @cache
-def field_schemas(group: type[SettingsGroup | BaseModel]) -> dict[str, Any]:
+def field_schemas(group: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of each field of a group."""
-    fields: dict[str, Any] = TypeAdapter(group).json_schema()["properties"]
+    fields: dict[str, Any] = group.model_json_schema()["properties"]
     return fields
 
 

@@ -1,19 +1,16 @@
-"""The groups of the settings of a run, by the prefix of their names."""
+"""The groups of the settings of a run; the name of a group is the prefix of theirs."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal, Self
 
 from annotated_types import Ge, Le, MinLen, Predicate
+from pydantic import Field, model_validator
 
-from schemas.settings.base import Allowed, SettingsGroup
+from schemas.settings.base import SettingsGroup, disagreement
 from schemas.values.differences import ALLOWED, GRID, is_coverage_grid
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ConsistencySettings(SettingsGroup):
     """Scoring by several samples."""
-
-    prefix: ClassVar = "CONSISTENCY_"
 
     enabled: bool = False
     """Score each participant several times and use the most frequent answer."""
@@ -23,11 +20,8 @@ class ConsistencySettings(SettingsGroup):
     """Temperature of the samples."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingSettings(SettingsGroup):
     """The reference index, its search and the filters after the search."""
-
-    prefix: ClassVar = "EMBEDDING_"
 
     backend: Literal["huggingface", "ollama", "openai"] = "huggingface"
     """The embedder: a sentence-transformers model in the worker, an Ollama server, or any server with OpenAI's
@@ -69,8 +63,18 @@ class EmbeddingSettings(SettingsGroup):
     validation_max_refs_per_item: Annotated[int, Ge(1)] = 2
     """Accepted references per item at which judging stops; only used with validation."""
 
+    @model_validator(mode="after")
+    def _chunks_leave_no_line_out(self) -> Self:
+        if self.chunk_step > self.chunk_size:
+            raise disagreement(
+                f"EMBEDDING_CHUNK_STEP={self.chunk_step} is more than EMBEDDING_CHUNK_SIZE={self.chunk_size}, "
+                "so lines between two chunks would be lost; lower the step or raise the size",
+                "EMBEDDING_CHUNK_STEP",
+                "EMBEDDING_CHUNK_SIZE",
+            )
+        return self
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
 class EvaluationSettings(SettingsGroup):
     """What is predicted of a participant. All but the first are the defaults of the run's report."""
 
@@ -84,21 +88,15 @@ class EvaluationSettings(SettingsGroup):
     """The total from which a participant counts as depressed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LLMSettings(SettingsGroup):
     """The protocol of the language model server."""
-
-    prefix: ClassVar = "LLM_"
 
     backend: Literal["ollama", "openai"] = "ollama"
     """Ollama's API, or any server with OpenAI's chat API at RAGQ_OPENAI_BASE_URL."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelSettings(SettingsGroup):
     """The model of each task."""
-
-    prefix: ClassVar = "MODEL_"
 
     quantitative_model: Annotated[str, MinLen(1)] = "gemma3:27b"
     """Language model that extracts evidence and scores the items."""
@@ -110,21 +108,15 @@ class ModelSettings(SettingsGroup):
     """Sampling temperature of extraction and scoring; references are always judged at 0."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class OllamaSettings(SettingsGroup):
     """Calls to a language model server."""
-
-    prefix: ClassVar = "OLLAMA_"
 
     timeout_seconds: Annotated[int, Ge(10)] = 600
     """Seconds that one chat call may take."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PsqSettings(SettingsGroup):
     """Candidate tags for phrases."""
-
-    prefix: ClassVar = "PSQ_"
 
     retrieval_global_k: Annotated[int, Ge(1)] = 300
     """Maximum candidates of a request."""
@@ -146,11 +138,8 @@ class PsqSettings(SettingsGroup):
     """Weight of each context tag in the context, where a phrase has weight 1."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PydanticAISettings(SettingsGroup):
     """Re-asks for scores that cannot be used."""
-
-    prefix: ClassVar = "PYDANTIC_AI_"
 
     retries: Annotated[int, Ge(0), Le(10)] = 5
     """Times the model is sent the error in its scores and asked again, before the job fails."""
@@ -158,11 +147,8 @@ class PydanticAISettings(SettingsGroup):
     """Seconds that one scoring call may take; 0 takes OLLAMA_TIMEOUT_SECONDS."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class QuantitativeSettings(SettingsGroup):
     """The source of evidence, the check of its quotes, the scoring of items."""
-
-    prefix: ClassVar = "QUANTITATIVE_"
 
     evidence_extractor: Literal["llm", "similarity"] = "llm"
     """Source of quotes: a language model that reads the transcript, or similarity to descriptions of the items."""
@@ -186,11 +172,8 @@ class QuantitativeSettings(SettingsGroup):
     """Record why an item has no score."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RagqSettings(SettingsGroup):
     """Settings that are new in ragq."""
-
-    prefix: ClassVar = "RAGQ_"
 
     retrieve_candidates: Annotated[int, Ge(1), Le(1000)] = 50
     """Nearest chunks per item that the search returns for ranking; at least EMBEDDING_TOP_K_REFERENCES."""
@@ -229,7 +212,7 @@ class RagqSettings(SettingsGroup):
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = True
     """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
-    coverage_grid: Annotated[str, Predicate(is_coverage_grid), Allowed(ALLOWED)] = GRID
+    coverage_grid: Annotated[str, Predicate(is_coverage_grid)] = Field(GRID, json_schema_extra={"allowed": ALLOWED})
     """Coverages at which the report of the run shows the risk."""
     reference_validator: Literal["model", "similarity"] = "model"
     """Who accepts references where EMBEDDING_ENABLE_REFERENCE_VALIDATION is on: a language model, or their similarity
@@ -280,3 +263,13 @@ class RagqSettings(SettingsGroup):
     images, both with their captions."""
     retries: Annotated[int, Ge(0), Le(10)] = 0
     """Automatic retries of a stage after a transport error; other errors are not retried."""
+
+    @model_validator(mode="after")
+    def _a_cross_encoder_has_a_name(self) -> Self:
+        if self.reranker == "cross_encoder" and not self.reranker_model:
+            raise disagreement(
+                "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
+                "RAGQ_RERANKER",
+                "RAGQ_RERANKER_MODEL",
+            )
+        return self

@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.errors import PresetValueError
-from schemas.settings.base import Setting, SettingsGroup, checked, disagreement, settings_of, unknown_name
+from schemas.settings.base import SettingsGroup, checked, disagreement, settings_in, unknown_name
 
 # A value has a name like `retrieval.dense_limit`: its group and its key.
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ExpansionPreset(SettingsGroup):
     """Other wordings of the query."""
 
@@ -26,7 +24,6 @@ class ExpansionPreset(SettingsGroup):
     """Maximum tokens of the expansion; one that is cut off there fails the job. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RetrievalPreset(SettingsGroup):
     """The search, and the order of what it finds."""
 
@@ -72,7 +69,6 @@ class RetrievalPreset(SettingsGroup):
     """Tokens of query and chunk that a cross-encoder reads."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RerankingPreset(SettingsGroup):
     """The ranker of the candidates."""
 
@@ -84,7 +80,6 @@ class RerankingPreset(SettingsGroup):
     """If the cross-encoder cannot be loaded: fail the job, or rank by `score-fusion`, which the answer then states."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ValidationPreset(SettingsGroup):
     """Validation of every selected chunk by a language model."""
 
@@ -98,7 +93,6 @@ class ValidationPreset(SettingsGroup):
     """Continue without sources when no chunk is accepted, instead of failing the job."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ConsolidationPreset(SettingsGroup):
     """Merging of neighbouring chunks into one source."""
 
@@ -114,7 +108,6 @@ class ConsolidationPreset(SettingsGroup):
     """Read the lines of a group from the work, instead of joining the texts of its chunks."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AugmentationPreset(SettingsGroup):
     """The prompt, and the answer to it."""
 
@@ -197,16 +190,7 @@ class Preset(BaseModel):
         return preset_of(stored, origin="stored with the run")
 
 
-PRESET_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
-    name: type(field.default) for name, field in Preset.model_fields.items()
-}
-"""The groups under their names."""
-
-PRESET_SETTINGS: Final[dict[str, Setting]] = {
-    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}", place=(name, setting.field))
-    for name, group in PRESET_GROUPS.items()
-    for setting in settings_of(group)
-}
+PRESET_SETTINGS: Final = settings_in(Preset(), "{}.{}".format)
 """Every value of a preset under its name."""
 
 ORIGINAL: Final[dict[str, bool | int | float | str]] = {

@@ -69,7 +69,7 @@ def _listed(text: str) -> tuple[str, ...]:
 class ProcessSettings(BaseModel):
     """Connections, time constants and logging of one process. Never frozen into a run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     database_url: str | None = Field(default=None, repr=False)
     """Postgres to use; unset, the one that `ragq up` starts."""
@@ -254,8 +254,7 @@ class ProcessSettings(BaseModel):
 
 
 PROCESS_SETTINGS: dict[str, Setting] = {
-    field.upper(): Setting(field.upper(), field, info.default, not info.repr, ProcessSettings, (field,))
-    for field, info in ProcessSettings.model_fields.items()
+    field.upper(): Setting(field.upper(), ProcessSettings, (field,)) for field in ProcessSettings.model_fields
 }
 """Every setting of a process under its environment name."""
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from schemas.settings.base import Layer, SettingSource, settings_of, value_in_words
+from schemas.settings.base import Layer, SettingSource, value_in_words
 from schemas.settings.preset import is_preset_name
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
+from schemas.settings.run import RUN_SETTINGS, run_settings
 
 DEMO_MODEL = "smollm2:135m"
 """The language model that is installed with ragq; too small for meaningful results."""
@@ -230,8 +230,12 @@ def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]]) ->
 
 def of_kind(kind: str, changed: Mapping[str, ChangedSetting]) -> dict[str, ChangedSetting]:
     """The changes that have a part in a kind of job: those of its groups of settings, and of its preset."""
-    names = {setting.name for group in _GROUPS_OF_KIND[kind] for setting in settings_of(RUN_GROUPS[group])}
-    return {name: change for name, change in changed.items() if name in names or is_preset_name(name)}
+    groups = _GROUPS_OF_KIND[kind]
+    return {
+        name: change
+        for name, change in changed.items()
+        if is_preset_name(name) or (name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] in groups)
+    }
 
 
 @cache

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import rfc8785
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.chains import CHAINS, queue_of, reads_of
 from schemas.errors import SettingsError, UndeclaredSettingError
-from schemas.settings.base import Setting, SettingsGroup, checked, disagreement, settings_of, unknown_name
+from schemas.settings.base import Setting, SettingsGroup, checked, disagreement, settings_in, unknown_name
 from schemas.settings.groups import (
     ConsistencySettings,
     EmbeddingSettings,
@@ -25,33 +25,12 @@ from schemas.settings.groups import (
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
 
 
-def _chunks_leave_no_line_out(group: EmbeddingSettings) -> EmbeddingSettings:
-    if group.chunk_step > group.chunk_size:
-        raise disagreement(
-            f"EMBEDDING_CHUNK_STEP={group.chunk_step} is more than EMBEDDING_CHUNK_SIZE={group.chunk_size}, "
-            "so lines between two chunks would be lost; lower the step or raise the size",
-            "EMBEDDING_CHUNK_STEP",
-            "EMBEDDING_CHUNK_SIZE",
-        )
-    return group
-
-
-def _a_cross_encoder_has_a_name(group: RagqSettings) -> RagqSettings:
-    if group.reranker == "cross_encoder" and not group.reranker_model:
-        raise disagreement(
-            "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
-            "RAGQ_RERANKER",
-            "RAGQ_RERANKER_MODEL",
-        )
-    return group
-
-
 class RunSettings(BaseModel):
     """Every value that can change what a run computes. Its defaults are the profile `paper`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    embedding: Annotated[EmbeddingSettings, AfterValidator(_chunks_leave_no_line_out)] = EmbeddingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     model: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
     ollama: OllamaSettings = OllamaSettings()
@@ -60,7 +39,7 @@ class RunSettings(BaseModel):
     pydantic_ai: PydanticAISettings = PydanticAISettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     psq: PsqSettings = PsqSettings()
-    ragq: Annotated[RagqSettings, AfterValidator(_a_cross_encoder_has_a_name)] = RagqSettings()
+    ragq: RagqSettings = RagqSettings()
 
     @model_validator(mode="after")
     def _search_gives_enough_to_choose_from(self) -> Self:
@@ -131,16 +110,11 @@ class RunSettings(BaseModel):
         return settings
 
 
-RUN_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
-    name: type(field.default) for name, field in RunSettings.model_fields.items()
-}
-"""The groups under their names."""
+def _environment_name(group: str, field: str) -> str:
+    return field.upper() if group == "evaluation" else f"{group}_{field}".upper()
 
-RUN_SETTINGS: Final[dict[str, Setting]] = {
-    setting.name: setting._replace(place=(name, setting.field))
-    for name, group in RUN_GROUPS.items()
-    for setting in settings_of(group)
-}
+
+RUN_SETTINGS: Final = settings_in(RunSettings(), _environment_name)
 """Every setting of a run under its environment name."""
 
 

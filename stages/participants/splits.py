@@ -105,7 +105,7 @@ class NamedSplit(Protocol):
 def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
     """The stored splits that may be the source of references, called by their names as such: likely ones first."""
     allowed = [one for one in stored if one.name not in TEST_SPLITS]
-    return [replace(one, called=_as_source(one)[-1]) for one in sorted(allowed, key=_as_source)]
+    return [one.model_copy(update={"called": _as_source(one)[-1]}) for one in sorted(allowed, key=_as_source)]
 
 
 def first_index(stored: Iterable[NamedSplit]) -> str:

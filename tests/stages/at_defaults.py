@@ -1,7 +1,6 @@
 """The defaults of settings and presets, of which a test changes what it is about."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,33 +33,33 @@ _PRESET = preset_of(ORIGINAL | {"retrieval.fusion": "zscore", "retrieval.lexical
 
 def settings(**groups: Mapping[str, Any]) -> RunSettings:
     """The settings of a run with other values in some groups, such as `ragq={"reply_retries": 0}`."""
-    changed = {name: replace(getattr(RUN, name), **values) for name, values in groups.items()}
+    changed = {name: getattr(RUN, name).model_copy(update=dict(values)) for name, values in groups.items()}
     return RUN.model_copy(update=changed)
 
 
 def expansion(**values: Any) -> ExpansionPreset:
     """The group of a preset, with these values."""
-    return replace(_PRESET.expansion, **values)
+    return _PRESET.expansion.model_copy(update=values)
 
 
 def retrieval(**values: Any) -> RetrievalPreset:
     """The group of a preset, with these values."""
-    return replace(_PRESET.retrieval, **values)
+    return _PRESET.retrieval.model_copy(update=values)
 
 
 def validation(**values: Any) -> ValidationPreset:
     """The group of a preset, with these values."""
-    return replace(_PRESET.validation, **values)
+    return _PRESET.validation.model_copy(update=values)
 
 
 def consolidation(**values: Any) -> ConsolidationPreset:
     """The group of a preset, with these values."""
-    return replace(_PRESET.consolidation, **values)
+    return _PRESET.consolidation.model_copy(update=values)
 
 
 def augmentation(**values: Any) -> AugmentationPreset:
     """The group of a preset, with these values."""
-    return replace(_PRESET.augmentation, **values)
+    return _PRESET.augmentation.model_copy(update=values)
 
 
 assemble_prompt = partial(_assemble_prompt, passages=None, settings=RUN)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, get_type_hints
 
 from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
+from schemas.settings.run import RUN_SETTINGS, RunSettings
 from workers.work import StageFunction, Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
@@ -25,7 +25,7 @@ WIRED: Final = {
 
 _RUN_NAMES: Final = {setting.place: name for name, setting in RUN_SETTINGS.items()}
 _PRESET_NAMES: Final = {setting.place: name for name, setting in PRESET_SETTINGS.items()}
-_GROUP_TYPES: Final = {kind: ("settings", name) for name, kind in RUN_GROUPS.items()}
+_GROUP_TYPES: Final = {setting.group: ("settings", setting.place[0]) for setting in RUN_SETTINGS.values()}
 
 Path = tuple[str, ...]
 """Where a value lies: `("work",)`, `("settings", "embedding")`, `("preset", "retrieval")`."""
@@ -81,7 +81,7 @@ def _of_path(path: Path) -> Iterator[str]:
     match path:
         case ("work", attribute):
             yield from _of_work(attribute)
-        case ("settings", group, field) if group in RUN_GROUPS:
+        case ("settings", group, field) if group in RunSettings.model_fields:
             yield _RUN_NAMES[group, field]
         case ("settings", attribute) if isinstance(of := vars(RunSettings).get(attribute), property):
             found = of.fget

@@ -1,11 +1,11 @@
 """Which ranker ranks the chunks of a question where its cross-encoder cannot be loaded."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
 
 from schemas.errors import RerankerUnavailableError
+from schemas.settings.preset import RerankingPreset
 from schemas.settings.run import thaw
 from schemas.values.queries import FusedHit
 from store.database import Database
@@ -42,7 +42,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
         claim = await claimed(connection, query.job_id, "rerank")
         settings = thaw(await runs.settings(connection, query.run_id))
     assert settings.preset is not None
-    reranking = replace(settings.preset.reranking, ranker="cross-encoder", model="bge", without_weights=without_weights)
+    reranking = RerankingPreset(ranker="cross-encoder", model="bge", without_weights=without_weights)
     preset = settings.preset.model_copy(update={"reranking": reranking})
     wiring: Any = NoWeights()
     ranking = run_rerank(Work(claim, settings.run, database, wiring, {}, preset))

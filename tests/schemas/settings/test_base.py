@@ -3,10 +3,9 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Ge, Gt, Le
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from schemas.settings.base import (
-    Allowed,
     Given,
     Layer,
     SettingSource,
@@ -27,7 +26,7 @@ from schemas.settings.run import RUN_SETTINGS
         (Annotated[float, Gt(0)], "a number above 0"),
         (Annotated[float, Ge(0.5), Le(1.0)], "a number from 0.5 to 1"),
         (float, "a number"),
-        (Annotated[str, Allowed("a list")], "a list"),
+        (Annotated[str, Field(json_schema_extra={"allowed": "a list"})], "a list"),
     ],
 )
 def test_allowed_values_are_described_in_words(annotation: Any, words: str) -> None:

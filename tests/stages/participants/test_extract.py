@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -218,7 +217,7 @@ async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or
 WITH_MARKS = "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
 
 SUBSTRING = GROUNDING
-FUZZY = replace(SUBSTRING, evidence_quote_validation_mode="fuzzy")
+FUZZY = SUBSTRING.model_copy(update={"evidence_quote_validation_mode": "fuzzy"})
 
 
 @pytest.mark.parametrize(
@@ -280,7 +279,7 @@ def test_rejected_quotes_are_counted_per_item() -> None:
 
 
 def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
-    check = replace(SUBSTRING, evidence_quote_fail_on_all_rejected=True)
+    check = SUBSTRING.model_copy(update={"evidence_quote_fail_on_all_rejected": True})
 
     with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
         keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, WITH_MARKS, check)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -215,8 +214,8 @@ def test_a_description_that_cannot_be_read_is_a_problem(data: bytes, what: str) 
 
 
 def test_a_name_stands_for_the_splits_of_every_data_set_unless_it_names_one() -> None:
-    clinic = replace(split("train", [1]), data_set="clinic", called="clinic/train")
-    other = replace(split("train", [2]), data_set="other", called="other/train")
+    clinic = split("train", [1]).model_copy(update={"data_set": "clinic", "called": "clinic/train"})
+    other = split("train", [2]).model_copy(update={"data_set": "other", "called": "other/train"})
     assert named_splits([clinic, other], "clinic/avec-train") == [clinic]
     assert named_splits([clinic, other], "train") == [clinic, other]
 

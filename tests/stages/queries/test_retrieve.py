@@ -1,7 +1,7 @@
 """Vectors of a question, both searches, and their fusion."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,7 @@ EXPANDED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phras
 async def embed(
     expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
 ) -> tuple[EmbeddedQuery, Vectors]:
-    embedding = replace(RUN.embedding, dimension=dimension)
+    embedding = RUN.embedding.model_copy(update={"dimension": dimension})
     return await embed_query("The question?", expansion, embedder=embedder, digest=digest, embedding=embedding)
 
 
