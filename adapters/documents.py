@@ -12,7 +12,7 @@ from typing import Final
 
 from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
 from schemas.errors import DocumentError, DocumentReaderMissingError
-from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
+from schemas.values.documents import ConvertedDocument, TocEntry
 from stages.documents.outline import DocumentFormat, without_metadata
 from stages.texts.characters import DecodedText, decoded
 
@@ -64,11 +64,6 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         _refuse_bomb(content, limits)
     if form is DocumentFormat.RST:
         content = _text(content).text.encode()
-    objects = 0
-    if form is DocumentFormat.ODT:
-        read = await run_limited([sys.executable, "-m", "adapters.odt_for_pandoc"], content, limits)
-        counted, _, content = read.partition(b"\n")
-        objects = int(counted)
     written = await run_limited(
         [
             _pandoc(),
@@ -89,19 +84,15 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         limits,
     )
     markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
-    if form is DocumentFormat.ODT:
-        formulas, _, markdown = markdown.partition("\n\n")
-        objects -= int(formulas)
     if not any(map(str.isalnum, markdown)):
         raise DocumentError("it holds no text")
     toc = await _toc(content, limits) if form is DocumentFormat.EPUB else ()
     return ConvertedDocument(
         format=form,
         converter=f"pandoc {_pandoc_version()}",
-        variants=(Variant(name="document", markdown=markdown),),
+        markdown=markdown,
         reason="the document has its own headings",
         toc=toc,
-        cleaned=Cleaned(objects=objects),
         title=described.title,
         authors=described.authors,
     )
@@ -126,7 +117,7 @@ def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:
     return ConvertedDocument(
         format=form,
         converter="ragq",
-        variants=(Variant(name="document", markdown=text),),
+        markdown=text,
         reason="it is text in Latin-1, not in UTF-8" if is_latin1 else "it is text",
     )
 

@@ -62,11 +62,9 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
     return ConvertedDocument(
         format=DocumentFormat.PDF,
         converter=f"pypdfium2 {metadata.version('pypdfium2')}",
-        variants=converted.variants,
-        reason=converted.reason,
         toc=toc,
         pages=len(pages),
-        cleaned=converted.cleaned,
+        **converted._asdict(),
         title=described.title,
         authors=described.authors,
     )

@@ -182,9 +182,8 @@ def _markdown(file: Path) -> str:
     """The markdown that a document becomes."""
     content = file.read_bytes()
     converted = asyncio.run(convert(content, format_of(content, file.name), _LIMITS))
-    chosen = converted.chosen
-    repairs = repair_by_rules(outline(chosen.markdown, converted.toc).headings)
-    return sanitise(chosen.markdown, repairs, chosen.page_lines)[0]
+    repairs = repair_by_rules(outline(converted.markdown, converted.toc).headings)
+    return sanitise(converted.markdown, repairs, converted.page_lines)[0]
 
 
 def _known_of(markdown: str) -> tuple[Outline, str]:

@@ -215,7 +215,7 @@ async def document_markdown(connection: Connection, target: DocumentTarget) -> s
     assert job is not None
     if sanitised := await output_of(connection, job.id, SanitisedDocument):
         return sanitised.markdown
-    return (await needed(connection, job.id, ConvertedDocument)).chosen.markdown
+    return (await needed(connection, job.id, ConvertedDocument)).markdown
 
 
 async def listed_documents(
@@ -264,7 +264,7 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
         name=job.inputs["name"],
         format=None if converted is None else converted.format,
         converter=None if converted is None else converted.converter,
-        variant=None if converted is None else converted.chosen.name,
+        variant=None if converted is None else converted.headings_by,
         reason=None if converted is None else converted.reason,
         pages=None if converted is None else converted.pages,
         cleaned=None if converted is None else converted.cleaned,
@@ -297,7 +297,7 @@ def _headings(
                 line=heading.line,
                 level=heading.level,
                 text=heading.text,
-                page=_page(converted.chosen.page_lines, heading.line),
+                page=_page(converted.page_lines, heading.line),
                 toc_level=heading.toc_level,
                 action=None if repair is None else repair.action,
                 repaired_level=_level(heading.level, repair.action) if repair is not None and is_kept else None,

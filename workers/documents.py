@@ -53,7 +53,7 @@ async def run_convert(work: Work) -> Result[ConvertedDocument]:
 async def run_outline(work: Work) -> Result[DocumentOutline]:
     """The headings of the chosen variant beside the document's own table of contents."""
     converted = await work.output(ConvertedDocument)
-    return Result(await asyncio.to_thread(outline, converted.chosen.markdown, converted.toc))
+    return Result(await asyncio.to_thread(outline, converted.markdown, converted.toc))
 
 
 async def run_repair(work: Work) -> Result[RepairedTitles]:
@@ -67,10 +67,10 @@ async def run_repair(work: Work) -> Result[RepairedTitles]:
 
 
 async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
-    """The chosen variant with its repairs: the markdown that becomes the work."""
-    chosen = (await work.output(ConvertedDocument)).chosen
+    """The document with its repairs: the markdown that becomes the work."""
+    converted = await work.output(ConvertedDocument)
     repaired = await work.output(RepairedTitles)
-    markdown, pages = await asyncio.to_thread(sanitise, chosen.markdown, repaired.repairs, chosen.page_lines)
+    markdown, pages = await asyncio.to_thread(sanitise, converted.markdown, repaired.repairs, converted.page_lines)
     content_hash = sha256(markdown.encode()).hexdigest()
     return Result(SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages))
 

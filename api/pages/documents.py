@@ -181,7 +181,7 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
         converted = await output_of(connection, job_id, ConvertedDocument)
         if converted is None:
             return [], 0
-        markdown, page_lines = converted.chosen.markdown, converted.chosen.page_lines
+        markdown, page_lines = converted.markdown, converted.page_lines
     else:
         markdown, page_lines = made.markdown, made.page_lines
     lines = lines_of(markdown)

@@ -33,19 +33,6 @@ class Cleaned(Value):
     """Words that were divided at the end of a line and are joined."""
     pages_without_text: tuple[int, ...] = Field(default=(), examples=[(3,)])
     """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
-    objects: int = Field(default=0, examples=[0])
-    """Embedded objects of an ODT, such as charts, that were left out; formulas are read."""
-
-
-class Variant(Value):
-    """The markdown of a document, by one way of finding its headings."""
-
-    name: str
-    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `document`
-    where the format has headings."""
-    markdown: str = Field(repr=False)
-    page_lines: tuple[int, ...] = ()
-    """The line, from 1, at which each page begins; empty in formats without pages."""
 
 
 class ConvertedDocument(Value):
@@ -54,21 +41,20 @@ class ConvertedDocument(Value):
     format: str
     converter: str
     """Its name and version."""
-    variants: tuple[Variant, ...]
-    """The chosen one first."""
+    markdown: str = Field(repr=False)
+    page_lines: tuple[int, ...] = ()
+    """The line, from 1, at which each page begins; empty in formats without pages."""
+    headings_by: str = "document"
+    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `document`
+    where the format has headings."""
     reason: str
-    """Why the first was chosen."""
+    """Why they were found so."""
     toc: tuple[TocEntry, ...] = ()
     pages: int | None = None
     cleaned: Cleaned = Cleaned()
     title: str | None = None
     """Of the document's own metadata."""
     authors: str | None = None
-
-    @property
-    def chosen(self) -> Variant:
-        """The variant that becomes the work."""
-        return self.variants[0]
 
 
 class Heading(Value):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from schemas.values.documents import Cleaned, TocEntry, Variant
+from schemas.values.documents import Cleaned, TocEntry
 from stages.corpora.blocks import DEEPEST_HEADING
 from stages.documents.outline import title_key, without_number
 
@@ -191,16 +191,17 @@ def _is_code(line: PdfLine | None) -> bool:
 
 
 class PdfMarkdown(NamedTuple):
-    """A PDF as markdown, in each way that its headings were found."""
+    """A PDF as markdown."""
 
-    variants: tuple[Variant, ...]
-    """The chosen one first."""
+    markdown: str
+    page_lines: tuple[int, ...]
+    headings_by: str
     reason: str
     cleaned: Cleaned
 
 
 def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> PdfMarkdown:
-    """Markdown with the headings of the PDF's own outline, and with those that its fonts show.
+    """Markdown with the headings of the PDF's own outline, or with those that its fonts show.
 
     The outline decides where 80 % of its entries are found on their pages. Headers, footers and page numbers are left
     out, words that are divided at the end of a line are joined, and so are paragraphs that a page divides.
@@ -213,25 +214,31 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> PdfMarkdo
         [(at, line) for at, line in enumerate(page.lines) if (number, at) not in left_out and line.text.strip()]
         for number, page in enumerate(pages)
     ]
-    body, words = _body_size(kept), _words(kept)
-    by_style = _headings_by_style(kept, body)
-    style, hyphenations = _variant("style", kept, by_style, body, words)
+    body = _body_size(kept)
+    headings = _headings_by_outline(kept, toc)
+    reason = f"{len(headings)} of the {len(toc)} entries of the PDF's outline are found in its text"
+    headings_by = "outline"
+    if not headings or len(headings) < _ENOUGH_FOUND * len(toc):
+        headings_by, reason = "style", f"only {reason}" if headings else "the PDF has no outline"
+        headings = _headings_by_style(kept, body)
+    reader = _Reader(headings, body, _words(kept))
+    for number, lines in enumerate(kept):
+        reader.read(number, lines)
+    written: list[str] = []
+    page_lines: list[int] = []
+    for block in reader.blocks:
+        # A page without a block of its own begins with the next block.
+        page_lines += [len(written) + 1] * (block.page + 1 - len(page_lines))
+        written += [*_markdown(block), ""]
+    page_lines += [len(written) + 1] * (len(pages) - len(page_lines))
+    without_text = [at for at, page in enumerate(pages, start=1) if not any(line.text.strip() for line in page.lines)]
     cleaned = Cleaned(
         running_lines=len(running),
         contents_lines=len(listed),
-        hyphenations=hyphenations,
-        pages_without_text=tuple(
-            number for number, page in enumerate(pages, start=1) if not any(line.text.strip() for line in page.lines)
-        ),
+        hyphenations=reader.hyphenations,
+        pages_without_text=tuple(without_text),
     )
-    by_outline = _headings_by_outline(kept, toc)
-    if not by_outline:
-        return PdfMarkdown((style,), "the PDF has no outline", cleaned)
-    outlined, _ = _variant("outline", kept, by_outline, body, words)
-    found = f"{len(by_outline)} of the {len(toc)} entries of the PDF's outline are found in its text"
-    if len(by_outline) >= _ENOUGH_FOUND * len(toc):
-        return PdfMarkdown((outlined, style), found, cleaned)
-    return PdfMarkdown((style, outlined), f"only {found}", cleaned)
+    return PdfMarkdown("\n".join(written), tuple(page_lines), headings_by, reason, cleaned)
 
 
 def _plain(page: PdfPage) -> PdfPage:
@@ -405,26 +412,6 @@ def _places_of(lines: Sequence[tuple[int, PdfLine]], keys: set[str]) -> Iterator
                 break
             if {title_key(text), title_key(without_number(text))} & keys:
                 yield at, count
-
-
-def _variant(
-    name: str,
-    pages: Sequence[Sequence[tuple[int, PdfLine]]],
-    headings: Mapping[tuple[int, int], tuple[int, int]],
-    body: float,
-    words: frozenset[str],
-) -> tuple[Variant, int]:
-    reader = _Reader(headings, body, words)
-    for number, lines in enumerate(pages):
-        reader.read(number, lines)
-    written: list[str] = []
-    page_lines: list[int] = []
-    for block in reader.blocks:
-        # A page without a block of its own begins with the next block.
-        page_lines += [len(written) + 1] * (block.page + 1 - len(page_lines))
-        written += [*_markdown(block), ""]
-    page_lines += [len(written) + 1] * (len(pages) - len(page_lines))
-    return Variant(name=name, markdown="\n".join(written), page_lines=tuple(page_lines)), reader.hyphenations
 
 
 def _markdown(block: _Block) -> list[str]:

@@ -54,16 +54,16 @@ async def test_a_document_keeps_headings_tables_lists_and_code(form: str, tmp_pa
     content = written(form, tmp_path)
     found = await convert(content, format_of(content, f"tea.{form}"), LIMITS)
 
-    lines = found.chosen.markdown.splitlines()
+    lines = found.markdown.splitlines()
     assert [one for one in lines if one.startswith("#")][-2:] == ["# Leaves", "## Kinds"]
     assert "Green tea is brewed *cool*." in lines
     assert any(one.startswith("| green") for one in lines)
     assert [one for one in lines if one.lstrip("- ") in ("one", "two")] != []
-    assert "boil()" in found.chosen.markdown
+    assert "boil()" in found.markdown
     assert (found.format, found.converter.split()[0]) == (form, "pandoc")
     if form not in ("rst", "odt"):
         assert (found.title, found.authors) == ("About tea", "A. Leaf")
-    assert not found.chosen.markdown.startswith("---")
+    assert not found.markdown.startswith("---")
 
 
 RICH = r"""# Brewing
@@ -103,7 +103,7 @@ async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(fo
     (tmp_path / "kettle.gif").write_bytes(b"GIF89a\1\0\1\0\0\0\0;")
     content = written(form, tmp_path, "--mathml", markdown=RICH.replace("FOLDER", str(tmp_path)))
 
-    found = (await convert(content, format_of(content, f"tea.{form}"), LIMITS)).chosen.markdown
+    found = (await convert(content, format_of(content, f"tea.{form}"), LIMITS)).markdown
 
     assert [block.rows for block in read_markdown(found).blocks if block.rows] == [
         (("kind", "minutes"), ("green", "two or three or four"), ("white silver", "a b")),
@@ -140,8 +140,8 @@ async def test_what_cannot_be_read_is_refused_with_the_reason(
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:
     found = await convert(pdf(text="Green tea is brewed cool in the morning."), DocumentFormat.PDF, LIMITS)
-    assert found.chosen.markdown == "Green tea is brewed cool in the morning.\n"
-    assert (found.pages, found.chosen.page_lines) == (1, (1,))
+    assert found.markdown == "Green tea is brewed cool in the morning.\n"
+    assert (found.pages, found.page_lines) == (1, (1,))
 
 
 async def test_a_scan_is_refused_and_the_way_to_its_text_named() -> None:
@@ -178,7 +178,7 @@ async def test_entities_of_other_files_are_not_read(tmp_path: Path) -> None:
     include = f"Title\n=====\n\nText.\n\n.. include:: {secret}\n"
     for content, form in ((document, DocumentFormat.HTML), (include, DocumentFormat.RST)):
         try:
-            found = (await convert(content.encode(), form, LIMITS)).chosen.markdown
+            found = (await convert(content.encode(), form, LIMITS)).markdown
         except DocumentError as error:
             found = str(error)
         assert "the secret" not in found

@@ -81,9 +81,8 @@ def feed(form: str, seconds: int, seed: int) -> None:
 async def _convert(content: bytes, name: str) -> bool:
     with suppress(DocumentError):
         converted = await convert(content, format_of(content, name), _LIMITS)
-        for variant in converted.variants:
-            repairs = repair_by_rules(outline(variant.markdown, converted.toc).headings)
-            sanitise(variant.markdown, repairs, variant.page_lines)
+        repairs = repair_by_rules(outline(converted.markdown, converted.toc).headings)
+        sanitise(converted.markdown, repairs, converted.page_lines)
         if not can_be_stored(converted.model_dump_json()) or not all(map(can_be_stored, _strings(converted))):
             raise ValueError("It has text that cannot be stored.")
         return True

@@ -17,7 +17,7 @@ def page(*lines: PdfLine) -> PdfPage:
 
 
 def markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry] = ()) -> str:
-    return pdf_markdown(pages, toc).variants[0].markdown
+    return pdf_markdown(pages, toc).markdown
 
 
 def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
@@ -26,21 +26,21 @@ def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
 
     found = pdf_markdown(pages, toc)
 
-    assert found.variants[0].markdown == "# 1 Tea\n\n## Leaves\n\nThey are green.\n"
-    assert [variant.name for variant in found.variants] == ["outline", "style"]
+    assert found.markdown == "# 1 Tea\n\n## Leaves\n\nThey are green.\n"
+    assert found.headings_by == "outline"
     assert found.reason == "2 of the 2 entries of the PDF's outline are found in its text"
 
 
 def test_the_fonts_decide_where_the_outline_is_not_found() -> None:
     pages = [page(line("Tea", 700, size=20), line("They are green.", 640))]
     toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=1, title="Gone", page=1)]
-    assert [variant.name for variant in pdf_markdown(pages, toc).variants] == ["style", "outline"]
+    assert pdf_markdown(pages, toc).headings_by == "style"
 
 
 def test_lines_become_paragraphs_and_divided_words_are_joined() -> None:
     lines = [line("Green tea is bre-", 700), line("wed cool.", 688), line("Black tea is not.", 650)]
     found = pdf_markdown([page(*lines)], [])
-    assert found.variants[0].markdown == "Green tea is brewed cool.\n\nBlack tea is not.\n"
+    assert found.markdown == "Green tea is brewed cool.\n\nBlack tea is not.\n"
     assert found.cleaned.hyphenations == 1
 
 
@@ -49,8 +49,8 @@ def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:
         page(line(f"The Book {n}", TOP), line(f"Text of page {'abcd'[n]}.", 700), line(str(n), 20)) for n in range(4)
     ]
     found = pdf_markdown(pages, [])
-    assert "Book" not in found.variants[0].markdown
-    assert found.variants[0].markdown.count("Text of page") == 4
+    assert "Book" not in found.markdown
+    assert found.markdown.count("Text of page") == 4
     assert found.cleaned.running_lines == 8
 
 
@@ -65,7 +65,7 @@ def test_lists_and_code_keep_their_form_and_markup_in_text_is_none() -> None:
 def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> None:
     lines = [line("A well-known leaf is a well-", 700), line("known one of pre- and post-", 688), line("War tea-", 676)]
     found = pdf_markdown([page(*lines, line("houses. Two-", 664), line("and threefold.", 652))], [])
-    assert found.variants[0].markdown == (
+    assert found.markdown == (
         "A well-known leaf is a well-known one of pre- and post-War teahouses. Two- and threefold.\n"
     )
     assert found.cleaned.hyphenations == 1
