@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from schemas.settings.base import value_in_words
 from schemas.settings.profiles import changed_in_words, changes
 from schemas.values.participants import PHQ8Item
-from schemas.values.reports import CalibrationErrors, Experiment, Report, RunMetadata, RunTimings, StageTelemetry
-from schemas.values.runs import RunOrigin, SettingValue
+from schemas.values.reports import CalibrationErrors, Experiment, Report, StageTelemetry
+from schemas.values.runs import SettingValue
 from schemas.values.scoring import ModeDraws
 from stages.reports.costs import cost_words
 from stages.reports.report import over_all_items
@@ -23,14 +23,6 @@ _BINARY = {
     "F1": "binary_f1",
     "AUROC": "binary_auroc",
 }
-_AREAS = {
-    "as it is": ("aurc", "augrc"),
-    "up to coverage {}": ("aurc_truncated", "augrc_truncated"),
-    "best order": ("aurc_optimal", "augrc_optimal"),
-    "in excess of it": ("excess_aurc", "excess_augrc"),
-    "achievable": ("aurc_achievable", None),
-}
-"""Areas of a ChosenConfidence, by what they are in words."""
 
 
 def report_sheet(report: Report) -> Sheet:
@@ -61,10 +53,7 @@ def report_sheet(report: Report) -> Sheet:
             *failure_tables(report.failures.by_category),
             _times(report),
             *_participants(report),
-            _made_with(report),
             settings_table(report.settings),
-            *package_tables(run.origin),
-            identity_table(run, report.timings),
         ),
         cost=tuple(cost_words(report.timings.cost)),
         origin=tuple(origin_words(run.origin)),
@@ -101,23 +90,6 @@ def settings_table(settings: Mapping[str, SettingValue]) -> Table:
         chosen=tuple(name for name, one in settings.items() if one.source != "default"),
         is_listing=True,
     )
-
-
-def package_tables(origin: RunOrigin) -> list[Table]:
-    """The versions of packages where stages were computed; no table where nothing was."""
-    columns = {f"{one.stages} stages": one.environment.packages for one in origin.workers}
-    names = sorted({name for packages in columns.values() for name in packages})
-    rows = by_column(names, columns)
-    table = Table("Packages", ("package", *columns), rows, texts=tuple(columns), place="page", is_listing=True)
-    return [table] if rows else []
-
-
-def identity_table(run: RunMetadata, timings: RunTimings) -> Table:
-    """What the same work has in common, and when it was done."""
-    rows = [("work", run.identity), ("settings", run.settings_hash)]
-    times = {"submitted": timings.submitted_at, "started": timings.started_at, "finished": timings.finished_at}
-    rows += [(what, at.isoformat(timespec="seconds")) for what, at in times.items() if at]
-    return Table("Identity", ("", run.run_id), tuple(rows), texts=(run.run_id,), place="page")
 
 
 def _models(report: Report) -> str:
@@ -226,11 +198,10 @@ def _item(experiment: Experiment, item: PHQ8Item) -> tuple[Cell, ...]:
 
 
 def _selective(report: Report) -> Iterator[Table]:
-    """The risk at coverages, the areas of the chosen confidence, and those of all others that the run has."""
+    """The risk at coverages, and the areas of all confidences that the run has."""
     if any(one.selective_prediction.by_confidence for one in report.experiments):
         yield _risks(report)
         yield _confidences(report)
-        yield _areas(report)
 
 
 def _risks(report: Report) -> Table:
@@ -254,16 +225,6 @@ def _confidences(report: Report) -> Table:
     columns = ("confidence", *_area_columns(report))
     chosen = (report.measures.confidence,)
     return Table("Confidences", columns, tuple(rows), tuple(_signals(report)), chosen=chosen)
-
-
-def _areas(report: Report) -> Table:
-    chosen = [one.selective_prediction.chosen for one in report.experiments]
-    rows: list[tuple[Cell, ...]] = []
-    for words, areas in _AREAS.items():
-        cells = ("" if area is None else Figure(getattr(one, area)) for one in chosen for area in areas)
-        rows.append((words.format(report.measures.area_coverage), *cells))
-    caption = f"Areas of {report.measures.confidence}"
-    return Table(caption, ("area", *_area_columns(report)), tuple(rows), place="page")
 
 
 def _area_columns(report: Report) -> tuple[str, ...]:
@@ -361,20 +322,3 @@ def _participants(report: Report) -> Iterator[Table]:
         note = "Each item as score/truth."
         caption = f"Participants, {one.results.mode.value}"
         yield Table(caption, columns, tuple(rows), (note,), texts=("error",), place="page", is_listing=True)
-
-
-def _made_with(report: Report) -> Table:
-    columns: dict[str, dict[str, Cell]] = {}
-    for one in report.experiments:
-        found = one.provenance.model_dump(exclude={"mode", "reference_indexes"})
-        for index in one.provenance.reference_indexes:
-            found |= {f"index {name}": value for name, value in index}
-        columns[one.results.mode.value] = {name: _words(value) for name, value in found.items()}
-    names = dict.fromkeys(name for column in columns.values() for name in column)
-    return Table(
-        "Made with", ("", *columns), by_column(names, columns), texts=tuple(columns), place="page", is_listing=True
-    )
-
-
-def _words(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (tuple, dict)) else value_in_words(value)

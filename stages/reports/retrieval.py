@@ -21,7 +21,7 @@ from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
 from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.report import distinct, run_metadata, validator_quality
-from stages.reports.report_sheet import failure_tables, identity_table, package_tables, settings_table, telemetry_tables
+from stages.reports.report_sheet import failure_tables, settings_table, telemetry_tables
 from stages.reports.tables import Figure, Real, Remark, Sheet, Table
 from stages.reports.words import origin_words
 
@@ -286,8 +286,6 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
             *telemetry_tables({"answer": report.telemetry}),
             *failure_tables(report.failures),
             settings_table(report.settings),
-            *package_tables(run.origin),
-            identity_table(run, report.timings),
         ),
         cost=tuple(cost_words(report.timings.cost)),
         origin=tuple(origin_words(run.origin)),
