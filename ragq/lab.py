@@ -12,14 +12,13 @@ from schemas.errors import Refused, RunMissingError
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
-from schemas.values.queries import QueryRun, QuerySet, SubmittedQuery
+from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
 from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from schemas.values.runs import run_number
+from services.reports import report_of
 from services.submit import Request, submit
 from stack.connections import connections
-from stages.reports.report import build_report, measures_of, retrieval_measures_of
-from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection, Database
 from store.runs import overviews, runs
 from store.runs.overviews import RunOverview
@@ -187,9 +186,7 @@ class Run:
     def report(self, **measures: Any) -> Report | RetrievalReport:
         """The report, with measures by their names: `bootstrap_resamples=1000`, `loss="abs_norm"`, `cutoff=5`."""
         found = self._lab.read(lambda connection: reported_run(connection, self.id))
-        if isinstance(found, QueryRun):
-            return build_retrieval_report(found, measures=retrieval_measures_of(measures))
-        return build_report(found, measures=measures_of(found.settings, measures))
+        return report_of(found, measures)
 
 
 async def _number_of(connection: Connection, run: int | str) -> int:

@@ -2,11 +2,11 @@
 
 import asyncio
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.values.differences import Comparison, Measures, RetrievalMeasures, Sweep
+from schemas.values.differences import Comparison, Sweep
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun, Target, run_number
@@ -18,6 +18,7 @@ from stages.reports.comparison import (
     compare_scores,
     shown_measures,
 )
+from stages.reports.report import retrieval_measures_of
 from stages.reports.results import modes_of
 from store.database import Connection, Database
 from store.runs import forks, runs
@@ -86,21 +87,14 @@ def compared(
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
     if len(scored) == len(found):
-        _refuse_others(measures, known=Measures.model_fields, of="runs of participants")
         refuse_other_data_sets(scored)
         sides = _sides(scored, mode, other_mode)
         return [compare_scores(one, chosen=measures) for one in sides]
     if mode is not None or other_mode is not None:
         raise Refused("A mode goes with runs of participants.")
     if len(asked) == len(found):
-        _refuse_others(measures, known=RetrievalMeasures.model_fields, of="runs of queries")
-        return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
+        return [compare_queries(asked, measures=retrieval_measures_of(measures))]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
-
-
-def _refuse_others(measures: Iterable[str], *, known: Collection[str], of: str) -> None:
-    if others := [name for name in measures if name not in known]:
-        raise Refused(f"{of.capitalize()} have no {', '.join(name.replace('_', ' ') for name in others)}.")
 
 
 def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) -> list[list[RunInMode]]:

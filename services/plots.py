@@ -11,7 +11,6 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from schemas.errors import Refused
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import Report, RetrievalReport
 from schemas.values.scoring import Interval
@@ -78,9 +77,6 @@ class Plot(NamedTuple):
         return head + Markup(inside)
 
 
-KINDS: Final = ("risk", "items", "calibration", "ranking")
-
-
 def plots_of(report: Report | RetrievalReport) -> list[Plot]:
     """Each plot that the report has data for."""
     if isinstance(report, RetrievalReport):
@@ -96,14 +92,6 @@ def plots_of(report: Report | RetrievalReport) -> list[Plot]:
     if any(experiment.calibration for experiment in report.experiments):
         title = "Calibration: how often scores of a confidence are exact"
         found.append(Plot("calibration", title, partial(_calibration, report)))
-    return found
-
-
-def chosen_plots(run_id: int, report: Report | RetrievalReport, kinds: Sequence[str]) -> list[Plot]:
-    """The plots of these kinds, or all without any. Raises Refused when the report has data for none."""
-    found = [plot for plot in plots_of(report) if plot.kind in (kinds or KINDS)]
-    if not found:
-        raise Refused(f"r{run_id} has no data for the plot {' or '.join(kinds or KINDS)}.")
     return found
 
 

@@ -248,7 +248,8 @@ _RETRIEVAL_MEASURES: Final = TypeAdapter(RetrievalMeasures)
 
 
 def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
-    """The measures of a run with these settings; `chosen` values win."""
+    """The measures of a run with these settings; `chosen` values win. Raises Refused for those of runs of queries."""
+    _refuse_others(Measures, chosen, of="Runs of participants")
     frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
     values = {field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)
     sources = {field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN}
@@ -256,8 +257,14 @@ def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any])
 
 
 def retrieval_measures_of(chosen: Mapping[str, Any]) -> RetrievalMeasures:
-    """The measures that were chosen for the report of a run of queries."""
+    """The measures that were chosen for the report of a run of queries. Raises Refused for those of participants."""
+    _refuse_others(RetrievalMeasures, chosen, of="Runs of queries")
     return _RETRIEVAL_MEASURES.validate_python(chosen)
+
+
+def _refuse_others(kind: type[Measures | RetrievalMeasures], chosen: Iterable[str], *, of: str) -> None:
+    if others := [name.replace("_", " ") for name in chosen if name not in kind.model_fields]:
+        raise Refused(f"{of} have no {', '.join(others)}.")
 
 
 def common_measures(left: ScoredRun, right: ScoredRun, chosen: Mapping[str, Any]) -> Measures:

@@ -27,7 +27,9 @@ def test_a_home_that_cannot_be_is_refused_in_a_sentence(
     assert str(tmp_path / "file") in f"{done.output} {done.exception}"
 
 
-def test_one_file_for_several_plots_is_refused_and_makes_no_folder(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
+def test_a_folder_of_plots_that_is_named_like_a_file_is_refused_and_not_made(
+    ragq: Ragq, stored: Stored, tmp_path: Path
+) -> None:
     stored(marked_run)
 
     assert (ragq("plot", "r1", "--output", "p.svg").exit_code, (tmp_path / "p.svg").exists()) == (2, False)

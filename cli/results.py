@@ -1,0 +1,319 @@
+"""The results of runs: `ragq report`, `ragq plot`, `ragq diff` and `ragq sweep`."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from cli.config import with_database, with_open_database
+from cli.fork import from_option
+from cli.ids import RUN
+from cli.main import INTERRUPTED
+from cli.options import Choice, Typed, given, known_prices, request_options
+from cli.output import draw, json_option, print_json, print_result, print_text
+from cli.sheets import draw_sheets, paper_format, paper_options, write
+from schemas.errors import Refused
+from schemas.values.differences import ChosenMeasures, Sweep
+from schemas.values.evaluations import EvaluationReport
+from schemas.values.participants import AssessmentMode
+from schemas.values.queries import QueryRun
+from schemas.values.reports import Report, RetrievalReport
+from schemas.values.runs import ScoredRun
+from services.comparisons import compare, grid_points, run_sweep, sweep_results
+from services.evaluations import evaluation_report
+from services.reports import report_of, report_page, sheet_of
+from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
+from stages.reports.report import retrieval_measures_of
+from stages.reports.words import number
+from stages.texts.characters import listed
+from store.database import Connection
+from store.runs import overviews
+from store.views import reported_run
+
+metric_option = click.option(
+    "--metric", "metrics", metavar="NAME", multiple=True, help="A measure to show instead of all. May be repeated."
+)
+
+
+measure_options = request_options(ChosenMeasures, *ChosenMeasures.model_fields)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", type=RUN)
+@measure_options
+@click.option(
+    "--calibrate-on",
+    metavar="RUN",
+    type=RUN,
+    help="Calibrate the confidence on this run of other participants: --confidence calibrated:METHOD:NAME, with "
+    "method temperature, isotonic, or logistic, which takes A+B too.  [default: calibrated:temperature:verbalized]",
+)
+@click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
+)
+@paper_options
+@json_option
+def report(
+    run_id: int,
+    calibrate_on: int | None,
+    page: Path | None,
+    latex: bool,
+    markdown: bool,
+    csv: bool,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show the results of a run, with 95 % intervals.
+
+    Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
+    with relevance judgements: nDCG, recall, MRR and precision of each ranking along the chain, and precision and recall
+    of the validator. Of an evaluation: how far sources and reference answers support the answers. Two reports of the
+    same work differ in `timings` alone.
+
+    \b
+    Example:
+        ragq report r12
+        ragq report r12 --html report.html --confidence hybrid_verbalized
+        ragq report r12 --latex --output table.tex
+        ragq report r15 --cutoff 5
+    """
+    prices = known_prices()
+    chosen = given(options)
+    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
+
+    async def read(connection: Connection) -> EvaluationReport | list[ScoredRun | QueryRun]:
+        if (await overviews.get(connection, run_id)).kind != "evaluation":
+            return [await reported_run(connection, one) for one in (run_id, calibrate_on) if one is not None]
+        if wanted is not None or page is not None or calibrate_on is not None:
+            raise click.UsageError("The report of an evaluation is printed, or given as --json.")
+        return await evaluation_report(connection, run_id, measures=retrieval_measures_of(chosen))
+
+    stored = with_database(read)
+    if isinstance(stored, EvaluationReport):
+        found: Report | RetrievalReport | EvaluationReport = stored
+    else:
+        run, *other = stored
+        found = report_of(run, chosen, calibrate_on=other[0] if other else None, prices=prices)
+    if as_json:
+        print_json(found)
+    elif wanted is not None:
+        write([sheet_of(found)], wanted, output)
+    elif page is None:
+        draw_sheets([sheet_of(found)])
+    if page is not None and not isinstance(found, EvaluationReport):
+        page.write_text(report_page(found), encoding="utf-8")
+        draw(f"Wrote {page}.", err=True)
+
+
+#: The plots of reports, and the endings of their files.
+PLOTS: Final = ("risk", "items", "calibration", "ranking")
+_ENDINGS: Final = ("svg", "png")
+
+
+@click.command()
+@click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
+@click.option(
+    "--only",
+    type=Choice(PLOTS),
+    multiple=True,
+    help="risk: risk over coverage; items: error per item; calibration: share of exact scores; ranking: nDCG per "
+    "ranking. Repeatable.  [default: each that the run has data for]",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where files rN-KIND are written.  [default: here]",
+)
+@click.option("--format", "ending", type=Choice(_ENDINGS), default="svg", show_default=True, help="Of files.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plots as a JSON array.")
+def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path, ending: str, as_json: bool) -> None:
+    """Plot runs: risk over coverage, error per item, calibration, and nDCG per ranking.
+
+    \b
+    Example:
+        ragq plot r12
+        ragq plot r12 r15 --only risk --output plots --format png
+    """
+
+    # Loads Matplotlib, which takes a second.
+    from services.plots import plots_of
+
+    if output.suffix[1:] in _ENDINGS:
+        raise click.UsageError(f"--output takes a folder, and {output} is named like a file.")
+
+    async def read(connection: Connection) -> dict[int, Report | RetrievalReport]:
+        return {run_id: report_of(await reported_run(connection, run_id)) for run_id in run_ids}
+
+    found = []
+    for run_id, of_run in with_database(read).items():
+        wanted = [one for one in plots_of(of_run) if one.kind in (only or PLOTS)]
+        if not wanted:
+            raise Refused(f"r{run_id} has no data for the plot {' or '.join(only or PLOTS)}.")
+        output.mkdir(parents=True, exist_ok=True)
+        for one in wanted:
+            file = output / f"r{run_id}-{one.kind}.{ending}"
+            file.write_bytes(one.as_file(ending))
+            found.append({"run": f"r{run_id}", "plot": one.kind, "title": one.title, "file": str(file)})
+    print_result(found, "\n".join(one["file"] for one in found), as_json=as_json)
+
+
+#: The exit code for a condition of `--fail-if` that is met, or cannot be decided.
+GATE_FAILED: Final = 4
+
+_MODES = Choice([mode.value for mode in AssessmentMode])
+
+
+@click.command()
+@click.argument("left", metavar="A", type=RUN)
+@click.argument("right", metavar="B", type=RUN)
+@click.argument("more", metavar="[C...]", type=RUN, nargs=-1)
+@click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
+@click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
+@click.option(
+    "--fail-if",
+    "conditions",
+    metavar="CONDITION",
+    multiple=True,
+    help=f"End with exit code {GATE_FAILED} if the 95 % interval shows it, such as '{EXAMPLE}' or "
+    "'ndcg@10 decreases by more than .02', or if too few subjects have an interval. Can be repeated.",
+)
+@measure_options
+@metric_option
+@paper_options
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON array, one object per mode. With --fail-if an object with `gate` and `comparisons`.",
+)
+def diff(
+    left: int,
+    right: int,
+    more: tuple[int, ...],
+    mode: str | None,
+    other_mode: str | None,
+    conditions: tuple[str, ...],
+    metrics: tuple[str, ...],
+    latex: bool,
+    markdown: bool,
+    csv: bool,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare the results of run B, and of others, with those of run A: B - A, with 95 % intervals of paired resamples.
+
+    Scored runs are compared on the participants that both scored, runs of queries on the queries that both have. Also
+    shows the items or queries that changed, the settings that differ, and who failed in
+    one of them only. Three runs and more have intervals that are corrected for the number of comparisons (Bonferroni).
+
+    \b
+    Example:
+        ragq diff r12 r15
+        ragq diff r12 r12 --mode zero_shot --other-mode few_shot
+        ragq diff r20 r21 --cutoff 5
+        ragq diff r12 r15 --fail-if "mae increases" --fail-if "coverage decreases by more than .05"
+        ragq diff r12 r13 r14 r15 --metric item_mae_weighted --csv > compared.csv
+    """
+    if other_mode is not None and mode is None:
+        raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
+    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
+    asked = [condition(words) for words in conditions]
+
+    found = with_open_database(compare, [left, right, *more], mode=mode, other_mode=other_mode, measures=given(options))
+    sheets = [comparison_sheet(one, metrics) for one in found]
+    decided = gate(found, asked) if asked else None
+    if wanted is not None:
+        write(sheets, wanted, output)
+    elif as_json:
+        print_json(found if decided is None else {"gate": decided, "comparisons": found})
+    else:
+        draw_sheets(sheets)
+    if decided is not None:
+        draw(*gate_words(decided), err=True)
+        sys.exit(0 if decided.passed else GATE_FAILED)
+
+
+def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, text = value.partition("=")
+    values = tuple(part.strip() for part in text.split(","))
+    if not (name and equals and all(values)):
+        example = "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.5,0.6"
+        raise ValueError(f"{value!r} is not of the form NAME=VALUE,VALUE, such as {example}.")
+    return name, values
+
+
+@click.command()
+@click.argument("parent", metavar="RUN", type=RUN)
+@from_option
+@click.option(
+    "--grid",
+    type=Typed("NAME=V1,V2", _grid_values),
+    multiple=True,
+    required=True,
+    help="Values of one setting; every combination is a point.",
+)
+@metric_option
+@json_option
+def sweep(
+    parent: int,
+    stage: str,
+    grid: tuple[tuple[str, tuple[str, ...]], ...],
+    metrics: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
+
+    Differences are paired by subject and have two intervals: 95 %, and corrected for the number of points (Bonferroni).
+    The best point by the first measure is printed with what it does not prove. Forks copy what the stages before
+    --from stored. The same sweep again continues: forks that are stored are taken, failed jobs are retried.
+
+    Ctrl-C stops waiting, and the forks that are stored continue. Exit code 130 then.
+
+    \b
+    Example:
+        ragq sweep r12 --from rerank --grid EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6
+        ragq sweep r12 --from rerank --grid RAGQ_RERANKER_BATCH_SIZE=4,8
+        ragq sweep r20 --from retrieve --grid retrieval.dense_weight=0.3,0.5,0.7 --metric ndcg@10
+    """
+    points = grid_points(dict(grid))
+    try:
+        made = with_open_database(run_sweep, parent, stage, points)
+    except KeyboardInterrupt:
+        print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+    found = with_open_database(
+        sweep_results,
+        parent,
+        stage,
+        made,
+        measure=metrics[0] if metrics else None,
+    )
+    if as_json:
+        print_json(found)
+        return
+    draw_sheets(comparison_sheet(one, metrics) for one in found.results)
+    _print_best(found)
+
+
+def _print_best(found: Sweep) -> None:
+    for result, best in zip(found.results, found.best, strict=False):
+        mode = f" {result.mode}" if result.mode else ""
+        also = f", as {listed(best.as_good)}" if best.as_good else ""
+        if best.is_better:
+            point = listed([f"{name}={value}" for name, value in found.points[best.run_id].items()])
+            baseline = f"{found.parent} has {number(best.baseline)}"
+            words = f"{best.run_id} ({point}), {number(best.value)}{also}; {baseline}"
+        else:
+            words = f"{found.parent} itself, {number(best.value)}{also}; no point is better"
+        print_text(f"Best{mode} by {best.measure}: {words}.")
+    print_text(found.warning, err=True)
