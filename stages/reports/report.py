@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from schemas.errors import Refused
 from schemas.values.differences import Measures, RetrievalMeasures, coverage_grid
 from schemas.values.estimates import Prices
@@ -243,9 +241,6 @@ _OF_RUN: Final = {
     "coverage_grid": "RAGQ_COVERAGE_GRID",
 }
 
-_MEASURES: Final = TypeAdapter(Measures)
-_RETRIEVAL_MEASURES: Final = TypeAdapter(RetrievalMeasures)
-
 
 def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
     """The measures of a run with these settings; `chosen` values win. Raises Refused for those of runs of queries."""
@@ -253,13 +248,13 @@ def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any])
     frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
     values = {field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)
     sources = {field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN}
-    return _MEASURES.validate_python(values | {"sources": sources})
+    return Measures.model_validate(values | {"sources": sources})
 
 
 def retrieval_measures_of(chosen: Mapping[str, Any]) -> RetrievalMeasures:
     """The measures that were chosen for the report of a run of queries. Raises Refused for those of participants."""
     _refuse_others(RetrievalMeasures, chosen, of="Runs of queries")
-    return _RETRIEVAL_MEASURES.validate_python(chosen)
+    return RetrievalMeasures.model_validate(chosen)
 
 
 def _refuse_others(kind: type[Measures | RetrievalMeasures], chosen: Iterable[str], *, of: str) -> None:
