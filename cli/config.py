@@ -28,8 +28,7 @@ from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, Process
 from schemas.settings.profiles import PROFILES, ChangedSetting
 from schemas.settings.resolve import EffectiveSettings, report_names
 from schemas.settings.run import RUN_SETTINGS, settings_hash
-from stack.connections import Connections, connections, given_servers
-from stack.home import find_home, full_disk
+from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
 
@@ -285,8 +284,6 @@ def with_open_database(
 def unavailable(error: BaseException) -> StackError:
     """What a command reports when the database cannot be used, with the next step."""
     found = condition(error)
-    if isinstance(error, asyncpg.DiskFullError) and "DATABASE_URL" not in given_servers(merged(os.environ, ENV_FILE)):
-        return full_disk(find_home(merged(os.environ, ENV_FILE)).folder)
     return StackError(f"The database {found.words} ({type(error).__name__}). {found.remedy}")
 
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -179,12 +178,6 @@ def _refuse(why: str, *, slug: str) -> NoReturn:
 
 def _of_system(error: OSError) -> str:
     """What a file, a disk or a connection refused, without a traceback."""
-    from stack.home import FULL, full_disk, fullest
-
-    named = None if error.filename is None else Path(os.fsdecode(error.filename))
-    if error.errno in FULL:
-        # A write names no file: it went to the working folder, or where the command was told to.
-        return str(full_disk(named or fullest([Path.cwd(), *map(Path, sys.argv[1:])])))
-    if error.errno is None or named is None:
+    if error.errno is None or error.filename is None:
         return f"{type(error).__name__}: {error}"
-    return f"{named} cannot be used: {os.strerror(error.errno)}."
+    return f"{os.fsdecode(error.filename)} cannot be used: {os.strerror(error.errno)}."

@@ -8,16 +8,14 @@ import os
 import platform
 import pwd
 import secrets
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
 
 from schemas.errors import StackError
 from schemas.values.runs import Environment
@@ -39,41 +37,8 @@ def kept_password(path: Path) -> str:
     return path.read_text()
 
 
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SAID: Final = "No space left on device"
-_TOO_LOW: Final = 20_000_000
-"""Bytes with which no server starts: a segment of Postgres's log alone has 16 MB."""
-
-
-def full_disk(path: Path) -> StackError:
-    """What to say where the disk of a file or folder is full."""
-    folder = _existing(path)
-    room = shutil.disk_usage(folder)
-    return StackError(
-        f"There is no room on the disk of {folder}: {room.free / 1e6:,.0f} of {room.total / 1e6:,.0f} MB are free now. "
-        "Free some, or set RAGQ_HOME to a folder on another disk; nothing that was stored is lost."
-    )
-
-
-def says_full(said: str) -> bool:
-    """Whether a program says that there was no room."""
-    return _SAID in said
-
-
-def is_full(path: Path, said: str = "") -> bool:
-    """Whether a program that wrote there, and said so much at its end, failed for want of room."""
-    return says_full(said) or shutil.disk_usage(_existing(path)).free < _TOO_LOW
-
-
-def fullest(paths: Sequence[Path]) -> Path:
-    """The path whose disk has the least room."""
-    return min(paths, key=lambda path: shutil.disk_usage(_existing(path)).free)
-
-
 def unusable(folder: Path, error: OSError) -> StackError:
     """What to say where a folder of a stack cannot be read or written."""
-    if error.errno in FULL:
-        return full_disk(folder)
     owner = ""
     with suppress(OSError, KeyError):
         uid = _existing(folder).stat().st_uid

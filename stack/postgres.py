@@ -18,7 +18,7 @@ import psutil
 
 from schemas.errors import StackError
 from stack.connections import masked
-from stack.home import full_disk, fullest, is_full, says_full, write_private
+from stack.home import write_private
 from stack.ports import LOOPBACK, Account, account_for, is_traversable
 from stack.server import EmbeddedServer, package_folder
 
@@ -109,8 +109,6 @@ class PostgresServer(EmbeddedServer):
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         done = self.account.run([str(self._binaries / program), *arguments], stdin=stdin)
         if done.returncode != 0:
-            if is_full(self.data_dir, done.stdout + done.stderr):
-                raise full_disk(self.data_dir)
             raise StackError(f"{program} could not prepare {self.data_dir}:\n{done.stdout}{done.stderr}")
 
     def _remove_stale_lock(self) -> None:
@@ -241,8 +239,6 @@ def _run(program: str, arguments: list[str], database_url: str | None = None) ->
     )
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[:_SHOWN_CHARACTERS]
-        if says_full(words):
-            raise full_disk(fullest([Path.cwd(), *(Path(one.rpartition("=")[2]) for one in arguments)]))
         of = "" if database_url is None else f" on {masked(database_url)}"
         raise StackError(f"{program} failed{of}:\n{words}")
     return done.stdout.decode(errors="replace")

@@ -10,7 +10,7 @@ from typing import Final
 
 from schemas.errors import StackError
 from stack.connections import masked
-from stack.home import Home, RecordedPart, State, full_disk, is_full
+from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.orphans import end_orphans
 from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, processes_of, servers_from_outside
@@ -219,8 +219,6 @@ def _await(
             if hopeless or time.monotonic() - began > timeout_s:
                 found = "ends as soon as it is started" if hopeless else f"is not healthy after {timeout_s:g} s"
                 log = home.log(name)
-                if is_full(home.folder, last_lines(log)):
-                    raise full_disk(home.folder)
                 raise StackError(f"{name} {found}. The end of {log}:\n{last_lines(log)}")
         time.sleep(POLL_S)
 

@@ -1,7 +1,5 @@
-import errno
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +13,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from cli.main import cli, main
+from cli.main import cli
 from stack.ports import free_port
 from tests import run_folder
 from tests.acceptance.commands import forked_ragq
@@ -115,21 +113,6 @@ class Installed:
     def parts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
         return found
-
-
-def test_a_full_disk_is_one_sentence_with_sizes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(**_named: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(cli, "main", fails)
-    monkeypatch.setattr("sys.argv", ["ragq", "export", "r1", str(tmp_path / "run.zip")])
-    with pytest.raises(SystemExit):
-        main()
-
-    said = capsys.readouterr().err
-    assert re.fullmatch(r"ragq: There is no room on the disk of \S+: [\d,]+ of [\d,]+ MB are free now\..*\n", said)
 
 
 @pytest.fixture(scope="module")
