@@ -35,7 +35,6 @@ from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork, keep
 from store.corpora.postings import make_searchable
 from store.database import Connection
-from store.questions import templates
 from store.runs.chain import content_hash
 from workers.work import Result, Work
 
@@ -47,7 +46,7 @@ async def run_convert(work: Work) -> Result[ConvertedDocument]:
     content = await work.database.ask(corpora.original, named)
     name: str = work.claim.inputs["name"]
     form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
-    return Result(await convert(content, form, work.document_limits))
+    return Result(await convert(content, form, work.wiring.document_limits))
 
 
 async def run_outline(work: Work) -> Result[DocumentOutline]:
@@ -62,7 +61,7 @@ async def run_repair(work: Work) -> Result[RepairedTitles]:
     if work.settings.ragq.repair_by == "rules":
         return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
     toc = (await work.output(ConvertedDocument)).toc
-    template = await template_of(work, TemplateTag.TITLE_REPAIR)
+    template = (await work.template(TemplateTag.TITLE_REPAIR)).text
     return Result(await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings))
 
 
@@ -81,7 +80,7 @@ async def run_select(work: Work) -> Result[SelectedSections]:
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
         return Result(SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES))
-    template = await template_of(work, TemplateTag.SECTION_SELECTION)
+    template = (await work.template(TemplateTag.SECTION_SELECTION)).text
     return Result(await select_by_model(found, template=template, chat=work.chat, settings=work.settings))
 
 
@@ -142,13 +141,6 @@ async def run_cut(work: Work) -> Result[CutDocument]:
 async def run_embed(work: Work) -> Result[EmbeddedBatch]:
     """The chunks of the work, as any batch of a corpus."""
     return await embed(work, (await work.output(CutDocument)).chunk_ids)
-
-
-async def template_of(work: Work, tag: TemplateTag) -> str:
-    """The version that was active at submission."""
-    version: int = work.claim.inputs["templates"][tag]
-    work.read[f"template {tag}"] = version
-    return (await work.database.ask(templates.get, tag, version)).text
 
 
 async def corpus_embed(work: Work) -> Result[EmbeddedBatch]:

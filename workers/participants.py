@@ -37,6 +37,7 @@ from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.index_runs import ChunkIdentity
+from store.references.search import PostgresReferenceSearch
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")
@@ -91,7 +92,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedReferences]:
     retrieved = await retrieve_references(
         embedded,
         await work.vectors(EmbeddedEvidence),
-        search=work.references,
+        search=PostgresReferenceSearch(work.database),
         index_id=index_id,
         participant_id=work.number_in_index,
         excluded=excluded,
@@ -124,7 +125,7 @@ async def run_rerank(work: Work) -> Result[RankedReferences]:
             retrieved,
             extracted=await work.output(ExtractedEvidence),
             chunk_texts=await work.chunk_texts(retrieved.items),
-            scorer=work.pair_scorer(work.settings.ragq.reranker_model),
+            scorer=work.wiring.pair_scorer(work.settings.ragq.reranker_model),
             settings=work.settings,
         )
     )
@@ -201,7 +202,7 @@ async def run_score(work: Work) -> Result[ParticipantScores]:
                 await work.vectors(EmbeddedEvidence),
                 extracted=extracted,
                 prompt=prompt,
-                search=work.evidence,
+                search=PostgresReferenceSearch(work.database),
                 index_id=index_id,
                 participant_id=work.number_in_index,
                 excluded=excluded,

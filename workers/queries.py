@@ -37,10 +37,9 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_chunks
 from store.database import Connection
-from store.questions import answers, evaluations, queries, templates
+from store.questions import answers, evaluations, queries
 from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
-from store.questions.templates import StoredTemplate
 from store.runs.chain import content_hash
 from workers.documents import has_other_vectors
 from workers.ledger_chat import published
@@ -55,7 +54,7 @@ async def run_expand(work: Work) -> Result[Expansion]:
     if asked["origin"] == Origin.PASTED:
         return Result(pasted_expansion(asked["reply"]))
     query = await question(work)
-    asked_by = await template(work, TemplateTag.QUERY_EXPANSION)
+    asked_by = await work.template(TemplateTag.QUERY_EXPANSION)
     return Result(
         await expand_query(
             query.original_query,
@@ -143,7 +142,7 @@ async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors
         return NoRanker()
     if preset.reranking.ranker == "cross-encoder":
         ranker = CrossEncoderRanker(
-            work.pair_scorer(preset.reranking.model),
+            work.wiring.pair_scorer(preset.reranking.model),
             timeout_s=work.settings.ragq.reranker_timeout_seconds,
             batch_size=preset.retrieval.reranker_batch_size,
             max_tokens=preset.retrieval.reranker_max_length,
@@ -203,7 +202,7 @@ async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
     preset = work.preset.validation
     if not preset.enabled:
         return keep_all(chunks, allow_empty=preset.allow_empty)
-    asked_by = await template(work, TemplateTag.CHUNK_VALIDATION)
+    asked_by = await work.template(TemplateTag.CHUNK_VALIDATION)
     return await validate_chunks(
         query.original_query,
         chunks,
@@ -248,7 +247,7 @@ async def run_augment(work: Work) -> Result[AugmentedPrompt]:
     query = await question(work)
     validated = await work.output(ValidatedChunks)
     consolidated = await work.output_if_stored(ConsolidatedContext)
-    asked_by = await template(work, TemplateTag(work.settings.ragq.answer_template))
+    asked_by = await work.template(TemplateTag(work.settings.ragq.answer_template))
     top_n = work.claim.inputs.get("top_n")
     if top_n is not None:
         work.read["top_n"] = top_n
@@ -369,14 +368,6 @@ def advising(work: Work, query: StoredQuery) -> Iterator[None]:
     except NothingRelevantError as error:
         error.advise(query.id, work.claim.job_id, work.claim.stage)
         raise
-
-
-async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
-    """The version of the template that was active at submission; of a template that is newer, the active one."""
-    version: int | None = work.claim.inputs["templates"].get(tag)
-    found = await work.database.ask(templates.get, tag, version)
-    work.read[f"template {tag}"] = found.version
-    return found
 
 
 def asked_model(work: Work) -> str:

@@ -62,7 +62,7 @@ async def _sentences(work: Work, given: list[str]) -> Sentences | None:
             f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
             f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original."
         )
-    characters = (await work.tag_models.fused(vocabulary_id(work))).characters
+    characters = (await work.wiring.tag_models.fused(vocabulary_id(work))).characters
     lookups = [phrase.lookup for phrase in final_phrases(given) if characters.knows(plain(phrase.lookup))]
     embedded = await embedder.embed_batch(
         [plain(lookup) for lookup in lookups],
@@ -80,7 +80,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedTags]:
             await work.output(EmbeddedPhrases),
             await work.vectors(EmbeddedPhrases),
             lexicon=PostgresVocabularies(work.database),
-            search=work.tag_models,
+            search=work.wiring.tag_models,
             vocabulary_id=vocabulary_id(work),
             allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
             per_phrase_k=settings.retrieval_per_phrase_k,
@@ -171,7 +171,7 @@ def sentence_model(work: Work) -> SentenceModel | None:
 async def models(work: Work) -> LoadedModels:
     """The models of that vocabulary."""
     inputs = work.claim.inputs
-    return await work.tag_models.of(
+    return await work.wiring.tag_models.of(
         vocabulary_id(work), tokens_digest=inputs["tokens_digest"], context_digest=inputs["context_digest"]
     )
 

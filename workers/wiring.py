@@ -2,20 +2,30 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import Protocol, TypeVar
 
 from adapters.limited_process import ProcessLimits
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from stages.models import resolved_model
-from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch
+from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Database
-from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.broker import FIRST
 from workers.call_limits import CallLimits, client
 from workers.ledger_chat import CallLedger
 from workers.tag_models import TagModels
+
+
+class Closable(Protocol):
+    """What holds threads or connections."""
+
+    async def close(self) -> None:
+        """Let go of them."""
+
+
+Adapter = TypeVar("Adapter", bound=Closable)
 
 
 class Wiring:
@@ -44,8 +54,6 @@ class Wiring:
             self._open.push_async_callback(redis.aclose)
         limits = CallLimits(database, process.llm_limits, redis, lease_s=process.ragq_lease_seconds)
         self.calls = CallLedger(database, limits)
-        self.references: ReferenceSearch = PostgresReferenceSearch(database)
-        self.evidence: EvidenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 
     def embedder(self, settings: RunSettings, *, priority: int = FIRST) -> Embedder:
@@ -78,9 +86,8 @@ class Wiring:
         if model not in self._pair_scorers:
             from adapters.cross_encoder import CrossEncoderScorer
 
-            scorer = CrossEncoderScorer(model, threads=self._process.ragq_torch_threads or None)
-            self._open.push_async_callback(scorer.close)
-            self._pair_scorers[model] = scorer
+            threads = self._process.ragq_torch_threads or None
+            self._pair_scorers[model] = self._closing(CrossEncoderScorer(model, threads=threads))
         return self._pair_scorers[model]
 
     @property
@@ -95,13 +102,16 @@ class Wiring:
         """End the batchers' threads and close the connections to servers."""
         await self._open.aclose()
 
+    def _closing(self, adapter: Adapter) -> Adapter:
+        """The adapter, which is closed with the process."""
+        self._open.push_async_callback(adapter.close)
+        return adapter
+
     def _build_embedder(self, backend: str, model: str) -> Embedder:
         if backend == "ollama":
             from adapters.ollama import OllamaEmbedder
 
-            ollama = OllamaEmbedder(model, url=self._require_ollama())
-            self._open.push_async_callback(ollama.close)
-            return ollama
+            return self._closing(OllamaEmbedder(model, url=self._require_ollama()))
         if backend == "openai":
             from adapters.openai_embedder import OpenAIEmbedder
 
@@ -111,25 +121,19 @@ class Wiring:
                     "EMBEDDING_BACKEND is openai and RAGQ_OPENAI_EMBEDDING_BASE_URL is not set; set it to the server's "
                     "URL."
                 )
-            openai = OpenAIEmbedder(model, base_url=address.base_url, api_key=address.api_key)
-            self._open.push_async_callback(openai.close)
-            return openai
+            return self._closing(OpenAIEmbedder(model, base_url=address.base_url, api_key=address.api_key))
         from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 
-        batcher = Batcher(
+        tokens = self._process.ragq_batch_tokens
+        encoder = SentenceTransformerEncoder(
+            model,
+            dtype=self._process.ragq_embedding_dtype,
+            threads=self._process.ragq_torch_threads or None,
             # The batcher cuts the passes: the encoder takes each whole.
-            SentenceTransformerEncoder(
-                model,
-                dtype=self._process.ragq_embedding_dtype,
-                threads=self._process.ragq_torch_threads or None,
-                batch_size=self._process.ragq_batch_tokens,
-            ),
-            token_budget=self._process.ragq_batch_tokens,
-            is_crowded=self._is_crowded,
-            is_awaited=self._is_awaited,
+            batch_size=tokens,
         )
-        self._open.push_async_callback(batcher.close)
-        return BatchedEmbedder(batcher)
+        batcher = Batcher(encoder, token_budget=tokens, is_crowded=self._is_crowded, is_awaited=self._is_awaited)
+        return BatchedEmbedder(self._closing(batcher))
 
     def _build_chat(self, backend: str) -> ChatModel:
         if backend == "openai":
@@ -138,14 +142,10 @@ class Wiring:
             address = self._process.openai_server
             if address is None:
                 raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
-            openai = OpenAIChat(address.base_url, api_key=address.api_key)
-            self._open.push_async_callback(openai.close)
-            return openai
+            return self._closing(OpenAIChat(address.base_url, api_key=address.api_key))
         from adapters.ollama import OllamaChat
 
-        ollama = OllamaChat(self._require_ollama())
-        self._open.push_async_callback(ollama.close)
-        return ollama
+        return self._closing(OllamaChat(self._require_ollama()))
 
     def _require_ollama(self) -> str:
         if self._ollama_url is None:

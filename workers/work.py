@@ -10,22 +10,23 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
 from schemas.errors import InputChangedError, LLMError, Refused, TextTooLongError
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import PHQ8Item, Reference
-from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TextVectors
+from stages.ports import ChatModel, Embedder, TextVectors
+from stages.queries.templates import TemplateTag
 from store.database import Connection, Database
+from store.questions import templates
+from store.questions.templates import StoredTemplate
 from store.references import interviews, references
 from store.runs import attempts, runs
 from store.runs.attempts import KeyedText
 from store.runs.stages import Claim
 from workers.broker import priority_of
 from workers.ledger_chat import CorrectingChat, LedgerChat, RejectedReplies, ResamplingChat
-from workers.tag_models import TagModels
 from workers.wiring import Wiring
 
 
@@ -113,7 +114,7 @@ class Work:
     claim: Claim
     settings: RunSettings
     database: Database
-    _wiring: Wiring
+    wiring: Wiring
     read: dict[str, Any]
     _preset: Preset | None = None
     draw: int = 0
@@ -141,7 +142,7 @@ class Work:
     @property
     def embedder(self) -> Embedder:
         """The embedder that the run's settings mean."""
-        return self._wiring.embedder(self.settings, priority=priority_of(self.claim.kind))
+        return self.wiring.embedder(self.settings, priority=priority_of(self.claim.kind))
 
     def reusing_embedder(self, dimension: int) -> ReusingEmbedder:
         """The embedder that the run's settings mean, which computes no vector again that is stored."""
@@ -149,11 +150,7 @@ class Work:
 
     def embedder_of(self, backend: str, model: str) -> Embedder:
         """An embedder by its backend and the name of its model there, whatever the run's settings are."""
-        return self._wiring.embedder_of(backend, model, priority=priority_of(self.claim.kind))
-
-    def pair_scorer(self, model: str) -> PairScorer:
-        """A cross-encoder by folder or hub id."""
-        return self._wiring.pair_scorer(model)
+        return self.wiring.embedder_of(backend, model, priority=priority_of(self.claim.kind))
 
     @property
     def chat(self) -> ChatModel:
@@ -180,26 +177,6 @@ class Work:
             log.warning("context_not_known", job_id=self.claim.job_id, error_type=type(error).__name__)
             return None
 
-    @property
-    def tag_models(self) -> TagModels:
-        """The models of vocabularies."""
-        return self._wiring.tag_models
-
-    @property
-    def document_limits(self) -> ProcessLimits:
-        """The limits of a process that converts a document."""
-        return self._wiring.document_limits
-
-    @property
-    def references(self) -> ReferenceSearch:
-        """The reference indexes."""
-        return self._wiring.references
-
-    @property
-    def evidence(self) -> EvidenceSearch:
-        """The evidence of the participants of the reference indexes."""
-        return self._wiring.evidence
-
     async def output(self, output: type[Output]) -> Output:
         """What the earlier stage of the chain stored that stores this type of output.
 
@@ -224,6 +201,13 @@ class Work:
         """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""
         return (await self._stored(output)).attempt_id
 
+    async def template(self, tag: TemplateTag) -> StoredTemplate:
+        """The version of the template that was active at submission; of a template that is newer, the active one."""
+        version: int | None = self.claim.inputs["templates"].get(tag)
+        found = await self.database.ask(templates.get, tag, version)
+        self.read[f"template {tag}"] = found.version
+        return found
+
     async def transcript(self) -> str:
         """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
@@ -238,7 +222,7 @@ class Work:
         return await self.database.ask(references.chunk_texts, chunk_ids)
 
     def _ledger_chat(self) -> LedgerChat:
-        return LedgerChat(self._wiring.chat(self.settings), self._wiring.calls, self.claim, self.draw)
+        return LedgerChat(self.wiring.chat(self.settings), self.wiring.calls, self.claim, self.draw)
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
         stored = await self._find(output)

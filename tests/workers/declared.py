@@ -101,7 +101,7 @@ def _of_work(attribute: str) -> Iterator[str]:
         return
     tree = ast.parse(dedent(inspect.getsource(function)))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "_wiring":
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "wiring":
             yield from WIRED.get(node.attr, ())
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             yield from _of_work(node.attr) if node.attr != attribute else ()
