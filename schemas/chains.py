@@ -34,7 +34,7 @@ class Stage(NamedTuple):
     asks_llm: bool = False
     """It asks a language model, unless the settings or the inputs of the run make that unnecessary."""
     reads: frozenset[str] = frozenset()
-    """The settings that can change what it computes, and values of presets; a worker gives it no others."""
+    """The settings that can change what it computes, and values of presets; it reads no others."""
 
     @property
     def output(self) -> "type[Value]":
@@ -379,15 +379,10 @@ def in_order(kind: str, stages: Collection[str]) -> list[str]:
     return [stage for stage in whole if stage in stages]
 
 
-def reads_of(kind: str, mode: str, stage: str) -> frozenset[str] | None:
-    """The settings that a stage of a chain reads; None for a chain or a stage that is not listed here."""
-    chain = CHAINS.get((kind, mode), ())
-    return next((listed.reads for listed in chain if listed.name == stage), None)
-
-
 def settings_read(kind: str, stage: str) -> frozenset[str]:
     """The settings that a stage of a kind of job reads, whatever the mode."""
-    return frozenset().union(*(reads_of(*chain, stage) or () for chain in CHAINS if chain[0] == kind))
+    chains = (chain for (of, _), chain in CHAINS.items() if of == kind)
+    return frozenset().union(*(listed.reads for chain in chains for listed in chain if listed.name == stage))
 
 
 def readers_of(kind: str, mode: str, setting: str) -> list[str]:

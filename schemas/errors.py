@@ -575,7 +575,3 @@ class NothingRelevantError(DomainError):
             f"{self} `{run} {options}` runs it with other values, `{run} --preset NAME` with those of another preset, "
             f"and `{run} --set validation.allow_empty=true` continues without sources.",
         )
-
-
-class UndeclaredSettingError(DomainError):
-    """The code of a stage reads a setting that the list of chains does not declare for it."""

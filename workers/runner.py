@@ -17,7 +17,7 @@ import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, Refused, UnusableReply
-from schemas.settings.run import FrozenSettings, declared_settings, thaw
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.runs import AttemptError
@@ -200,8 +200,7 @@ class StageRunner:
         try:
             frozen, draw = await self._frozen(claim.run_id)
             retries = frozen.run.ragq.retries
-            settings = declared_settings(frozen, claim.kind, claim.mode, claim.stage)
-            work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
+            work = Work(claim, frozen.run, self._database, self._wiring, read, frozen.preset, draw)
             result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result, database_time.seconds, in_queues.seconds)

@@ -1,4 +1,4 @@
-"""All settings of a run: the values that stages read, frozen at submission, and what each stage is given of them."""
+"""All settings of a run: the values that stages read, frozen at submission."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple, Self
 import rfc8785
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from schemas.chains import CHAINS, queue_of, reads_of
-from schemas.errors import SettingsError, UndeclaredSettingError
-from schemas.settings.base import Setting, SettingsGroup, checked, disagreement, settings_in, unknown_name
+from schemas.chains import CHAINS, queue_of
+from schemas.errors import SettingsError
+from schemas.settings.base import checked, disagreement, settings_in, unknown_name
 from schemas.settings.groups import (
     ConsistencySettings,
     EmbeddingSettings,
@@ -22,7 +22,7 @@ from schemas.settings.groups import (
     QuantitativeSettings,
     RagqSettings,
 )
-from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
+from schemas.settings.preset import Preset, is_preset_name
 
 
 class RunSettings(BaseModel):
@@ -185,55 +185,4 @@ def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     own = {name: stored for name, stored in snapshot.items() if not is_preset_name(name)}
     return FrozenSettings(
         RunSettings.from_snapshot(own), Preset.from_snapshot(snapshot) if len(own) < len(snapshot) else None
-    )
-
-
-def _names(settings: Mapping[str, Setting]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for setting in settings.values():
-        found.setdefault(setting.place[0], {})[setting.field] = setting.name
-    return found
-
-
-_RUN_NAMES: Final = _names(RUN_SETTINGS)
-_PRESET_NAMES: Final = _names(PRESET_SETTINGS)
-
-
-class _DeclaredGroup:
-    """A group of settings that gives only what a stage declares."""
-
-    __slots__ = ("_group", "_names", "_reads", "_stage")
-
-    def __init__(self, group: SettingsGroup, names: Mapping[str, str], reads: frozenset[str], stage: str) -> None:
-        self._group = group
-        self._names = names
-        self._reads = reads
-        self._stage = stage
-
-    def __getattr__(self, field: str) -> Any:
-        name = self._names.get(field)
-        if name is not None and name not in self._reads:
-            raise UndeclaredSettingError(
-                f"Stage '{self._stage}' reads {name}, which schemas/chains.py does not declare for it."
-            )
-        return getattr(self._group, field)
-
-
-def declared_settings(frozen: FrozenSettings, kind: str, mode: str, stage: str) -> FrozenSettings:
-    """The settings of a run for one of its stages: reading any that the stage does not declare is an error.
-
-    A stage of a chain that is not listed, such as that of a benchmark, declares nothing and sees all of them.
-    """
-    reads = reads_of(kind, mode, stage)
-    if reads is None:
-        return frozen
-    run: dict[str, Any] = {
-        name: _DeclaredGroup(getattr(frozen.run, name), names, reads, stage) for name, names in _RUN_NAMES.items()
-    }
-    preset: dict[str, Any] = {
-        name: _DeclaredGroup(getattr(frozen.preset, name), names, reads, stage)
-        for name, names in (_PRESET_NAMES.items() if frozen.preset is not None else ())
-    }
-    return FrozenSettings(
-        RunSettings.model_construct(**run), None if frozen.preset is None else Preset.model_construct(**preset)
     )
