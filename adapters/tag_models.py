@@ -3,20 +3,18 @@
 import hashlib
 import io
 import json
-import struct
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import Refused, VocabularyModelsError
-from schemas.values.tags import VectorLayout, Vocabulary
+from schemas.errors import VocabularyModelsError
+from schemas.values.tags import Vocabulary
 from stages.ports import Vector, Vectors
 from stages.tags.similarity import (
     BuiltModels,
@@ -191,17 +189,15 @@ class TagModelBuilder:
     components: int = 100
     """Maximum numbers per context row."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
+    def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
         """The models. The same vocabulary and seed give the same bytes, in any process.
 
-        Every tag and alias has a vector. With `tokens` no token model is trained, and its vectors are used. Raises
-        VocabularyModelsError when there is nothing to train on.
+        Every tag and alias has a vector. Raises VocabularyModelsError when there is nothing to train on.
         """
         if not vocabulary.tags:
             raise VocabularyModelsError("A vocabulary without tags has no training data; import one with tags.")
-        placed = self._tokens(vocabulary, seed) if tokens is None else tokens
         rows, context = self._context(vocabulary, seed)
-        return BuiltModels(tokens=placed, context_rows=rows, context_file=context)
+        return BuiltModels(tokens=self._tokens(vocabulary, seed), context_rows=rows, context_file=context)
 
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> TokenModel:
         """FastText over the training lists, on one thread, because several would not reproduce the same bytes.
@@ -291,55 +287,3 @@ def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
     """The rows at length 1; a row of zeros is unchanged."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(matrix / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
-
-
-_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-"""How files start that joblib compressed."""
-
-
-def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> TokenModel:
-    """The vectors of the vocabulary's tags and aliases, at length 1, and their n-grams.
-
-    Tokens that are not in the file, or are zeros there, have no vector. Raises Refused when the file cannot be read in
-    this layout, or has none of the tokens.
-    """
-    try:
-        _refuse_pickle(path)
-        model = _read(path, layout)
-    except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
-        raise Refused(f"{path} cannot be read as {layout.value} ({type(error).__name__}); name its layout.") from error
-    wanted = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
-    rows = {token: np.asarray(model.get_vector(token), dtype=np.float64) for token in wanted if token in model}
-    vectors = {
-        token: np.asarray(row / np.linalg.norm(row), dtype=np.float32) for token, row in rows.items() if row.any()
-    }
-    if not vectors:
-        raise Refused(f"{path} has none of the {len(wanted)} tags and aliases; it belongs to another vocabulary.")
-    matrix = np.array(list(vectors.values()))
-    if layout is not VectorLayout.FASTTEXT:
-        return TokenModel(layout.value, matrix.shape[1], vectors, tokens_file(layout.value, list(vectors), matrix))
-    pieces = (int(model.min_n), int(model.max_n), int(model.bucket))
-    known = sorted({bucket for token in vectors for bucket in buckets_of(token, *pieces)})
-    ngrams = np.asarray(model.vectors_ngrams[known], dtype=np.float32)
-    data = tokens_file(layout.value, list(vectors), matrix, pieces=pieces, buckets=known, ngrams=ngrams)
-    return TokenModel(layout.value, matrix.shape[1], vectors, data)
-
-
-def _refuse_pickle(path: Path) -> None:
-    """Raise Refused for a file of pickle, compress-fasttext or joblib: reading one runs the code in it."""
-    with path.open("rb") as file:
-        start = file.read(2)
-    if start[:1] == b"\x80" or start in _ZLIB:
-        raise Refused(
-            f"{path} is a pickle, as compress-fasttext and joblib write them. ragq reads none: that would run the code "
-            "in it. Write its vectors as word2vec text, as 'Files of the original' of docs/tags.md describes."
-        )
-
-
-def _read(path: Path, layout: VectorLayout) -> Any:
-    from gensim.models import KeyedVectors
-    from gensim.models.fasttext import load_facebook_vectors
-
-    if layout is VectorLayout.FASTTEXT:
-        return load_facebook_vectors(str(path))
-    return KeyedVectors.load_word2vec_format(str(path), binary=layout is VectorLayout.WORD2VEC_BINARY)

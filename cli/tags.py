@@ -1,7 +1,6 @@
 """`ragq tags` and `ragq vocabulary`: what phrases led to, and the closed sets of tags that they are mapped to."""
 
 from collections.abc import Sequence
-from hashlib import file_digest
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,17 +11,16 @@ from cli.config import with_database, with_open_database
 from cli.estimate import conclude
 from cli.files import read_file, tell_unread
 from cli.ids import TARGET
-from cli.options import Choice, effective_settings, group, settings_options, wanted_options
+from cli.options import effective_settings, group, settings_options, wanted_options
 from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_rest, print_result, print_text
 from cli.sheets import print_listing, rows_drawing
 from cli.submit import report_submitted
 from schemas.errors import Refused
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
-from schemas.values.tags import Tag, VectorLayout
+from schemas.values.tags import Tag
 from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
 from services.tags import (
-    GivenVectors,
     build_vocabulary,
     delete_vocabulary,
     keep_vocabulary,
@@ -270,19 +268,11 @@ def _could_rate(path: Path) -> str | None:
 
 @click.command("tags")
 @click.argument("vocabulary")
-@click.option(
-    "--vectors",
-    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
-    help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
-)
-@click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
 @settings_options
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @json_option
 def index_command(
     vocabulary: str,
-    vectors: Path | None,
-    layout: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     no_wait: bool,
@@ -296,13 +286,9 @@ def index_command(
     \b
     Example:
         ragq index tags topics
-        ragq index tags topics --vectors words.bin --layout fasttext
     """
-    if (vectors is None) is not (layout is None):
-        raise click.UsageError("--vectors and --layout go together.")
-    given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
-    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings, vectors=given)
+    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings)
     if submitted is None:
         print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
         if as_json:
@@ -310,8 +296,3 @@ def index_command(
         return
     report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
     conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
-
-
-def _given(path: Path, layout: VectorLayout) -> GivenVectors:
-    with path.open("rb") as file:
-        return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())

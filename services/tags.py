@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import Field
@@ -16,7 +15,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import Each, Repeatable, did_you_mean
 from schemas.values.base import Value
 from schemas.values.requests import TagsRequest
-from schemas.values.tags import PhraseSet, VectorLayout, Vocabulary
+from schemas.values.tags import PhraseSet, Vocabulary
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.files.records import ProblemsFound
 from stages.models import resolved_model
@@ -135,14 +134,6 @@ SEED: Final = 7
 """Of the models."""
 
 
-class GivenVectors(NamedTuple):
-    """Vectors that take the place of trained ones: a file that the worker reads under the same path."""
-
-    path: Path
-    layout: VectorLayout
-    sha256: str
-
-
 class VocabularyBuild(NamedTuple):
     """The run that builds the models of a vocabulary, or has built them."""
 
@@ -151,17 +142,15 @@ class VocabularyBuild(NamedTuple):
     """None when the run has built the models already."""
 
 
-async def build_vocabulary(
-    database: Database, name: str, settings: EffectiveSettings, *, vectors: GivenVectors | None = None
-) -> VocabularyBuild:
+async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> VocabularyBuild:
     """Submit the run that builds the models of a vocabulary.
 
-    Raises Refused for an unknown vocabulary, and for one whose models were built from other vectors.
+    Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder.
     """
 
     async def plan(connection: Connection) -> tuple[NewRun, int | None]:
         vocabulary = await vocabulary_of_name(connection, name)
-        run = _planned(vocabulary, settings, vectors)
+        run = _planned(vocabulary, settings)
         built_by = None if vocabulary.model is None else await runs.find(connection, run)
         if built_by is None and vocabulary.model is not None:
             raise Refused(
@@ -176,10 +165,7 @@ async def build_vocabulary(
     return VocabularyBuild(submitted.run_id, submitted)
 
 
-def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings, vectors: GivenVectors | None) -> NewRun:
-    given = None
-    if vectors is not None:
-        given = {"path": str(vectors.path), "layout": vectors.layout.value, "sha256": vectors.sha256}
+def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRun:
     run = settings.run
     sentences = None
     if run.psq.similarity == "fused":
@@ -194,14 +180,13 @@ def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings, vectors:
         request={
             "vocabulary": vocabulary.name,
             "seed": SEED,
-            "vectors": None if vectors is None else vectors.layout.value,
             "profile_source": settings.profile_source,
         },
         jobs=[
             NewJob(
                 mode="tags",
                 subject=str(vocabulary.id),
-                inputs={"vocabulary_id": vocabulary.id, "seed": SEED, "vectors": given, "sentences": sentences},
+                inputs={"vocabulary_id": vocabulary.id, "seed": SEED, "sentences": sentences},
                 stages=stages_of("index", "tags"),
             )
         ],

@@ -2,27 +2,25 @@
 
 import asyncio
 from dataclasses import replace
-from hashlib import file_digest, sha256
-from pathlib import Path
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import NamedTuple
 
 import numpy as np
 
-from schemas.errors import InputChangedError, VocabularyModelsError
+from schemas.errors import VocabularyModelsError
 from schemas.values.tags import (
     BuiltVocabulary,
     EmbeddedPhrases,
     RankedTags,
     RetrievedTags,
     ValidatedTags,
-    VectorLayout,
     Vocabulary,
 )
 from stages.ports import Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
-from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel, plain
+from stages.tags.similarity import BuiltModels, SentenceModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.database import Connection
@@ -181,17 +179,13 @@ BATCH = 256
 
 
 async def index_embed(work: Work) -> Result[BuiltVocabulary]:
-    """The models of a vocabulary, visible in the same transaction.
-
-    By FastText, or around the vectors that the submission names; in a thread, while the names are embedded.
-    """
+    """The models of a vocabulary, visible in the same transaction; built in a thread, while the names are embedded."""
     built_for = vocabulary_id(work)
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
-    work.read["vectors"] = inputs["vectors"]
     content = await work.database.ask(vocabularies.content, built_for)
     models, similarity = await asyncio.gather(
-        asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"]), _similarity(work, content)
+        asyncio.to_thread(_built, content, inputs["seed"]), _similarity(work, content)
     )
     if similarity is not None:
         models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
@@ -241,32 +235,7 @@ async def _similarity(work: Work, vocabulary: Vocabulary) -> _Similarity | None:
     return _Similarity(file, SentenceModel(asked["backend"], asked["model"], await embedder.digest()))
 
 
-def _built(vocabulary: Vocabulary, seed: int, vectors: dict[str, Any] | None) -> BuiltModels:
+def _built(vocabulary: Vocabulary, seed: int) -> BuiltModels:
     from adapters.tag_models import TagModelBuilder
 
-    return TagModelBuilder().build(
-        vocabulary, seed=seed, tokens=None if vectors is None else _given(vectors, vocabulary)
-    )
-
-
-def _given(vectors: dict[str, Any], vocabulary: Vocabulary) -> TokenModel:
-    from adapters.tag_models import imported_vectors
-
-    path = Path(vectors["path"])
-    _refuse_other_file(path, vectors["sha256"])
-    return imported_vectors(path, VectorLayout(vectors["layout"]), vocabulary)
-
-
-def _refuse_other_file(path: Path, expected: str) -> None:
-    try:
-        with path.open("rb") as file:
-            found = file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputChangedError(
-            f"{path} cannot be read by this worker ({type(error).__name__}); put the file there, or submit another."
-        ) from error
-    if found != expected:
-        raise InputChangedError(
-            f"{path} is not the file that was submitted (SHA-256 {found[:12]} instead of {expected[:12]}); "
-            "put that one back, or index the vocabulary with this one."
-        )
+    return TagModelBuilder().build(vocabulary, seed=seed)

@@ -1,7 +1,5 @@
 """The content of a vocabulary, and the outputs of the stages of a tags job."""
 
-from enum import StrEnum
-
 from pydantic import Field
 
 from schemas.values.base import Value
@@ -36,16 +34,6 @@ class Vocabulary(Value):
     documents: tuple[TagDocument, ...] = ()
     unknown_ratings: int = 0
     """Ratings in its files of tags that it does not have."""
-
-
-class VectorLayout(StrEnum):
-    """The format of a file of vectors."""
-
-    WORD2VEC_TEXT = "word2vec-text"
-    """A line per token; words that are not in the file have no vector."""
-    WORD2VEC_BINARY = "word2vec-binary"
-    FASTTEXT = "fasttext"
-    """Facebook's `.bin`, with n-grams: words that are not in the file have a vector too."""
 
 
 class BuiltVocabulary(Value):

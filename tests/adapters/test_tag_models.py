@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model
-from stages.tags.similarity import BuiltModels, TokenModel, context_score, context_vector
+from stages.tags.similarity import BuiltModels, context_score, context_vector
 from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers
@@ -81,12 +81,3 @@ def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
 
     assert digests[0] == digests[1]
     assert len(digests[0].split()) == 2
-
-
-def test_tokens_that_are_placed_already_are_not_trained_again(models: BuiltModels) -> None:
-    placed = TokenModel("elsewhere", 2, {"shirt": np.asarray([1, 0], dtype=np.float32)}, b"its bytes")
-
-    built = BUILDER.build(CLOTHES, seed=7, tokens=placed)
-
-    assert built.tokens == placed
-    assert built.context_file == models.context_file

@@ -15,7 +15,7 @@ async def test_names_are_embedded_in_ascending_order() -> None:
     async def ask(*_: Any) -> Any:
         return CLOTHES
 
-    inputs = {"vocabulary_id": 1, "seed": 1, "vectors": None, "sentences": {"backend": "huggingface", "model": "mini"}}
+    inputs = {"vocabulary_id": 1, "seed": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
     work: Any = SimpleNamespace(
         claim=SimpleNamespace(inputs=inputs),
         read={},
