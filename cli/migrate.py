@@ -1,7 +1,6 @@
-"""`ragq migrate`: bring the database to this version."""
+"""`ragq migrate`, `backup`, `restore` and `token`: the tables of the database, what is in them, and who may read it."""
 
 import asyncio
-import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -13,14 +12,16 @@ import click
 from cli.config import servers, unavailable, with_database
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
-from schemas.settings.base import ENV_FILE, merged
-from services import backups
+from schemas.errors import StackError
+from stack import postgres
 from stages.reports.words import counted
 from store import access
 from store import migrate as migrations
 from store.access import Scope
-from store.database import UNAVAILABLE_ERRORS
+from store.database import UNAVAILABLE_ERRORS, Connection
+from store.runs import runs, workers
 
+_WORKERS_SEEN_SECONDS: Final = 5.0
 _UP_TO_DATE: Final = "The database is up to date."
 
 
@@ -80,12 +81,10 @@ def backup(path: Path, as_json: bool) -> None:
     Example:
         ragq backup ragq.dump
     """
-    try:
-        done = backups.back_up(merged(os.environ, ENV_FILE), path)
-    except UNAVAILABLE_ERRORS as error:
-        raise unavailable(error) from error
-    words = f"Wrote {done.bytes / 1e6:.1f} MB with {counted(done.runs, 'run')} to {done.file}."
-    print_result(done, words, as_json=as_json)
+    revision, found = with_database(_content)
+    size = postgres.dump(servers().database_url, path)
+    words = f"Wrote {size / 1e6:.1f} MB with {counted(found, 'run')} to {path}."
+    print_result(_backup_json(path, revision, found), words, as_json=as_json)
 
 
 @click.command()
@@ -103,12 +102,43 @@ def restore(path: Path, replace: bool, as_json: bool) -> None:
         ragq restore ragq.dump
         ragq up
     """
-    try:
-        done = backups.restore(merged(os.environ, ENV_FILE), path, replace=replace)
-    except UNAVAILABLE_ERRORS as error:
-        raise unavailable(error) from error
-    words = f"Restored {counted(done.runs, 'run')} from {done.file}. `ragq up` starts the workers."
-    print_result(done, words, as_json=as_json)
+    written = postgres.revision_in(path)
+    if not migrations.is_known_revision(written):
+        raise StackError(
+            f"{path} has tables of another version of ragq (revision {written}); nothing was changed. Restore it with "
+            "that version."
+        )
+    with_database(_refuse, replace)
+    url = servers().database_url
+    postgres.restore(url, path)
+    migrations.upgrade(url)
+    # The workers of the backup are elsewhere, or gone.
+    with_database(workers.end_all)
+    revision, found = with_database(_content)
+    words = f"Restored {counted(found, 'run')} from {path}. `ragq up` starts the workers."
+    print_result(_backup_json(path, revision, found), words, as_json=as_json)
+
+
+async def _content(connection: Connection) -> tuple[str | None, int]:
+    """The revision of the tables, and how many runs are in them."""
+    stored = await migrations.stored_revision(connection)
+    return stored, 0 if stored is None else await runs.count(connection)
+
+
+async def _refuse(connection: Connection, replace: bool) -> None:
+    revision, found = await _content(connection)
+    if revision is None:
+        return
+    if await workers.seen(connection, within_s=_WORKERS_SEEN_SECONDS):
+        raise StackError("Workers use the database. `ragq down` and `ragq up --no-workers`, then restore.")
+    if found and not replace:
+        raise StackError(
+            f"The database has {found} runs, which would be gone. Set RAGQ_HOME to another folder, or give --replace."
+        )
+
+
+def _backup_json(path: Path, revision: str | None, found: int) -> dict[str, object]:
+    return {"file": str(path), "bytes": path.stat().st_size, "revision": revision, "runs": found}
 
 
 @group()

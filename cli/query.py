@@ -30,7 +30,7 @@ from schemas.values.queries import AugmentedPrompt, Intent
 from schemas.values.requests import QueryEdit, QuestionsWanted
 from schemas.values.runs import StageFailure
 from services.questions import edits
-from services.questions.answers import answer, stored_prompt
+from services.questions.edits import answer, stored_prompt
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.words import counted

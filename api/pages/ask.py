@@ -20,8 +20,7 @@ from schemas.values.base import Text, first_problem
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
-from services.questions.answers import AskResult, ask, preview_expansion_prompt
-from services.questions.edits import edit
+from services.questions.edits import AskResult, ask, edit, preview_expansion_prompt
 from services.questions.submission import with_chosen_models
 from stages.corpora.works import work_filter
 from stages.queries.expand import pasted_expansion

@@ -21,8 +21,7 @@ from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text, first_problem
 from schemas.values.requests import QueryEdit
 from schemas.values.runs import Target
-from services.questions.answers import answer, preview
-from services.questions.edits import edit
+from services.questions.edits import answer, edit, preview
 from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
 from services.runs import Action, control
 from stages.queries.augment import basis_in_words

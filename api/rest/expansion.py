@@ -15,7 +15,7 @@ from schemas.values.queries import (
     Origin,
 )
 from schemas.values.requests import QueryRequest, Question, Searched
-from services.questions.answers import AskResult, ask, preview_expansion_prompt, withdraw
+from services.questions.edits import AskResult, ask, preview_expansion_prompt, withdraw
 from stages.queries.query_files import single_query
 from store.access import RequestKey
 from store.questions.query_runs import query_view

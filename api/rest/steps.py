@@ -17,7 +17,7 @@ from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFail
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import ContextSource, Leg, QueryText, Source
-from services.questions import answers
+from services.questions import edits
 from services.questions.steps import Step, run_stages, take_step
 from store.access import RequestKey, once
 from store.database import Connection
@@ -401,7 +401,7 @@ async def show_prompt(
     """
     async with ctx.database.connection() as connection:
         query = await queries.get(connection, query_id)
-        augmented = await answers.show_prompt(connection, query, preset=config_preset, top_n=top_n)
+        augmented = await edits.show_prompt(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
         original_query=query.original_query,
@@ -469,7 +469,7 @@ async def save_manual_response(
     """
     async with ctx.database.connection() as connection:
         query = await queries.get(connection, query_id)
-        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
+        given = await edits.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
 

@@ -1,17 +1,36 @@
-"""A query edited: its text, its expansion, or the passages of its context. What was computed from the old is stale."""
+"""A question asked, edited, and answered by a pasted reply; what was computed from the old is stale then."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from schemas.errors import QueryValueError
-from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from schemas.values.requests import QueryEdit
+from schemas.chains import stages_of
+from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
+from schemas.settings.preset import Preset
+from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import thaw
+from schemas.statuses import StageStatus
+from schemas.values.queries import (
+    AugmentedPrompt,
+    ConsolidatedContext,
+    Expansion,
+    Origin,
+    ValidatedChunks,
+)
+from schemas.values.requests import QueryEdit, QueryRequest
+from services.new_runs import store_run
 from services.questions.steps import Step, not_ready
-from stages.queries.expand import intent_of, no_expansion, pasted_expansion
+from services.questions.submission import plan_queries
+from stages.queries.expand import expansion_prompt, intent_of, no_expansion, pasted_expansion
+from stages.queries.query_files import query_text
 from stages.queries.retrieve import query_texts
+from stages.queries.templates import TemplateTag, pasted_answer
+from store.access import RequestKey, once, release
 from store.database import Connection
-from store.questions import queries
+from store.questions import presets, queries, query_runs, templates
+from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
-from store.runs import attempts, backlog
+from store.questions.templates import StoredTemplate
+from store.runs import attempts, backlog, edits, jobs, runs
 from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
 
@@ -103,3 +122,190 @@ async def _new_context(connection: Connection, query: StoredQuery, changes: Quer
     if places == whole:
         return None
     return stored.model_copy(update={"groups": tuple(stored.groups[place - 1] for place in places)})
+
+
+class AnswerResult(NamedTuple):
+    """An answer that is stored."""
+
+    result_id: int
+    is_new: bool
+    """False when the key belongs to an answer that was given before."""
+
+
+async def preview(
+    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
+) -> AugmentedPrompt:
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has.
+
+    With `preset`, as it would be made once the query has moved there. Raises Refused while no search is
+    stored and without such a preset, and TemplateMissingError.
+    """
+    expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
+    validated = await attempts.stored(connection, query.job_id, "validate", ValidatedChunks)
+    consolidated = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
+    if expansion is None or validated is None:
+        raise not_ready(query.id, "prompt", "retrieve")
+    asked_by, template = await _asked_by(connection, query, preset)
+    return await make_prompt(
+        connection,
+        query.original_query,
+        expansion,
+        consolidated,
+        validated,
+        template=template,
+        top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
+    )
+
+
+async def stored_prompt(connection: Connection, query: StoredQuery) -> AugmentedPrompt | None:
+    """The prompt that is stored; None before there is one."""
+    return await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
+
+
+async def answer(
+    connection: Connection,
+    query: StoredQuery,
+    text: str,
+    *,
+    top_n: int | None = None,
+    as_shown: bool = False,
+    key: RequestKey | None,
+) -> AnswerResult:
+    """Store a pasted answer beside those there are, unless the key stands for one that was given before.
+
+    It answers the prompt with `top_n` sources; without `top_n`, with `as_shown` the one that was last shown, and
+    otherwise the one that is stored. A prompt that is not stored yet is stored first, as a manual output, and the
+    chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
+    search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
+    """
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        wanted = top_n
+        if as_shown and top_n is None:
+            wanted = (await jobs.get(connection, query.job_id)).inputs.get("shown")
+        augmented = await _kept_prompt(connection, query, wanted)
+        result_id = await queries.add_result(
+            connection,
+            query.id,
+            pasted_answer(text, augmented),
+            augmented.sources,
+            attempt_id=None,
+            preset=await queries.preset_name(connection, query.run_id),
+            basis=await answer_basis(connection, query.job_id, augmented),
+        )
+        return {"result": result_id}
+
+    made, is_new = await once(connection, key, make)
+    return AnswerResult(made["result"], is_new)
+
+
+async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | None) -> AugmentedPrompt:
+    stored = await stored_prompt(connection, query)
+    if stored is not None and top_n in (None, stored.top_n):
+        return stored
+    augmented = await preview(connection, query, top_n=top_n)
+    is_consolidated = await attempts.output(connection, query.job_id, "consolidate") is not None
+    chain = [
+        stage for stage in stages_of("query", "answer", until="augment") if stage != "consolidate" or is_consolidated
+    ]
+    await edits.set_stages(connection, query.job_id, chain)
+    await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
+    return augmented
+
+
+async def show_prompt(
+    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
+) -> AugmentedPrompt:
+    """As `preview`; an answer that is pasted as shown belongs to this prompt then."""
+    augmented = await preview(connection, query, preset=preset, top_n=top_n)
+    await queries.show(connection, query.job_id, augmented.top_n)
+    return augmented
+
+
+async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, StoredTemplate]:
+    """The preset, and the template: in the version of the question's job; for another preset the active one."""
+    job = await jobs.get(connection, query.job_id)
+    frozen = thaw(await runs.settings(connection, query.run_id))
+    assert frozen.preset is not None
+    tag = TemplateTag(frozen.run.ragq.answer_template)
+    if name is None:
+        return frozen.preset, await templates.get(connection, tag, job.inputs["templates"].get(tag))
+    chosen = await presets.get(connection, name)
+    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), frozen.preset)
+    version = job.inputs["templates"].get(tag) if stays else None
+    return chosen.preset, await templates.get(connection, tag, version)
+
+
+class AskResult(NamedTuple):
+    """A query that is stored, with the job that answers it now."""
+
+    query_id: int
+    job_id: int
+    run_id: int
+    is_new: bool
+    """False when the key belongs to a query that was asked before."""
+
+
+class ExpansionPreview(NamedTuple):
+    """A prompt, and the number of search phrases it asks for."""
+
+    prompt: str
+    n: int
+
+
+async def preview_expansion_prompt(
+    connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
+) -> ExpansionPreview:
+    """The prompt that asks a model to expand a query into `n` search phrases; None uses the preset's number.
+
+    `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
+    """
+    stored = await presets.get(connection, preset)
+    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
+    wanted = stored.preset.expansion.n if n is None else n
+    return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)
+
+
+async def ask(
+    connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
+) -> AskResult:
+    """Store a request of one query as a new run, unless the key belongs to one that was made before.
+
+    A pasted expansion is stored at once, as a manual output, without a worker.
+
+    Raises as `plan_queries` does; Refused for a key of another request, and QueryMissingError when
+    the query that was made under the key has been deleted since.
+    """
+    (_,) = request.queries.queries
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        stored = await store_run(connection, await plan_queries(connection, request, settings), always_new=True)
+        asked = await queries.of_job(connection, stored.job_ids[0])
+        assert asked is not None
+        if request.expansion_reply is not None:
+            pasted = pasted_expansion(request.expansion_reply)
+            await edits.set_output(connection, asked.job_id, "expand", pasted.model_dump(mode="json"))
+        return {"query": asked.id}
+
+    async with connection.transaction():
+        made, is_new = await once(connection, key, make)
+        query = await queries.get(connection, made["query"])
+    return AskResult(query.id, query.job_id, query.run_id, is_new)
+
+
+async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | None) -> bool:
+    """Delete a question whose expansion failed, with its job and all attempts, and release the key of its request.
+
+    False, and nothing is changed, when it has been retried, edited or deleted meanwhile.
+    """
+    try:
+        async with connection.transaction():
+            query = await queries.hold(connection, query_id)
+            (expand, *_) = await stage_states(connection, query.job_id)
+            if expand.status != StageStatus.FAILED:
+                return False
+            await query_runs.delete_query(connection, query)
+            await release(connection, key)
+    except (QueryMissingError, StageRunningError):
+        return False
+    return True

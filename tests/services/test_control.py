@@ -7,7 +7,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.runs import AttemptError, Target
-from services.questions.answers import ask
+from services.questions.edits import ask
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import job_control, jobs, overviews

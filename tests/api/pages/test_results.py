@@ -3,7 +3,7 @@
 import httpx
 
 from api.context import ApiContext
-from services.questions.answers import answer
+from services.questions.edits import answer
 from store.questions.queries import StoredQuery
 from tests.api.pages.html import see, words
 

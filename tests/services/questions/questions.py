@@ -28,7 +28,7 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from schemas.values.requests import QueryRequest
-from services.questions.answers import ask
+from services.questions.edits import ask
 from stages.queries.query_files import single_query
 from store.database import Connection
 from store.questions import queries

@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
-from services.questions.answers import answer, preview
+from services.questions.edits import answer, preview
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection
 from store.questions import presets, queries, templates

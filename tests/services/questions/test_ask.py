@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from schemas.errors import QueryValueError
-from services.questions.answers import AskResult, ask
+from services.questions.edits import AskResult, ask
 from stages.queries.query_files import single_query
 from store.access import RequestKey
 from store.database import Connection, Database

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.values.requests import QueryEdit
-from services.questions.answers import ask
-from services.questions.edits import edit
+from services.questions.edits import ask, edit
 from services.questions.steps import Step, run_stages, take_step
 from store.database import Connection, Database
 from store.questions import presets, queries

@@ -9,7 +9,7 @@ from schemas.errors import Refused
 from schemas.values.documents import WorkFilter
 from schemas.values.requests import QueryRequest
 from services.corpora import delete_corpus
-from services.questions.answers import ask
+from services.questions.edits import ask
 from services.questions.submission import plan_queries
 from stages.queries.query_files import single_query
 from store.database import Connection

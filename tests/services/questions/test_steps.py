@@ -9,7 +9,7 @@ from schemas.settings.preset import Preset
 from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
-from services.questions.answers import answer
+from services.questions.edits import answer
 from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import plan_queries
 from store.database import Connection

@@ -9,7 +9,7 @@ from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from schemas.values.runs import Target
 from services.forks import ForkRequest, plan_fork
-from services.questions.answers import ask
+from services.questions.edits import ask
 from services.questions.steps import planned_move
 from services.questions.submission import plan_queries
 from stages.queries.expand import no_expansion

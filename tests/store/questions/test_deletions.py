@@ -11,8 +11,7 @@ from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryEdit, QueryRequest
 from schemas.values.runs import AttemptError
 from services.new_runs import store_run
-from services.questions.answers import answer, ask
-from services.questions.edits import edit
+from services.questions.edits import answer, ask, edit
 from services.questions.steps import Step, take_step
 from services.questions.submission import plan_queries
 from store.database import Connection

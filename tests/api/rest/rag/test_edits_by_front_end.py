@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from api.context import ApiContext
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
-from services.questions.answers import AskResult, ask
+from services.questions.edits import AskResult, ask
 from tests.embedded import ValkeyServer
 from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 

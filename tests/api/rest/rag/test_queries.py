@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.runs import AttemptError
-from services.questions import answers as query_asked
+from services.questions import edits as query_asked
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
