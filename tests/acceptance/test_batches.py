@@ -133,13 +133,6 @@ def test_limits_of_calls_hold_in_batches(installation: Installation, batches: Pr
     assert set(batches.paid.values()) == {1}
 
 
-def test_batches_are_refused_where_there_are_none(installation: Installation, evidence: GiveEvidence) -> None:
-    for dry in ((), ("--dry-run",)):
-        asked = installation.ragq("submit", *evidence({316: 1}), "--few-shot-only", "--batch", *dry)
-        assert asked.exit_code == 1
-        assert "LLM_BACKEND=openai" in asked.stdout + asked.stderr
-
-
 def test_the_dry_run_has_both_prices(installation: Installation, evidence: GiveEvidence) -> None:
     prices = installation.folder / "prices.toml"
     prices.write_text(f'currency = "EUR"\n[models."{MODEL}"]\nprompt = 1.0\nreply = 2.0\n')

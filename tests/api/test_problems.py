@@ -89,15 +89,11 @@ async def test_an_unknown_field_is_named_and_its_value_is_not_repeated(
     assert "secret-word" not in reply.text
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"), [("a\nb\x1b[2J", "a?b?[2J"), ("x" * 10_000, "x" * 80), ("<script>", "<script>")]
-)
-async def test_a_hostile_name_is_cut_to_one_short_line(
-    failing: FastAPI, client: httpx.AsyncClient, name: str, shown: str
-) -> None:
-    sent = json.dumps({"n": 1, name: 2})
-    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
-    assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
+async def test_a_hostile_name_is_cut_to_one_short_line(failing: FastAPI, client: httpx.AsyncClient) -> None:
+    for name, shown in [("a\nb\x1b[2J", "a?b?[2J"), ("x" * 10_000, "x" * 80), ("<script>", "<script>")]:
+        sent = json.dumps({"n": 1, name: 2})
+        reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
+        assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
 
 
 def test_every_slug_has_a_status() -> None:

@@ -99,32 +99,30 @@ def test_tables_of_another_version_are_named_with_migrate(doctor: Doctor, databa
     assert "workers" not in found
 
 
-@pytest.mark.parametrize("reply", [b"", b"\x00" * 4096, b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 2_000_000])
-def test_hostile_servers_are_findings_within_a_time_limit(doctor: Doctor, reply: bytes) -> None:
-    began = time.monotonic()
-    with hostile(reply) as port:
-        result = doctor(
-            "--json",
-            DATABASE_URL=f"postgresql://me:secret@127.0.0.1:{port}/x",
-            REDIS_URL=f"redis://:secret@127.0.0.1:{port}/0",
-            OLLAMA_HOST=f"127.0.0.1:{port}",
-            RAGQ_API_PORT=str(port),
-        )
-    found = checked(result)
+def test_hostile_servers_are_findings_within_a_time_limit(doctor: Doctor) -> None:
+    for reply in [b"", b"\x00" * 4096, b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 2_000_000]:
+        began = time.monotonic()
+        with hostile(reply) as port:
+            result = doctor(
+                "--json",
+                DATABASE_URL=f"postgresql://me:secret@127.0.0.1:{port}/x",
+                REDIS_URL=f"redis://:secret@127.0.0.1:{port}/0",
+                OLLAMA_HOST=f"127.0.0.1:{port}",
+                RAGQ_API_PORT=str(port),
+            )
+        found = checked(result)
 
-    assert time.monotonic() - began < 60
-    assert [only(found, name)[0] for name in ("postgres", "broker", "language model")] == ["fail"] * 3
-    assert "secret" not in result.output
+        assert time.monotonic() - began < 60
+        assert [only(found, name)[0] for name in ("postgres", "broker", "language model")] == ["fail"] * 3
+        assert "secret" not in result.output
 
 
-@pytest.mark.parametrize(
-    "url", ["mysql://me:secret@h/x", "postgresql://me:sec/ret@h:9/x", "postgresql://[::1", "nothing"]
-)
-def test_an_address_that_is_none_is_a_finding(doctor: Doctor, url: str) -> None:
-    result = doctor("--json", DATABASE_URL=url, REDIS_URL=url)
+def test_an_address_that_is_none_is_a_finding(doctor: Doctor) -> None:
+    for url in ["mysql://me:secret@h/x", "postgresql://me:sec/ret@h:9/x", "postgresql://[::1", "nothing"]:
+        result = doctor("--json", DATABASE_URL=url, REDIS_URL=url)
 
-    assert [line[0] for name in ("postgres", "broker") for line in checked(result)[name]] == ["fail"] * 2
-    assert "sec" not in result.output
+        assert [line[0] for name in ("postgres", "broker") for line in checked(result)[name]] == ["fail"] * 2
+        assert "sec" not in result.output
 
 
 def test_a_check_that_does_not_end_or_that_breaks_leaves_the_others() -> None:

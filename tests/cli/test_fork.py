@@ -6,7 +6,6 @@ import pytest
 
 from cli.fork import report_fork
 from services.forks import Forked, LeftOut
-from store.runs import jobs
 from store.runs.runs import StoredRun
 from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import scores
@@ -50,11 +49,3 @@ def test_the_jobs_that_a_fork_left_out_are_counted_and_named(capsys: pytest.Capt
     assert lines[:2] == ["r2: 2 jobs of r1 forked from 'retrieve'.", "1 job without stage 'retrieve' not forked."]
     assert lines[2] == "Left out: j1 (316, few_shot): it is not stored."
     assert len(lines) - 3 + int(lines[-1].split()[1]) == len(left_out)
-
-
-def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: StoredRun, stored: Stored) -> None:
-    done = ragq("retry", f"j{parent.job_ids[0]}", "--from", "assemble", "--json")
-
-    assert json.loads(done.stdout) == {"job": "j1", "from": "assemble"}
-    assert stored(jobs.job, 1).status == "waiting"
-    assert "3" in ragq("inspect", "j1").output

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from cli import ids, submit
-from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 from cli.submit import SubmissionFile
 
@@ -117,14 +116,6 @@ def test_every_option_has_a_description(typed: str) -> None:
     assert silent == []
 
 
-def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
-    lines = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Stack:\n")[2].splitlines()
-    shown = [line for line in lines if line.startswith("  ")]
-
-    assert [line.split()[0] for line in shown] == list(ENTRIES)
-    assert [line for line in shown if not line.endswith(".")] == []
-
-
 def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:
     shown = CliRunner().invoke(cli, ["submit", "--help"]).output
     shown = shown[shown.index("Participants:") :]
@@ -134,13 +125,6 @@ def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:
     assert sections == ["Participants:", "Questions:", "Phrases:", "Every run:"]
     assert sorted({*options} - {"--help"}) == sorted(option.opts[0] for option in submit.submit.params)
     assert len(options) == len({*options})
-
-
-def test_the_help_of_a_group_cuts_no_sentence() -> None:
-    groups = [typed for typed, command in COMMANDS.items() if isinstance(command, click.Group)]
-    shown = {typed: CliRunner().invoke(cli, [*typed.split()[1:], "--help"]).output for typed in groups}
-
-    assert [typed for typed, words in shown.items() if "..." in words.partition("Commands:")[2]] == []
 
 
 def test_the_installed_command_prints_its_version() -> None:

@@ -174,17 +174,14 @@ def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path)
     assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path) -> None:
+    for options, problem in [
         (["--chunk-tokens", "300"], "from 32 to 256"),
         (["--chunk-tokens", "8"], "from 32 to 256"),
         (["--chunk-tokens", "64", "--set", "EMBEDDING_BACKEND=ollama"], "leave --chunk-tokens out"),
         (["--chunk-tokens", "64", "--set", "MODEL_EMBEDDING_MODEL=nobody/nothing"], "--chunk-tokens 0"),
-    ],
-)
-def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path, options: list[str], problem: str) -> None:
-    refused = ragq("import", "works", str(books), *options)
+    ]:
+        refused = ragq("import", "works", str(books), *options)
 
-    assert problem in str(refused.exception)
-    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+        assert problem in str(refused.exception)
+        assert json.loads(ragq("corpus", "list", "--json").stdout) == []

@@ -35,9 +35,8 @@ def listed(ragq: Ragq, *command: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("command", "of_each", "expected"),
-    [
+def test_a_part_is_listed(ragq: Ragq, everything: None) -> None:
+    for command, of_each, expected in [
         (("runs",), "run_id", ["r3", "r1"]),
         (("runs", "--limit", "1"), "run_id", ["r3"]),
         (("runs", "--before", "3"), "run_id", ["r1"]),
@@ -50,15 +49,10 @@ def listed(ragq: Ragq, *command: str) -> Any:
         (("work", "chunks", "1", "--limit", "1"), "level", ["H1-chunk"]),
         (("work", "chunks", "1", "--offset", "99"), "level", []),
         (("vocabulary", "tags", "wardrobe", "--search", "coa"), "name", ["coat"]),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_a_part_is_listed(
-    ragq: Ragq, everything: None, command: tuple[str, ...], of_each: str, expected: list[object]
-) -> None:
-    assert [one[of_each] for one in listed(ragq, *command)] == expected
-    in_words = ragq(*command)
-    assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
+    ]:
+        assert [one[of_each] for one in listed(ragq, *command)] == expected
+        in_words = ragq(*command)
+        assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
 
 
 @pytest.mark.parametrize("command", [("work", "chunks", "2"), ("vocabulary", "tags", "wardrobe")], ids=" ".join)

@@ -33,13 +33,10 @@ def test_without_a_yes_nothing_goes(ragq: Ragq, old_run: int) -> None:
     assert ragq("show", f"r{old_run}").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_an_age_is_needed(ragq: Ragq) -> None:
+    for options, words in [
         ((), "Give --older-than AGE, or --run RUN."),
         (("--older-than", "90"), "'90' is no age; write a number of hours, days or weeks"),
-    ],
-)
-def test_an_age_is_needed(ragq: Ragq, options: tuple[str, ...], words: str) -> None:
-    refused = ragq("purge", *options)
-    assert (refused.exit_code, words in " ".join(refused.stderr.split())) == (2, True)
+    ]:
+        refused = ragq("purge", *options)
+        assert (refused.exit_code, words in " ".join(refused.stderr.split())) == (2, True)

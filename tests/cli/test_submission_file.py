@@ -111,9 +111,8 @@ def test_files_are_found_beside_the_file_that_names_them(filled: Ragq) -> None:
     assert json.loads(done.stdout)["jobs"] == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq) -> None:
+    for text, problem in [
         ('splitt = "paper-test"', "`splitt` is no option of a submission. Did you mean 'split'?"),
         ('set = "A=1"', "`set` is no option of a submission."),
         ("[setings]\nA = 1", "`setings` is no option of a submission. Did you mean 'settings'?"),
@@ -122,12 +121,10 @@ def test_files_are_found_beside_the_file_that_names_them(filled: Ragq) -> None:
         ("[settings]\nretrieval.fusoin = 'rrf'", "is not a value of a preset. Did you mean 'retrieval.fusion'?"),
         ("[settings]\nMODEL_TEMPERATURE = [1]", "`MODEL_TEMPERATURE` takes a text, a number, or true or false."),
         ("split = ", "run.toml is not TOML: Invalid value (at end of document)."),
-    ],
-)
-def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq, text: str, problem: str) -> None:
-    Path("run.toml").write_text(text)
+    ]:
+        Path("run.toml").write_text(text)
 
-    refused = filled("submit", "--config", "run.toml")
+        refused = filled("submit", "--config", "run.toml")
 
-    assert isinstance(refused.exception, Refused)
-    assert problem in str(refused.exception)
+        assert isinstance(refused.exception, Refused)
+        assert problem in str(refused.exception)

@@ -42,17 +42,12 @@ def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(submit
     assert "r1: 1 job submitted" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("option", "instead"),
-    [
+def test_a_text_in_the_place_of_its_file_is_refused_with_the_option_that_takes_it(ragq: Ragq) -> None:
+    for option, instead in [
         ("--phrases", "`echo 'where is it?' | ragq submit --phrases -`"),
         ("--queries", "`ragq submit --query 'where is it?'`"),
-    ],
-)
-def test_a_text_in_the_place_of_its_file_is_refused_with_the_option_that_takes_it(
-    ragq: Ragq, option: str, instead: str
-) -> None:
-    refused = ragq("submit", option, "where is it?")
+    ]:
+        refused = ragq("submit", option, "where is it?")
 
-    assert (refused.exit_code, instead in refused.stderr) == (2, True)
-    assert ragq("submit", option, "word " * 1000).exit_code == 2
+        assert (refused.exit_code, instead in refused.stderr) == (2, True)
+        assert ragq("submit", option, "word " * 1000).exit_code == 2

@@ -1,13 +1,10 @@
 """A mistyped name is refused with the name that was probably meant."""
 
-import pytest
-
 from tests.cli.conftest import Ragq
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq) -> None:
+    for typed, meant in [
         ("sumbit", "Did you mean 'submit'?"),
         ("show r1 --jsno", "Did you mean '--json'?"),
         ("query lsit", "Did you mean 'list'?"),
@@ -19,9 +16,7 @@ from tests.cli.conftest import Ragq
         ("fork r12 --from scroe", "Did you mean 'score'?"),
         ("corpus remove shelf tea", "'tea' is not the number of a work; `ragq corpus show CORPUS` has the numbers."),
         ("inspect r12", "'r12' is a run; `ragq show r12` lists its jobs."),
-    ],
-)
-def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq, typed: str, meant: str) -> None:
-    done = ragq(*typed.split())
+    ]:
+        done = ragq(*typed.split())
 
-    assert (done.exit_code, meant in done.stderr) == (2, True), done.stderr
+        assert (done.exit_code, meant in done.stderr) == (2, True), done.stderr

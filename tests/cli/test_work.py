@@ -59,13 +59,10 @@ def test_a_pasted_reply_is_an_attempt(
     assert json_of(ragq, "select", job, "--set", "9=SKIP") == {"job": job, "stage": "select", "changed": 1}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
+def test_what_cannot_be_done_is_refused(ragq: Ragq, job: str) -> None:
+    for arguments, problem in [
         (("repair", "j1", "--set", "10=H2"), "Line 10 is no heading that stage 'repair' of job j1 decided about"),
         (("repair", "j9", "--set", "9=H2"), "Job j9 does not exist"),
         (("show", "9"), "There is no work 9"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(ragq: Ragq, job: str, arguments: tuple[str, ...], problem: str) -> None:
-    assert problem in str(ragq("work", *arguments).exception)
+    ]:
+        assert problem in str(ragq("work", *arguments).exception)

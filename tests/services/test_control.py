@@ -39,13 +39,11 @@ async def test_held_jobs_keep_the_note(
         assert (job.status, job.note) == (status, "not now")
 
 
-@pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
-async def test_a_decision_that_changes_nothing_is_refused(
-    database: Database, store_run: StoreRun, action: Action
-) -> None:
-    stored = await store_run()
-    with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
-        await control(database, Target(stored.run_id, None), action)
+async def test_a_decision_that_changes_nothing_is_refused(database: Database, store_run: StoreRun) -> None:
+    for action in [Action.RETRY, Action.RESUME]:
+        stored = await store_run()
+        with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
+            await control(database, Target(stored.run_id, None), action)
 
 
 async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:

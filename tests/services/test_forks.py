@@ -158,24 +158,18 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         assert await flaws(connection) == []
 
 
-@pytest.mark.parametrize(
-    ("stage", "name", "value", "words"),
-    [
+async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
+    for stage, name, value, words in [
         ("rerank", "RAGQ_RETRIEVE_CANDIDATES", "60", "Stage 'retrieve' reads .*--from retrieve --set"),
         ("score", "MODEL_TEMPERATURE", "0.5", "No job of run r1 has a stage 'score'"),
         ("assemble", "OLLAMA_TIMEOUT_SECONDS", "60", "Stage 'extract' reads"),
         ("rerank", "EMBEDDING_DIMENSION", "9", "`ragq submit --config r1.toml --set EMBEDDING_DIMENSION=9`"),
         ("rerank", "PSQ_CONTEXT_WEIGHT", "0.1", "would compute the same"),
         ("rerankk", "EMBEDDING_TOP_K_REFERENCES", "1", "Did you mean 'rerank'"),
-    ],
-)
-async def test_what_cannot_be_forked_is_refused_with_a_remedy(
-    bench: Bench, stage: str, name: str, value: str, words: str
-) -> None:
-    parent, _ = await a_parent(bench)
-
-    with refused("fork-refused", match=words):
-        await planned(bench.database, of_run(parent, stage, **{name: value}))
+    ]:
+        with refused("fork-refused", match=words):
+            await planned(bench.database, of_run(parent, stage, **{name: value}))
 
 
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:

@@ -51,50 +51,35 @@ async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(connecti
     ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "options", "transcripts", "found"),
-    [
+async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(connection: Connection) -> None:
+    await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
+    for asked, options, transcripts, found in [
         ("x_paper_train", {}, RAW, PLAN),
         ("x_paper_train", {"EMBEDDING_CHUNK_SIZE": "6"}, RAW, OTHER_CHUNKS),
         ("x_paper_train", {}, {TranscriptVariant.PARTICIPANT_ONLY: 3}, OTHER_VARIANT),
         ("x_paper_train_participant_only", {}, {TranscriptVariant.PARTICIPANT_ONLY: 3}, OTHER_VARIANT),
         ("x_avec_train", {}, RAW, OTHER_SPLIT),
         ("x", {"EMBEDDING_CHUNK_SIZE": "6"}, RAW, OTHER_CHUNKS),
-    ],
-)
-async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
-    connection: Connection,
-    asked: str,
-    options: dict[str, str],
-    transcripts: dict[TranscriptVariant, int],
-    found: IndexPlan,
-) -> None:
-    await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
-    index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
+    ]:
+        index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
 
-    assert (index.name, index.identity) == (found.name, found.identity)
+        assert (index.name, index.identity) == (found.name, found.identity)
 
 
-@pytest.mark.parametrize(
-    ("asked", "transcripts", "remedy"),
-    [
+async def test_an_index_that_is_missing_is_refused_with_what_builds_it(connection: Connection) -> None:
+    await store(connection, PLAN)
+    await store_splits(connection, "paper-test", "paper-train", "train")
+    for asked, transcripts, remedy in [
         ("y_paper_train", RAW, "`ragq index references --split paper-train --profile paper --set "),
         ("y_avec_train", RAW, "`ragq index references --split avec-train --profile paper --set "),
         ("y_participant_only", {TranscriptVariant.UNKNOWN: 3}, "`ragq index references --split paper-train "),
-    ],
-)
-async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
-    connection: Connection, asked: str, transcripts: dict[TranscriptVariant, int], remedy: str
-) -> None:
-    await store(connection, PLAN)
-    await store_splits(connection, "paper-test", "paper-train", "train")
+    ]:
+        with pytest.raises(Refused) as refusal:
+            await fitting_index(connection, asking(asked), data_set="data", transcripts=transcripts)
 
-    with pytest.raises(Refused) as refusal:
-        await fitting_index(connection, asking(asked), data_set="data", transcripts=transcripts)
-
-    told = str(refusal.value)
-    assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train." in told
-    assert told.split("'x_paper_train'? ")[-1].split("x_paper_train. ")[-1].startswith(remedy)
+        told = str(refusal.value)
+        assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train." in told
+        assert told.split("'x_paper_train'? ")[-1].split("x_paper_train. ")[-1].startswith(remedy)
 
 
 async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(connection: Connection) -> None:

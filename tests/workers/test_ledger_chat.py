@@ -70,9 +70,11 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database
     ]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+async def test_whatever_can_change_the_answer_makes_another_call(database: Database, attempts: list[Claim]) -> None:
+    model = ScriptedChat(lambda call: "yes")
+    chat = alone(model, database, attempts[0])
+    await chat.chat(CALL)
+    changes: list[dict[str, object]] = [
         {"model": "other"},
         {"messages": (Message(role="user", content="Is it not so?"),)},
         {"temperature": 0.5},
@@ -81,19 +83,11 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database
         {"max_tokens": 5},
         {"sample": 1},
         {"top_logprobs": 5},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-async def test_whatever_can_change_the_answer_makes_another_call(
-    database: Database, attempts: list[Claim], change: dict[str, object]
-) -> None:
-    model = ScriptedChat(lambda call: "yes")
-    chat = alone(model, database, attempts[0])
+    ]
+    for made, change in enumerate(changes, start=2):
+        await chat.chat(CALL.model_copy(update=change))
 
-    await chat.chat(CALL)
-    await chat.chat(CALL.model_copy(update=change))
-
-    assert len(model.calls) == 2
+        assert (change, len(model.calls)) == (change, made)
 
 
 @dataclass

@@ -41,23 +41,18 @@ def test_a_run_whose_server_is_not_named_is_refused(wire: Wire) -> None:
         wire().embedder(OPENAI)
 
 
-@pytest.mark.parametrize(
-    ("chat", "embeddings", "expected"),
-    [
+def test_no_key_is_sent_to_a_server_that_it_was_not_set_for() -> None:
+    for chat, embeddings, expected in [
         (("http://c/v1", "ck"), (None, None), OpenAIAddress("http://c/v1", "ck")),
         (("http://c/v1", "ck"), ("http://e/v1", None), OpenAIAddress("http://e/v1", None)),
         (("http://c/v1", "ck"), (None, "ek"), OpenAIAddress("http://c/v1", "ek")),
         (("http://c/v1", "ck"), ("http://e/v1", "ek"), OpenAIAddress("http://e/v1", "ek")),
         ((None, None), (None, "ek"), None),
-    ],
-)
-def test_no_key_is_sent_to_a_server_that_it_was_not_set_for(
-    chat: tuple[str | None, str | None], embeddings: tuple[str | None, str | None], expected: OpenAIAddress | None
-) -> None:
-    names = ("RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_API_KEY")
-    others = ("RAGQ_OPENAI_EMBEDDING_BASE_URL", "RAGQ_OPENAI_EMBEDDING_API_KEY")
-    given = zip((*names, *others), (*chat, *embeddings), strict=True)
+    ]:
+        names = ("RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_API_KEY")
+        others = ("RAGQ_OPENAI_EMBEDDING_BASE_URL", "RAGQ_OPENAI_EMBEDDING_API_KEY")
+        given = zip((*names, *others), (*chat, *embeddings), strict=True)
 
-    settings = ProcessSettings.from_environment({name: value for name, value in given if value is not None})
+        settings = ProcessSettings.from_environment({name: value for name, value in given if value is not None})
 
-    assert settings.openai_embedding_server == expected
+        assert settings.openai_embedding_server == expected

@@ -48,27 +48,22 @@ async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
     assert len(await asked(ctx)) == 2
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    for values, message in [
         ({"question": "  "}, "The question is blank"),
         ({"question": "x" * 2001}, "has 2001 characters"),
         ({"question": "Why?", "expansion": "paste", "reply": "I <cannot>"}, "cannot be used"),
         ({"question": "Why?", "corpus": "nowhere"}, "nowhere"),
         ({"question": "Why?", "preset": "nobody"}, "nobody"),
         ({"question": "Why?", "preset": "nobody", "expansion": "paste", "reply": "I <cannot>"}, "nobody"),
-    ],
-)
-async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
-    client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], message: str
-) -> None:
-    shown = await see(client, "/rag/new")
+    ]:
+        shown = await see(client, "/rag/new")
 
-    reply = await send(client, shown, "/rag/new", **values)
+        reply = await send(client, shown, "/rag/new", **values)
 
-    assert reply.status_code == 422
-    assert message in words(reply)
-    assert f"\n{values['question']}</textarea>" in reply.text
-    if "reply" in values:
-        assert "\nI &lt;cannot&gt;</textarea>" in reply.text
-    assert await asked(ctx) == []
+        assert reply.status_code == 422
+        assert message in words(reply)
+        assert f"\n{values['question']}</textarea>" in reply.text
+        if "reply" in values:
+            assert "\nI &lt;cannot&gt;</textarea>" in reply.text
+        assert await asked(ctx) == []

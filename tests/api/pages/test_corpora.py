@@ -1,9 +1,6 @@
 """The pages of corpora and works, and the form that imports works."""
 
-from typing import Any
-
 import httpx
-import pytest
 
 from api.work_uploads import MAX_FILES
 from store.corpora import corpora
@@ -49,22 +46,16 @@ async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx
     assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 2
 
 
-@pytest.mark.parametrize(
-    ("files", "values", "message"),
-    [
+async def test_a_wrong_field_is_named_beside_it(client: httpx.AsyncClient) -> None:
+    await imported(client, tea=TEA)
+    for files, values, message in [
         ([("tea.md", b"# Tea\n")] * (MAX_FILES + 1), {}, f"One import takes {MAX_FILES} files"),
         ([("a.md", b"# A\n"), ("b.md", b"# B\n")], {"title": "Both"}, "A title is for one file"),
         ([("a.md", b"# A\n")], {"year": "soon"}, "Write the year as a whole number."),
-    ],
-)
-async def test_a_wrong_field_is_named_beside_it(
-    client: httpx.AsyncClient, files: Any, values: dict[str, str], message: str
-) -> None:
-    await imported(client, tea=TEA)
+    ]:
+        reply = await upload(client, *files, corpus="library", **values)
 
-    reply = await upload(client, *files, corpus="library", **values)
-
-    assert (reply.status_code, message in words(reply)) == (422, True)
+        assert (reply.status_code, message in words(reply)) == (422, True)
 
 
 async def test_a_corpus_is_deleted_after_a_warning_that_counts_what_goes(

@@ -61,20 +61,17 @@ async def test_an_answer_of_other_sources_is_marked(
         assert (mark in (await see(client, page)).text) == is_of_others
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
+async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
+    client: httpx.AsyncClient, ready: StoredQuery
+) -> None:
+    for values, problem in [
         ("retrieval.dense_limit", "is not of the form NAME=VALUE"),
         ("retrieval.dense_limit=1000", "retrieval.dense_limit"),
         ("no.such=1", "is not a value of a preset"),
-    ],
-)
-async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
-    client: httpx.AsyncClient, ready: StoredQuery, values: str, problem: str
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}")
+    ]:
+        shown = await see(client, f"/rag/{ready.id}")
 
-    reply = await send(client, shown, f"/rag/{ready.id}/again", values=values)
+        reply = await send(client, shown, f"/rag/{ready.id}/again", values=values)
 
-    assert reply.status_code == 422
-    assert problem in reply.text and values in reply.text
+        assert reply.status_code == 422
+        assert problem in reply.text and values in reply.text

@@ -36,26 +36,21 @@ async def test_a_split_is_submitted_and_its_run_opens(client: httpx.AsyncClient,
     assert "MODEL_TEMPERATURE 0.5 0.0 option" in words(await see(client, f"/runs/{run.id}"))
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    for values, message in [
         ({"participants": "316"}, "Give exactly one of split and participants."),
         ({"split": "", "participants": "316, <b>"}, "Write a whole number."),
         ({"split": "", "participants": "316", "limit": "1"}, "Limit goes with split; name fewer participants instead."),
         ({"settings": "MODEL_TEMPERATURE 0.5"}, "Line 1 is not of the form NAME=VALUE"),
         ({"split": "nowhere"}, "Stored splits: paper-test, paper-train"),
-    ],
-)
-async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
-    client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], message: str
-) -> None:
-    shown = await see(client, ADDRESS)
+    ]:
+        shown = await see(client, ADDRESS)
 
-    reply = await send(client, shown, ADDRESS, **(ZERO_SHOT | values))
+        reply = await send(client, shown, ADDRESS, **(ZERO_SHOT | values))
 
-    assert reply.status_code == 422
-    assert message in words(reply)
-    assert "<b>" not in reply.text
-    if "settings" in values:
-        assert f"\n{values['settings']}</textarea>" in reply.text
-    assert await submitted(ctx) == []
+        assert reply.status_code == 422
+        assert message in words(reply)
+        assert "<b>" not in reply.text
+        if "settings" in values:
+            assert f"\n{values['settings']}</textarea>" in reply.text
+        assert await submitted(ctx) == []

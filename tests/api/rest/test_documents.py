@@ -52,24 +52,14 @@ async def test_a_document_is_shown_by_its_work_and_by_its_job(
     assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
 
 
-@pytest.mark.parametrize(
-    ("address", "body", "status", "kind"),
-    [
+async def test_what_cannot_be_done_is_a_problem(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
+    for address, body, status, kind in [
         ("/documents/1/repair", {"changes": [{"line": 10, "action": "H2"}]}, 422, "heading-missing"),
         ("/documents/1/repair", {"changes": [{"line": 9, "action": "H2", "text": "-"}]}, 409, "refused"),
         ("/documents/1/repair", {"changes": [{"line": 9, "action": "H7"}]}, 422, "request-invalid"),
         ("/documents/1/repair/reply", {"reply": "I cannot."}, 400, "reply-unusable"),
         ("/documents/1/selection/reply", {"reply": "9 : H2"}, 400, "reply-unusable"),
-    ],
-)
-async def test_what_cannot_be_done_is_a_problem(
-    client: httpx.AsyncClient,
-    document: tuple[Library, int],
-    address: str,
-    body: dict[str, object],
-    status: int,
-    kind: str,
-) -> None:
-    refused = await client.post(address, json=body)
+    ]:
+        refused = await client.post(address, json=body)
 
-    assert problem(refused) == (status, kind)
+        assert problem(refused) == (status, kind)

@@ -1,10 +1,8 @@
 """Forks over REST."""
 
 import httpx
-import pytest
 
 from store.runs.runs import StoredRun
-from tests.api.rest.problems import problem
 
 
 async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent: StoredRun) -> None:
@@ -31,23 +29,6 @@ async def test_parent_and_forks_are_in_the_replies(client: httpx.AsyncClient, pa
     assert run["family"]["children"] == [{"run_id": 2, "stage": "score"}]
     assert (child["family"]["parent_id"], child["run"]["jobs"]) == (1, 1)
     assert job["parent_job_id"] == parent.job_ids[0]
-
-
-@pytest.mark.parametrize(
-    ("address", "body", "status", "kind"),
-    [
-        ("/runs/1/fork", {"stage": "rerank"}, 409, "fork-refused"),
-        ("/runs/1/fork", {"stage": "score", "settings": {"RAGQ_SCORE_INPUT": "evidence"}}, 409, "fork-refused"),
-        ("/runs/1/fork", {"stage": "score", "values": {}}, 422, "request-invalid"),
-        ("/jobs/1/retry", {"stage": "rerank"}, 409, "refused"),
-    ],
-)
-async def test_what_cannot_be_forked_is_a_problem(
-    client: httpx.AsyncClient, parent: StoredRun, address: str, body: dict[str, object], status: int, kind: str
-) -> None:
-    refused = await client.post(address, json=body)
-
-    assert problem(refused) == (status, kind)
 
 
 async def test_a_job_computes_stages_again(client: httpx.AsyncClient, parent: StoredRun) -> None:

@@ -35,11 +35,11 @@ async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None
     )
 
 
-@pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
-async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
-    reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
+async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None) -> None:
+    for broker_url in ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"]:
+        reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
 
-    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
+        assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
 
 
 async def test_an_unavailable_database_is_not_ready_and_is_logged(

@@ -98,9 +98,8 @@ async def test_every_tool_describes_its_fields_and_none_deletes(connect: Connect
     assert {tool.method for tool in TOOLS} == {"GET", "POST"}
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
+async def test_what_cannot_be_done_is_said_to_the_model(connect: Connect) -> None:
+    for name, arguments, words in [
         ("nothing", {}, "There is no such tool"),
         ("ask", {"question": "Why?", "corpos": "small"}, "It has: question, corpus"),
         ("show_run", {"run_id": None}, "needs run_id"),
@@ -109,16 +108,12 @@ async def test_every_tool_describes_its_fields_and_none_deletes(connect: Connect
         ("show_run", {"run_id": "seven"}, "run_id"),
         ("ask", ASK | {"corpus": "nowhere"}, "There is no corpus"),
         ("retry_run", {"run_id": 7}, "r7"),
-    ],
-)
-async def test_what_cannot_be_done_is_said_to_the_model(
-    connect: Connect, name: str, arguments: dict[str, Any], words: str
-) -> None:
-    async with connect() as client:
-        reply = await client.call_tool(name, arguments)
+    ]:
+        async with connect() as client:
+            reply = await client.call_tool(name, arguments)
 
-    assert reply.is_error
-    assert words in reply.content[0].text
+        assert reply.is_error
+        assert words in reply.content[0].text
 
 
 async def test_a_read_only_token_reads_and_nobody_comes_without_one(

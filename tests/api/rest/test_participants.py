@@ -51,9 +51,8 @@ async def test_a_dry_run_replies_with_the_estimate_and_stores_nothing(
     assert await connection.fetchval("SELECT count(*) FROM run") == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "words"),
-    [
+async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient) -> None:
+    cases: list[tuple[dict[str, Any], int, str]] = [
         ({"split": "paper-tset"}, 409, "Stored splits: paper-test, paper-train"),
         ({"settings": {"EMBEDDING_TOP_K_REFERENCES": 30}}, 409, "a whole number from 1 to 10"),
         ({"references": "nowhere"}, 409, "Zero-shot jobs search no references"),
@@ -61,16 +60,13 @@ async def test_a_dry_run_replies_with_the_estimate_and_stores_nothing(
         ({"participants": [316]}, 422, "exactly one of split and participants"),
         ({"split": None, "participants": [316], "limit": 1}, 422, "limit goes with split"),
         ({"config_preset": "Wide"}, 422, "Unknown field"),
-    ],
-)
-async def test_what_the_command_refuses_is_refused(
-    client: httpx.AsyncClient, change: dict[str, Any], status: int, words: str
-) -> None:
-    reply = await submit(client, SPLIT | change)
+    ]
+    for change, status, words in cases:
+        reply = await submit(client, SPLIT | change)
 
-    assert reply.status_code == status
-    assert words in reply.text
-    assert (await client.get("/runs")).json()["runs"] == []
+        assert reply.status_code == status
+        assert words in reply.text
+        assert (await client.get("/runs")).json()["runs"] == []
 
 
 async def test_a_submission_has_limits_that_a_resume_replaces(client: httpx.AsyncClient) -> None:

@@ -40,9 +40,8 @@ async def test_a_set_with_a_key_is_submitted_once(client: httpx.AsyncClient) -> 
     assert second.headers["idempotency-replayed"] == "true"
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "words"),
-    [
+async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient) -> None:
+    cases: list[tuple[dict[str, Any], int, str]] = [
         ({"queries": [LINES[0], LINES[0]]}, 422, "an id of its own"),
         ({"queries": [{"id": "my question", "text": "Why?"}]}, 409, "query ids cannot be used"),
         ({"judgements": [{"query_id": "none", "document": "d", "relevance": 1}]}, 422, "of the set alone"),
@@ -50,12 +49,9 @@ async def test_a_set_with_a_key_is_submitted_once(client: httpx.AsyncClient) -> 
         ({"corpus": "nowhere"}, 404, "There is no corpus"),
         ({"config_preset": "none"}, 404, "There is no preset"),
         ({"settings": {"retrieval.dense_limit": 101}}, 422, "retrieval.dense_limit"),
-    ],
-)
-async def test_what_the_command_refuses_is_refused(
-    client: httpx.AsyncClient, change: dict[str, Any], status: int, words: str
-) -> None:
-    reply = await client.post(SETS, json=SET | change)
+    ]
+    for change, status, words in cases:
+        reply = await client.post(SETS, json=SET | change)
 
-    assert (reply.status_code, words in reply.text) == (status, True), reply.text
-    assert (await client.get("/runs")).json()["runs"] == []
+        assert (reply.status_code, words in reply.text) == (status, True), reply.text
+        assert (await client.get("/runs")).json()["runs"] == []

@@ -38,21 +38,25 @@ async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClie
     assert (await client.get("/runs", params={"kind": "query"})).json() == {"runs": [], "next_before": None}
 
 
-@pytest.mark.parametrize(
-    "path", ["/runs", "/rag/queries", "/corpora/1/works", "/works/1/chunks", "/vocabularies/a/tags"]
-)
-async def test_a_filter_that_a_list_does_not_have_is_refused(client: httpx.AsyncClient, path: str) -> None:
-    refused = await client.get(path, params={"serch": "tea"})
+async def test_a_filter_that_a_list_does_not_have_is_refused(client: httpx.AsyncClient) -> None:
+    for path in ["/runs", "/rag/queries", "/corpora/1/works", "/works/1/chunks", "/vocabularies/a/tags"]:
+        refused = await client.get(path, params={"serch": "tea"})
 
-    assert (refused.status_code, "serch" in refused.text) == (422, True)
+        assert (refused.status_code, "serch" in refused.text) == (422, True)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/runs/0", "/runs/+1", "/runs/%201", "/runs/１", "/runs/x", f"/runs/{2**63}", "/runs?limit=0", "/runs?kind=other"],
-)
-async def test_what_is_no_run_is_refused(client: httpx.AsyncClient, path: str) -> None:
-    assert (await client.get(path)).status_code == 422
+async def test_what_is_no_run_is_refused(client: httpx.AsyncClient) -> None:
+    for path in [
+        "/runs/0",
+        "/runs/+1",
+        "/runs/%201",
+        "/runs/１",
+        "/runs/x",
+        f"/runs/{2**63}",
+        "/runs?limit=0",
+        "/runs?kind=other",
+    ]:
+        assert (await client.get(path)).status_code == 422
 
 
 async def test_a_failed_run_is_retried_once(

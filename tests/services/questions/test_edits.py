@@ -106,45 +106,37 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
     assert await needs(connection, query) == "needs_embeddings"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+async def test_values_that_are_there_already_change_nothing(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
+    before = await attempts.history(connection, query.job_id)
+    cases: list[dict[str, Any]] = [
         {},
         {"original_query": " Why is tea dark?"},
         {"intent": "mechanism", "entities": ["tea"], "hyde_answer": EXPANSION.hyde_answer, "context": [1, 2, 3]},
         {"expanded_queries": list(EXPANSION.queries)},
-    ],
-)
-async def test_values_that_are_there_already_change_nothing(connection: Connection, change: dict[str, Any]) -> None:
+    ]
+    for change in cases:
+        await edit(connection, query, QueryEdit(**change), run=False)
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+        assert len(await attempts.history(connection, query.job_id)) == len(before)
+        assert await queries.get(connection, query.id) == query
+
+
+async def test_passages_that_cannot_be_chosen_change_nothing_at_all(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
-    before = await attempts.history(connection, query.job_id)
-
-    await edit(connection, query, QueryEdit(**change), run=False)
-
-    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
-    assert len(await attempts.history(connection, query.job_id)) == len(before)
-    assert await queries.get(connection, query.id) == query
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"context": [1, 1]}, "3 passages"),
         ({"context": [4]}, "3 passages"),
         ({"context": []}, "3 passages"),
         ({"context": [2, 1], "intent": "CRITIQUE"}, "as it was"),
-    ],
-)
-async def test_passages_that_cannot_be_chosen_change_nothing_at_all(
-    connection: Connection, change: dict[str, Any], problem: str
-) -> None:
-    query = await a_question(connection, *WHOLE)
+    ]
+    for change, problem in cases:
+        with pytest.raises(QueryValueError, match=problem):
+            await edit(connection, query, QueryEdit(**change), run=False)
 
-    with pytest.raises(QueryValueError, match=problem):
-        await edit(connection, query, QueryEdit(**change), run=False)
-
-    assert await queries.get(connection, query.id) == query
-    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+        assert await queries.get(connection, query.id) == query
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:

@@ -73,17 +73,20 @@ async def test_a_question_is_asked_and_expanded(
         assert await chain(connection, expanded["job_id"]) == {"expand": "done"}
 
 
-@pytest.mark.parametrize(
-    ("body", "light"),
-    [({"use_full_model": False}, True), ({"use_full_model": True}, None), ({"use_full_model": None}, None), ({}, None)],
-)
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
-    client: httpx.AsyncClient, connection: Connection, body: dict[str, Any], light: bool | None
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION}, headers=AT_ONCE)
+    cases: list[tuple[dict[str, bool | None], bool | None]] = [
+        ({"use_full_model": False}, True),
+        ({"use_full_model": True}, None),
+        ({"use_full_model": None}, None),
+        ({}, None),
+    ]
+    for body, light in cases:
+        reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION}, headers=AT_ONCE)
 
-    job = await jobs.get(connection, reply.json()["job_id"])
-    assert job.inputs.get("light_model") is light
+        job = await jobs.get(connection, reply.json()["job_id"])
+        assert job.inputs.get("light_model") is light
 
 
 @waits_long
@@ -133,11 +136,9 @@ async def test_a_pasted_expansion_needs_neither_model_nor_worker(
     assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "to_vec", "succeeded")
 
 
-@pytest.mark.parametrize("reply", ["Here are the expanded queries...", "{}", '{"queries": [1]}', "  "])
-async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_stored(
-    client: httpx.AsyncClient, reply: str
-) -> None:
-    refused = await client.post(MANUAL, json=SMALL | {"original_query": QUESTION, "llm_response": reply})
-    assert problem(refused) == (400, "reply-unusable")
-    assert "expanded queries" not in refused.text
-    assert (await client.get("/rag/queries")).json()["total"] == 0
+async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_stored(client: httpx.AsyncClient) -> None:
+    for reply in ["Here are the expanded queries...", "{}", '{"queries": [1]}', "  "]:
+        refused = await client.post(MANUAL, json=SMALL | {"original_query": QUESTION, "llm_response": reply})
+        assert problem(refused) == (400, "reply-unusable")
+        assert "expanded queries" not in refused.text
+        assert (await client.get("/rag/queries")).json()["total"] == 0

@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx
-import pytest
 
 from store.database import Connection
 from store.runs import attempts
@@ -27,21 +26,18 @@ async def paste(client: httpx.AsyncClient, query_id: int, text: str, **more: Any
     return result_id
 
 
-@pytest.mark.parametrize(("params", "shown"), [({}, 3), ({"top_n": 2}, 2), ({"top_n": 20}, 3)])
-async def test_the_prompt_shows_as_many_sources_as_are_asked_for(
-    client: httpx.AsyncClient, ask: Ask, params: dict[str, int], shown: int
-) -> None:
+async def test_the_prompt_shows_as_many_sources_as_are_asked_for(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
+    for params, shown in [({}, 3), ({"top_n": 2}, 2), ({"top_n": 20}, 3)]:
+        reply = await client.get(f"/rag/queries/{query.id}/augment/prompt", params=params)
 
-    reply = await client.get(f"/rag/queries/{query.id}/augment/prompt", params=params)
-
-    assert reply.status_code == 200
-    found = reply.json()
-    assert (found["query_id"], found["original_query"]) == (query.id, "Why is tea dark?")
-    assert (found["context_count"], found["available_context_count"]) == (shown, 3)
-    assert found["context_source"] == "consolidated"
-    assert [source["label"] for source in found["sources"]] == [f"S{number}" for number in range(1, shown + 1)]
-    assert all(f"passage {place}" in found["prompt"] for place in range(1, shown + 1))
+        assert reply.status_code == 200
+        found = reply.json()
+        assert (found["query_id"], found["original_query"]) == (query.id, "Why is tea dark?")
+        assert (found["context_count"], found["available_context_count"]) == (shown, 3)
+        assert found["context_source"] == "consolidated"
+        assert [source["label"] for source in found["sources"]] == [f"S{number}" for number in range(1, shown + 1)]
+        assert all(f"passage {place}" in found["prompt"] for place in range(1, shown + 1))
 
 
 async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
@@ -69,21 +65,16 @@ async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
     assert stored.value["top_n"] == 2
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
+async def test_an_answer_that_cannot_be_saved_is_refused(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    for body, status in [
         ({"response_text": ""}, 422),
         ({"response_text": "By oxygen.", "top_n": 0}, 422),
         ({"response_text": "  \n "}, 400),
-    ],
-)
-async def test_an_answer_that_cannot_be_saved_is_refused(
-    client: httpx.AsyncClient, ask: Ask, body: dict[str, Any], status: int
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json=body)
-    assert reply.status_code == status
-    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 0
+    ]:
+        reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json=body)
+        assert reply.status_code == status
+        assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 0
 
 
 async def test_the_answers_are_listed_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:

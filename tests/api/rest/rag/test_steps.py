@@ -104,24 +104,20 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
     assert read["response_text"] == ANSWER.text
 
 
-@pytest.mark.parametrize(
-    ("params", "body"),
-    [
+async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
+    client: httpx.AsyncClient, connection: Connection, ask: Ask
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    for params, body in [
         ({"top_n": 0}, None),
         ({}, {"top_n": 0}),
         ({}, {"model": "other"}),
         ({"top_n": 2}, {"top_n": 3}),
-    ],
-)
-async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
-    client: httpx.AsyncClient, connection: Connection, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
+    ]:
+        reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
 
-    reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
-
-    assert reply.status_code == 422
-    assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
+        assert reply.status_code == 422
+        assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
 
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])

@@ -192,15 +192,13 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
         assert (await following(events)).name == "waiting"
 
 
-@pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", f"{2**63}.1", f"1.{2**31}", "1.2.3", "1" * 5000])
-async def test_an_id_of_another_stream_begins_at_the_beginning(
-    watching: Open, writer: Writer, there: str, strange: str
-) -> None:
+async def test_an_id_of_another_stream_begins_at_the_beginning(watching: Open, writer: Writer, there: str) -> None:
     await writer.begin()
     await writer.write("By ")
-    async with watching(there, **{"Last-Event-ID": strange}) as events:
-        assert (await following(events)).name == "started"
-        await text_until(events, "By ")
+    for strange in ["", "x", "1", "-1.2", f"{2**63}.1", f"1.{2**31}", "1.2.3", "1" * 5000]:
+        async with watching(there, **{"Last-Event-ID": strange}) as events:
+            assert (await following(events)).name == "started"
+            await text_until(events, "By ")
 
 
 async def test_the_page_shows_what_is_written_so_far(
