@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from difflib import unified_diff
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -17,12 +18,12 @@ from schemas.values.differences import Comparison
 from schemas.values.participants import AssessmentMode
 from services.comparisons import compare, named_runs
 from stages.reports.comparison_sheet import comparison_sheet
-from stages.texts.line_diff import Hunk, line_diff
 from store.runs import forks, overviews
 from store.views import AttemptTrace, JobTrace, StageTrace, job_trace
 
 #: The newest runs, of which the form suggests those that can be compared.
 SUGGESTED: Final = 50
+_MOST_LINES: Final = 2000
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -88,7 +89,7 @@ async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: Pa
     )
 
 
-Pair = tuple[str, bool, dict[str, list[Hunk]]]
+Pair = tuple[str, bool, dict[str, list[str]]]
 """A stage of two jobs, whether the second has a copy of the output of the first, and the lines of what differs."""
 
 
@@ -101,7 +102,7 @@ def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> Pair:
     before, after = (None if side is None else side.current for side in (left, right))
     texts = [_texts(None if side is None else side.output, side) for side in (before, after)]
     parts = {
-        part: line_diff(texts[0].get(part, ""), texts[1].get(part, ""))
+        part: changed_lines(texts[0].get(part, ""), texts[1].get(part, ""))
         for part in dict.fromkeys([*texts[0], *texts[1]])
         if texts[0].get(part, "") != texts[1].get(part, "")
     }
@@ -121,3 +122,16 @@ def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def changed_lines(old: str, new: str) -> list[str]:
+    """What `diff -u` shows of two texts, without the names of files. Long ones are not searched for what they have in
+    common, which takes more than linear time."""
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > _MOST_LINES and before != after:
+        return [
+            f"@@ -1,{len(before)} +1,{len(after)} @@",
+            *(f"-{line}" for line in before),
+            *(f"+{line}" for line in after),
+        ]
+    return list(unified_diff(before, after, lineterm=""))[2:]

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
+from api.pages.compare import changed_lines
 from api.pages.forms import Typed
 from api.rendering import page
 from api.rest.presets import TemplateBody, Version
@@ -17,7 +18,6 @@ from api.security.csrf import csrf
 from schemas.errors import TemplateError
 from schemas.values.base import Text, first_problem
 from stages.queries.templates import RULES, TemplateTag
-from stages.texts.line_diff import line_diff
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
@@ -99,7 +99,6 @@ async def diff_page(
     async with ctx.database.connection() as connection:
         versions = await _versions(connection, tag)
     before, after = _numbered(versions, tag, old), _numbered(versions, tag, new)
-    hunks = await asyncio.to_thread(line_diff, before.text, after.text)
     return page(
         request,
         "template_diff.html.j2",
@@ -107,7 +106,7 @@ async def diff_page(
         versions=versions,
         old=before,
         new=after,
-        hunks=hunks,
+        lines=await asyncio.to_thread(changed_lines, before.text, after.text),
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from adapters.cutting import token_measure
 from adapters.weights import PACKAGED_EMBEDDER
+from api.pages.compare import changed_lines
 from api.pages.results import answer_html
 from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry
@@ -41,7 +42,6 @@ from stages.tags.similarity import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
 from stages.texts.characters import decoded, fenced
 from stages.texts.languages import language_of
-from stages.texts.line_diff import line_diff
 from tests.stages.participants.artifacts.builders import load
 
 Parser = Callable[[str], object]
@@ -85,7 +85,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
     "sync marks": lambda text: clean([Utterance(speaker="Participant", value=text)], participant_id=300),
     "chunk tags": tag_chunk,
-    "difference": lambda text: line_diff(text, text[::-1]),
+    "difference": lambda text: changed_lines(text, text[::-1]),
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
     "index texts": lambda text: load(TEXTS=text.encode()),
     "markdown": read_markdown,
