@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from cli.config import with_database
 from cli.files import FileRefused, environment, read_file, tell_unread
@@ -31,32 +30,11 @@ from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant
 
-_NAMES = {"directory": "DATA_BASE_DIR", "transcripts": "DATA_TRANSCRIPTS_DIR"}
 
-
-def default_directory() -> str:
-    """The folder of the data set. Raises UsageError without DATA_BASE_DIR."""
-    if (named := _named("directory")) is None:
-        raise click.MissingParameter(param_hint="'DIRECTORY'", param_type="argument")
-    return named
-
-
-def default_transcripts() -> str:
-    """The folder of the transcripts: an absolute path, or the sub-folder `transcripts` without DATA_TRANSCRIPTS_DIR."""
-    named = _named("transcripts")
-    return "transcripts" if named is None else str(Path(named).absolute())
-
-
-def announce_folders() -> None:
-    """Print on stderr which of the current command's folders the environment or .env names."""
-    context = click.get_current_context()
-    for parameter, name in _NAMES.items():
-        if context.get_parameter_source(parameter) is ParameterSource.DEFAULT and _named(parameter):
-            print_text(f"{parameter.capitalize()}: {context.params[parameter]} ({name}).", err=True)
-
-
-def _named(parameter: str) -> str | None:
-    return environment().get(_NAMES[parameter]) or None
+def _default_transcripts() -> str:
+    """DATA_TRANSCRIPTS_DIR, else the sub-folder `transcripts`."""
+    named = environment().get("DATA_TRANSCRIPTS_DIR")
+    return str(Path(named).absolute()) if named else DEFAULT_TRANSCRIPTS
 
 
 #: Written beside the transcripts by the preprocessing of few-shot studies.
@@ -161,10 +139,12 @@ import_group.add_command(import_command)
 
 
 @import_group.command()
-@click.argument("directory", required=True, default=default_directory, type=click.Path(path_type=Path))
+@click.argument(
+    "directory", required=True, default=lambda: environment().get("DATA_BASE_DIR"), type=click.Path(path_type=Path)
+)
 @click.option(
     "--transcripts",
-    default=default_transcripts,
+    default=_default_transcripts,
     show_default="DATA_TRANSCRIPTS_DIR, else transcripts",
     help="Folder of the interviews, in DIRECTORY or elsewhere.",
 )
@@ -220,7 +200,6 @@ def participants(
         ragq import participants data --variant participant_only --name data-participant-only
         ragq import participants clinic/second-visit --name clinic --dry-run
     """
-    announce_folders()
     data_set = read_directory(
         directory,
         transcripts=transcripts,
@@ -267,7 +246,6 @@ def participants(
                 "variants": variants,
                 "splits": sizes,
                 **changes._asdict(),
-                "same_transcripts": imported.elsewhere,
                 "made_splits": [split.name for split in imported.made],
                 "patched_items": patched,
                 "irregular_rows": irregular,
@@ -314,7 +292,7 @@ def change_lines(imported: ImportedParticipants) -> Iterator[str]:
 
 
 def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> Iterator[str]:
-    """What an import replaced or left out, who is in another data set too, and why the paper's splits were not made."""
+    """What an import replaced or left out, and why the paper's splits were not made."""
     changes = imported.changes
     if dry_run and changes.has_conflicts and not replace:
         yield f"This import would be refused. {REMEDIES}"
@@ -325,11 +303,6 @@ def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> 
         )
     if changes.unknown:
         yield f"Labels of participants whose transcripts are not stored were left out: {listed(changes.unknown)}."
-    for data_set, people in imported.elsewhere.items():
-        yield (
-            f"{counted(people, 'transcript')} of this import {'is' if people == 1 else 'are'} in data set '{data_set}' "
-            f"too. `ragq import participants DIR --name {shlex.quote(data_set)}` adds to that one instead."
-        )
     if imported.others:
         yield (
             f"Stored with other participants and left as they are: {', '.join(imported.others)}. "

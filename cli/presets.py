@@ -70,8 +70,7 @@ def list_command(as_json: bool) -> None:
 def show_command(name: str | None, as_json: bool) -> None:
     """Show every value of a preset and what it accepts; without NAME those of the default preset.
 
-    Values other than those of `Balanced`, as ragq comes with it, are marked with *; `ragq preset diff` compares with
-    the original pipeline.
+    Values other than those of `Balanced`, as ragq comes with it, are marked with *.
 
     \b
     Example:
@@ -92,38 +91,6 @@ def show_command(name: str | None, as_json: bool) -> None:
         mark = "*" if key in differing else ""
         table.add_row(mark, key, Text(value_in_words(value)), allowed(setting), Text(setting.description))
     draw(table)
-
-
-@preset.command("diff")
-@click.argument("name")
-@click.argument("other", default="Original")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: each value's name, and both values.")
-def diff_command(name: str, other: str, as_json: bool) -> None:
-    """Show the values in which a preset differs from another one; without OTHER from `Original`.
-
-    `Original` is the original pipeline to the letter.
-
-    \b
-    Example:
-        ragq preset diff Balanced
-        ragq preset diff small Balanced --json
-    """
-
-    async def read(connection: Connection) -> tuple[StoredPreset, StoredPreset]:
-        return await presets.get(connection, name), await presets.get(connection, other)
-
-    one, two = with_database(read)
-    of_two = two.preset.values()
-    differing = {key: (value, of_two[key]) for key, value in one.preset.values().items() if value != of_two[key]}
-    table = plain_table("value", one.name, two.name, "what it does")
-    for key, values in differing.items():
-        table.add_row(key, *(Text(value_in_words(value)) for value in values), Text(PRESET_SETTINGS[key].description))
-    if as_json:
-        print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
-    elif differing:
-        draw(table)
-    else:
-        print_text(f"Presets '{one.name}' and '{two.name}' have the same values.")
 
 
 @preset.command("create")

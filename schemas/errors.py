@@ -82,7 +82,7 @@ class SettingsError(Refused):
         self.problems = tuple(problems)
         heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
         lines = [heading, *(f"- {problem}" for problem in problems)]
-        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
+        super().__init__("\n".join([*lines, "`ragq config show --json` lists every setting and what it accepts."]))
 
 
 class ModelUnavailableError(Refused):

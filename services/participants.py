@@ -219,8 +219,6 @@ class ImportedParticipants(NamedTuple):
 
     data_set: str
     changes: Changes
-    elsewhere: Mapping[str, int] = {}
-    """Other data sets that have transcripts of this import, and how many."""
     made: tuple[Split, ...] = ()
     """The paper's splits, made because the import has no files of them."""
     missing: tuple[int, ...] = ()
@@ -265,8 +263,7 @@ async def import_participants(
             unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
             conflicting_splits=others,
         )
-        elsewhere = await interviews.elsewhere(connection, data_set, [person.transcript_hash for person in people])
-        imported = ImportedParticipants(data_set, changes, elsewhere)
+        imported = ImportedParticipants(data_set, changes)
         if dry_run:
             return imported
         if changes.has_conflicts and not replace_stored:

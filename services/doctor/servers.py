@@ -211,7 +211,9 @@ def check_settings(environment: Mapping[str, str]) -> Findings:
         effective_process(os.environ, ENV_FILE)
     except SettingsError as error:
         for problem in error.problems:
-            yield Finding("settings", Verdict.FAIL, shown(problem), "`ragq config reference` lists what each accepts.")
+            yield Finding(
+                "settings", Verdict.FAIL, shown(problem), "`ragq config show --json` lists what each accepts."
+            )
         return
     changed = ", ".join(f"{name}={shown(change.value)}" for name, change in settings.changed.items())
     more = f"; changed: {changed}" if changed else ""

@@ -107,10 +107,6 @@ SELECT id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_sc
 FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
 """
 
-ELSEWHERE = """
-SELECT data_set, count(*) AS people FROM participant
-WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORDER BY data_set
-"""
 
 DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
@@ -210,11 +206,6 @@ async def people(connection: Connection, data_set: str, participant_ids: Sequenc
         )
         for row in await connection.fetch(PEOPLE, data_set, list(participant_ids))
     }
-
-
-async def elsewhere(connection: Connection, data_set: str, hashes: Sequence[str]) -> dict[str, int]:
-    """Other data sets that have transcripts of these hashes, and how many."""
-    return {row["data_set"]: row["people"] for row in await connection.fetch(ELSEWHERE, data_set, list(hashes))}
 
 
 async def split_sizes(connection: Connection) -> list[SplitSize]:

@@ -52,7 +52,7 @@ LISTINGS: Final = (
     *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}"),
     *("work show {work}", "work outline {work}", "work show j{document}", "work outline j{document}"),
     *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list"),
-    *("preset diff {preset_name} {preset_name}", "preset set {preset_name} --default"),
+    *("preset set {preset_name} --default"),
     *("splits list", "splits show {split}"),
     *("index list", "vocabulary list", "vocabulary show wardrobe"),
     *("tags show r{tagged_run} --verbose",),

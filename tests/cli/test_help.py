@@ -47,7 +47,6 @@ NO_RESULT = {
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
     "ragq mcp": "speaks a protocol",
-    "ragq config reference": "prints Markdown",
 }
 
 

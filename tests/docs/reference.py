@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +12,13 @@ import click
 
 from api.app import make_app
 from api.context import ApiContext
-from cli.config import settings_reference
 from cli.main import cli
-from schemas.settings.process import ProcessSettings
+from schemas.settings.base import Setting, allowed, by_group, value_in_words
+from schemas.settings.names import ORIGINAL_NAMES, SAME_NAME
+from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
+from schemas.settings.profiles import PROFILES
+from schemas.settings.run import RUN_SETTINGS
 from store.database import Database
 from workers.app import make_app as make_broker
 
@@ -101,6 +105,88 @@ def _type(schema: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(value)}`" for value in values)
     kind = str(schema.get("type", "any"))
     return f"list of {_type(schema['items'])}" if kind == "array" and "items" in schema else kind
+
+
+_HEAD = """\
+# Settings
+
+Generated from the settings. `ragq config show` prints the effective values.
+
+The first of these sources that has a setting decides: `--set NAME=VALUE`, the file of `ragq submit --config`, the
+environment, `.env` in the working directory (unless `TESTING` is set), the profile, the default. A run keeps its
+values. An unknown name that starts with `EMBEDDING_`, `PSQ_`, `QUANTITATIVE_` or `RAGQ_` is refused, and so is a
+misspelt name.
+"""
+
+_PRESETS = """\
+## Presets of query runs
+
+`ragq preset` changes them, `ragq submit --preset` selects one, `--set` overrides one value. The environment has no
+effect. The defaults belong to a new preset. [Presets](../presets.md) explains them.
+"""
+
+_PROFILES = """\
+## Profiles
+
+`--profile` selects the profile, else `RAGQ_PROFILE`. The default is `local`, or `server` when `OLLAMA_HOST` or
+`RAGQ_OPENAI_BASE_URL` is set. Run `ragq index chunk-scores` before the first run with `validated`.
+"""
+
+_ORIGINAL = """\
+## Names of the original
+
+Environment names of ai-psychiatrist that are not settings above, or differ from them. A name that is warned about has
+no effect; `--set` refuses it. `ragq config check FILE` checks a whole file.
+"""
+
+
+def settings_reference() -> str:
+    """The text of docs/reference/settings.md."""
+    runs = [_section(_heading(name), group, found) for name, group, found in by_group(RUN_SETTINGS)]
+    presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
+    process = _section("The process", ProcessSettings, PROCESS_SETTINGS.values())
+    return "\n".join([_HEAD, _PROFILES, *_profiles(), *runs, *presets, process, _ORIGINAL, _original_names()])
+
+
+def _heading(group: str) -> str:
+    return "Names of a run without a prefix" if group == "evaluation" else f"{group.upper()}_* of a run"
+
+
+def _section(heading: str, group: type, settings: Iterable[Setting]) -> str:
+    return f"## {heading}\n\n{group.__doc__}\n\n{_settings_table(settings)}"
+
+
+def _settings_table(settings: Iterable[Setting]) -> str:
+    rows = [
+        (f"`{setting.name}`", value_in_words(setting.default), allowed(setting), " ".join(setting.description.split()))
+        for setting in settings
+    ]
+    return _markdown_table(("name", "default", "allowed", "what it does"), rows)
+
+
+def _profiles() -> Iterator[str]:
+    for name, profile in PROFILES.items():
+        yield f"### `{name}`\n\n{profile.about}\n"
+        if profile.differences:
+            rows = [
+                (f"`{setting}`", value_in_words(RUN_SETTINGS[setting].default), difference.value, difference.reason)
+                for setting, difference in profile.differences.items()
+            ]
+            yield _markdown_table(("name", "paper", name, "why"), rows)
+
+
+def _original_names() -> str:
+    rows = [
+        (f"`{name}`", original.in_words, original.note)
+        for name, original in ORIGINAL_NAMES.items()
+        if original.note != SAME_NAME
+    ]
+    return _markdown_table(("name", "in ragq", "what it does, or what to use instead"), rows)
+
+
+def _markdown_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 PAGES: Final = {"commands.md": command_pages, "settings.md": settings_reference, "rest.md": rest_page}

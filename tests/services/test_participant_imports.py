@@ -149,5 +149,3 @@ async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(con
     assert (await find_split(connection, "other/train")).data_set == "other"
     with pytest.raises(Refused, match="clinic/train, other/train"):
         await find_split(connection, "train")
-    again = await brought(connection, [person(301)], data_set="third")
-    assert again.elsewhere == {"other": 1}
