@@ -77,7 +77,7 @@ def tag_chunk(text: str) -> tuple[str, ...]:
 @cache
 def phrases() -> Mapping[PHQ8Item, tuple[str, ...]]:
     """The phrases of each item as written in the file."""
-    lists = tomllib.loads(_file())
+    lists = tomllib.loads((resources.files("stages.participants") / "item_phrases.toml").read_text("utf-8"))
     return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
 
 
@@ -87,10 +87,6 @@ def _patterns() -> Mapping[PHQ8Item, re.Pattern[str]]:
         item: re.compile(rf"\b(?:{'|'.join(re.escape(_plain(phrase)) for phrase in of_item)})\b")
         for item, of_item in phrases().items()
     }
-
-
-def _file() -> str:
-    return (resources.files("stages.participants") / "item_phrases.toml").read_text("utf-8")
 
 
 def _plain(text: str) -> str:

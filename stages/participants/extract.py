@@ -1,9 +1,12 @@
 """Stage `extract`: the quotes of a participant per PHQ-8 item, from a language model or from the submission."""
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from functools import cache
+from importlib import resources
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,95 +21,18 @@ from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PH
 from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
-from stages.ports import ChatModel, Embedder, Vectors
+from stages.ports import ChatModel, Embedder
 from stages.replies.asking import ask_until_usable
 from stages.replies.parsing import closed_object, parse_reply
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
 from stages.vectors import similarities, unit_rows
 
-DESCRIPTIONS: Mapping[PHQ8Item, tuple[str, ...]] = {
-    PHQ8Item.NO_INTEREST: (
-        "I don't enjoy the things I used to like.",
-        "I have lost interest in my hobbies.",
-        "Nothing is fun anymore.",
-        "I don't feel like doing anything.",
-        "I can't be bothered to go out or see friends.",
-        "My hobbies just lie around untouched.",
-        "I still enjoy my hobbies.",
-        "I look forward to things.",
-    ),
-    PHQ8Item.DEPRESSED: (
-        "I feel sad and down.",
-        "Everything seems hopeless.",
-        "I am depressed.",
-        "I cry a lot.",
-        "I feel empty and miserable.",
-        "I don't see things getting better.",
-        "My mood is good, I feel happy.",
-        "I am not sad.",
-    ),
-    PHQ8Item.SLEEP: (
-        "I can't fall asleep at night.",
-        "I wake up in the middle of the night and lie awake.",
-        "I wake up far too early.",
-        "I sleep too much, even during the day.",
-        "My sleep is bad.",
-        "I only get a few hours of sleep.",
-        "I sleep well through the night.",
-        "I sleep eight hours without trouble.",
-    ),
-    PHQ8Item.TIRED: (
-        "I am tired all the time.",
-        "I have no energy.",
-        "Small tasks wear me out.",
-        "I am exhausted when I come home.",
-        "I feel drained and worn out.",
-        "I have to lie down and rest.",
-        "I have plenty of energy.",
-        "I don't feel tired.",
-    ),
-    PHQ8Item.APPETITE: (
-        "I have no appetite.",
-        "I hardly eat and skip meals.",
-        "I overeat and snack all day.",
-        "I eat when I am not hungry.",
-        "I have lost or gained weight.",
-        "Food has no taste for me.",
-        "My appetite is normal.",
-        "I eat regular meals.",
-    ),
-    PHQ8Item.FAILURE: (
-        "I feel like a failure.",
-        "I have let my family down.",
-        "I feel worthless.",
-        "I blame myself for everything.",
-        "I am not good enough.",
-        "I am ashamed of myself.",
-        "I feel good about myself.",
-        "I am proud of what I do.",
-    ),
-    PHQ8Item.CONCENTRATING: (
-        "I can't concentrate on anything.",
-        "I read the same page again and again.",
-        "My mind wanders.",
-        "I forget what I was doing.",
-        "I can't follow a film or a conversation.",
-        "I make mistakes because I am distracted.",
-        "I can focus without trouble.",
-        "My concentration is fine.",
-    ),
-    PHQ8Item.MOVING: (
-        "I can't sit still.",
-        "I fidget and pace around.",
-        "I am restless and jumpy.",
-        "I move more slowly than I used to.",
-        "I speak so slowly that people notice.",
-        "My body feels heavy and slow.",
-        "I am calm and can sit still.",
-        "Nobody says that I am slow or restless.",
-    ),
-}
-"""Sentences per item, in the questionnaire's order; the last two of each state that the symptom is absent."""
+
+@cache
+def descriptions() -> Mapping[PHQ8Item, tuple[str, ...]]:
+    """Sentences per item, in the questionnaire's order; the last two of each state that the symptom is absent."""
+    lists = tomllib.loads((resources.files("stages.participants") / "item_descriptions.toml").read_text("utf-8"))
+    return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
 
 
 async def extract_by_similarity(
@@ -131,27 +57,19 @@ async def extract_by_similarity(
             f"No line of the transcript starts with '{PARTICIPANT}:'; correct the speakers in its file, and import "
             "it again."
         )
-    descriptions = [(item, text) for item in PHQ8Item for text in DESCRIPTIONS[item]]
-    texts = [straight_apostrophes(text) for text in [*(text for _, text in descriptions), *utterances]]
+    texts = [straight_apostrophes(text) for text in (*chain.from_iterable(descriptions().values()), *utterances)]
     matrix, cut, _ = await embedder.embed_batch(
         texts,
         timeout_s=settings.embedding.query_embed_timeout_seconds,
         truncate=settings.ragq.long_texts == "truncate",
     )
     rows = unit_rows(matrix, rows=len(texts))
-    described, said = rows[: len(descriptions)], rows[len(descriptions) :]
-
+    said, described = rows[-len(utterances) :], iter(rows)
     quotes = {}
-    for item in PHQ8Item:
-        of_item = [described[at] for at, (described_item, _) in enumerate(descriptions) if described_item is item]
-        chosen = _nearest(_similarity_to_any(said, of_item), settings.quantitative)
-        quotes[item] = tuple(utterances[at] for at in chosen)
+    for item, of_item in descriptions().items():
+        to_nearest: NDArray[np.float64] = np.max([similarities(said, next(described)) for _ in of_item], axis=0)
+        quotes[item] = tuple(utterances[at] for at in _nearest(to_nearest, settings.quantitative))
     return ExtractedEvidence(extractor=EvidenceExtractor.SIMILARITY, quotes=quotes, cut_texts=len(cut))
-
-
-def _similarity_to_any(said: Vectors, described: list[NDArray[np.float32]]) -> NDArray[np.float64]:
-    nearest: NDArray[np.float64] = np.max([similarities(said, description) for description in described], axis=0)
-    return nearest
 
 
 def _nearest(similarity: NDArray[np.float64], settings: QuantitativeSettings) -> list[int]:

@@ -13,9 +13,9 @@ from schemas.settings.run import RunSettings
 from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import (
-    DESCRIPTIONS,
     EVIDENCE_JSON_SCHEMA,
     GroundedQuotes,
+    descriptions,
     extract_by_similarity,
     extract_evidence,
     given_evidence,
@@ -153,7 +153,7 @@ SPOKEN = "Ellie: hello\n" + "\n".join(
 def sleep_vectors(text: str) -> Sequence[float]:
     if text in UTTERANCES:
         return UTTERANCES[text]
-    return [1, 0, 0] if text in DESCRIPTIONS[PHQ8Item.SLEEP] else [-1, 0, 0]
+    return [1, 0, 0] if text in descriptions()[PHQ8Item.SLEEP] else [-1, 0, 0]
 
 
 def similar(threshold: float, max_quotes: int = 3) -> RunSettings:
@@ -188,7 +188,7 @@ async def test_all_items_are_answered_by_one_call_about_the_participants_utteran
         extractor=EvidenceExtractor.SIMILARITY,
         quotes={item: ("awake all night",) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
     )
-    described = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
+    described = [text for item in PHQ8Item for text in descriptions()[item]]
     utterances = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
     assert embedder.calls == [described + utterances]
 
