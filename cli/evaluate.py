@@ -1,5 +1,6 @@
 """`ragq evaluate`: the answers of a run, judged by a language model."""
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,6 @@ from schemas.values.evaluations import JudgeQuality
 from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
 from stack.home import write_private
 from stages.reports.words import bounds, counted, number
-from store.database import Connection
-from store.runs.runs import NewRun
 
 #: Enough that the interval of a judge with few errors is about a tenth wide on either side.
 SENTENCES: Final = 100
@@ -87,10 +86,7 @@ def evaluate_command(
         return
     values = dict(assignments)
     if dry_run:
-
-        async def plan(connection: Connection) -> NewRun:
-            return (await plan_evaluation(connection, run_id, values)).planned.run
-
+        plan = partial(plan_evaluation, run_id=run_id, values=values)
         print_estimate(plan, as_json=as_json)
         return
     submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)

@@ -1,7 +1,7 @@
 """Evaluations: runs whose jobs judge the answers of another run."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.chains import CHAINS, settings_read, stages_of
 from schemas.errors import Refused, RunMissingError
@@ -103,18 +103,6 @@ async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:
     return found
 
 
-class EvaluationPlan(NamedTuple):
-    """An evaluation that is ready to be stored."""
-
-    planned: PlannedRun
-    judge: str
-    verdicts_at_most: int
-    unanswered: int
-    """Questions without an answer."""
-    references: int
-    """Answers to questions that have a reference answer."""
-
-
 async def evaluate(
     database: Database,
     run_id: int,
@@ -128,11 +116,11 @@ async def evaluate(
 
     Raises as `plan_evaluation` and `submit_run` do.
     """
-    plan = await database.once(plan_evaluation, run_id, values)
-    return await submit_run(database, plan.planned, name=name, always_new=always_new, key=key)
+    run = await database.once(plan_evaluation, run_id, values)
+    return await submit_run(database, PlannedRun(run), name=name, always_new=always_new, key=key)
 
 
-async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> EvaluationPlan:
+async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> NewRun:
     """The evaluation of the newest answer of each question of a run, by the model that validates in that run.
 
     Its settings are those of the run, but for `values`. Raises RunMissingError, SettingsError for
@@ -157,7 +145,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
     frozen = thaw(settings)
     unanswered = await evaluations.questions(connection, run_id) - len(found)
     references = sum(one.reference_answer is not None for one in found)
-    run = NewRun(
+    return NewRun(
         kind=KIND,
         profile=overview.profile,
         settings=settings,
@@ -170,13 +158,6 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
             "profile_source": overview.request.get("profile_source"),
         },
         jobs=jobs,
-    )
-    return EvaluationPlan(
-        planned=PlannedRun(run),
-        judge=frozen.run.model.judge_model,
-        verdicts_at_most=sum(job.inputs["verdicts_at_most"] for job in jobs),
-        unanswered=unanswered,
-        references=references,
     )
 
 

@@ -229,10 +229,7 @@ async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
 
 
 async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
-    """The table of a run, finished or not; None where no job of it scores a participant.
-
-    Raises Refused for scores that another version stored in another form.
-    """
+    """The table of a run, finished or not; None where no job of it scores a participant."""
     found = await run_view.job_scores(connection, [run_id])
     jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
     if not jobs:

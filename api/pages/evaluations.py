@@ -1,5 +1,6 @@
 """Evaluations of answers: the form, and the page of the results."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
@@ -18,10 +19,8 @@ from schemas.values.estimates import Estimate
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from stages.reports.evaluation import evaluation_sheet
-from store.database import Connection
 from store.questions import evaluations
 from store.runs import overviews
-from store.runs.runs import NewRun
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -52,10 +51,7 @@ async def new(
     try:
         values = assigned(form.settings)
         if form.check:
-
-            async def plan(connection: Connection) -> NewRun:
-                return (await plan_evaluation(connection, run_id, values)).planned.run
-
+            plan = partial(plan_evaluation, run_id=run_id, values=values)
             found = await estimate(ctx.database, plan, prices=ctx.prices)
             return await _form(request, ctx, run_id, form, estimated=found)
         submitted = await evaluate(ctx.database, run_id, values)

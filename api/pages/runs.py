@@ -13,7 +13,6 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
-from schemas.errors import Refused
 from schemas.settings.profiles import changed_settings
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
@@ -23,14 +22,11 @@ from schemas.values.runs import RunLimits, Target
 from services.reports import cost_of_run
 from services.runs import Action, change_run, delete_run
 from stages.reports.costs import cost_words
-from stages.reports.report import over_all_items, reference_counts
 from store.corpora import works
 from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
-from store.runs.past_work import stage_times, timed_jobs
 from store.runs.run_view import run_view, waits_in_words, with_origin
-from store.runs.scored_runs import reference_outputs
 from store.views import run_scores, run_state
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -138,15 +134,9 @@ async def run_page(
         progress = await run_state(connection, run_id)
         view = await with_origin(connection, view)
         overview = view.overview
-        times = {one.stage: one for one in await stage_times(connection, run_id)}
-        references = reference_counts(await reference_outputs(connection, run_id) if progress.is_idle else ())
         documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
-        scores, unreadable = None, None
-        try:
-            scores = await run_scores(connection, run_id)
-        except Refused as error:
-            unreadable = str(error)
+        scores = await run_scores(connection, run_id)
     view.jobs.sort(key=lambda job: job_ids.index(job.job_id))
     count = overview.states.get(state, 0) if state else overview.jobs
     return page(
@@ -157,16 +147,12 @@ async def run_page(
         run=progress,
         changed=changed_settings(overview.profile, view.settings),
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
-        times=[times[stage] for stage in in_order(overview.kind, times)],
-        timed_jobs=timed_jobs(overview.jobs),
+        times={stage: cost.stages[stage] for stage in in_order(overview.kind, cost.stages)},
         scores=scores,
-        unreadable=unreadable,
         items=list(PHQ8Item),
         shown_participants=SHOWN_PARTICIPANTS,
         cost=list(cost_words(cost)),
         documents=documents,
-        references=references,
-        all_references=over_all_items(references.values()) if references else None,
         possible=possible(overview.states),
         last_action=last_action,
         existing=existing,

@@ -1,6 +1,7 @@
 """Runs and jobs: what was submitted, its state, every attempt, and actions on it."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
@@ -29,7 +30,6 @@ from services.runs import Action, ControlResult, change_run, control, delete_run
 from stages.reports.comparison_sheet import comparison_sheet, condition, gate
 from stages.reports.tables import as_csv
 from store.access import RequestKey
-from store.database import Connection
 from store.questions import queries
 from store.runs import forks, jobs, overviews, runs
 from store.runs.batches import Waiting
@@ -38,7 +38,6 @@ from store.runs.forks import Family
 from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, job_view, run_view, with_origin
-from store.runs.runs import NewRun
 from store.views import AttemptTrace, RunState, attempt_traces, run_state, scores_of_run
 
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
@@ -373,12 +372,9 @@ async def evaluate_answers(
     run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
 ) -> Submitted | Estimate:
     """Judge the newest answer of each question, as a run of its own with one job for each answer."""
-
-    async def plan(connection: Connection) -> NewRun:
-        return (await plan_evaluation(connection, run_id, body.values)).planned.run
-
     if body.dry_run:
         response.status_code = 200
+        plan = partial(plan_evaluation, run_id=run_id, values=body.values)
         return await estimate(ctx.database, plan, prices=ctx.prices)
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
     response.status_code = 201 if found.is_new else 200

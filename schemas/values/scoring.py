@@ -5,7 +5,7 @@ never used instead.
 """
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -241,6 +241,9 @@ class Interval(Value):
     resamples: int = Field(examples=[10000])
 
 
+_Score = Annotated[int, Field(ge=0, le=3)]
+
+
 class JobScores(Value):
     """The item scores of one participant in one mode."""
 
@@ -251,7 +254,7 @@ class JobScores(Value):
     status: JobStatus
     is_to_score: bool
     """False where the chain ends before stage `score`."""
-    scores: dict[PHQ8Item, int | None] | None = Field(repr=False)
+    scores: Annotated[dict[PHQ8Item, _Score | None], Field(min_length=8)] | None = Field(repr=False)
     """All eight; None until stage `score` is done."""
     labels: dict[str, Any] | None = Field(repr=False)
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""

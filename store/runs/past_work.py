@@ -1,7 +1,6 @@
 """What past runs of a kind asked and took, for estimates: medians of their jobs. Nothing of it changes a row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from store.database import Connection
@@ -90,19 +89,6 @@ async def at_once(connection: Connection, run_ids: Sequence[int]) -> float:
     return found or 1.0
 
 
-# Names the jobs as `j`.
-TIMES = f"""
-SELECT a.stage, count(*) AS attempts, count(*) FILTER (WHERE a.outcome <> 'succeeded') AS unsuccessful,
-       sum(a.seconds) AS total, percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS median,
-       percentile_cont(0.95) WITHIN GROUP (ORDER BY a.seconds) AS p95, max(a.seconds) AS longest
-FROM (
-    SELECT t.id, t.stage, t.outcome, extract(epoch FROM t.ended_at - t.started_at)::float8 AS seconds
-    FROM stage_attempt AS t JOIN job AS j ON j.id = t.job_id
-    WHERE {{jobs}} AND t.ended_at IS NOT NULL AND t.worker_id <> '{COPIED}'
-) AS a
-GROUP BY a.stage ORDER BY min(a.id)
-"""
-
 # One pass over the stages: a run may have hundreds of thousands. The seconds of a stage include waiting for a server
 # that other stages use, so what is left is divided by the number of stages that ran at the same time on average.
 PROGRESS = """
@@ -160,23 +146,6 @@ _LATELY_S = 3600.0
 _LATELY_OF_LARGE_S = 600.0
 _LARGE_JOBS = 10_000
 
-#: Jobs of a large run whose stages are timed.
-SAMPLED_JOBS = 2_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class StageTimes:
-    """The closed attempts of one stage, in seconds."""
-
-    stage: str
-    attempts: int
-    unsuccessful: int
-    """Those that failed or were interrupted."""
-    total: float
-    median: float
-    p95: float
-    longest: float
-
 
 class Progress(NamedTuple):
     """The progress of a run."""
@@ -188,26 +157,6 @@ class Progress(NamedTuple):
 
     None when idle, and while a stage is left of which none has finished.
     """
-
-
-async def stage_times(connection: Connection, run_id: int) -> list[StageTimes]:
-    """Each stage that was tried, in the order in which they were first tried.
-
-    Of a run of more than 10,000 jobs, those of SAMPLED_JOBS of them, evenly over the run.
-    """
-    jobs = await _places(connection, run_id)
-    if jobs <= _LARGE_JOBS:
-        rows = await connection.fetch(TIMES.format(jobs="j.run_id = $1"), run_id)
-    else:
-        sample = [place * jobs // SAMPLED_JOBS for place in range(SAMPLED_JOBS)]
-        chosen = "j.run_id = $1 AND j.ordinal = ANY($2::integer[])"
-        rows = await connection.fetch(TIMES.format(jobs=chosen), run_id, sample)
-    return [StageTimes(**dict(row)) for row in rows]
-
-
-def timed_jobs(jobs: int) -> int:
-    """Of how many jobs of a run `stage_times` are."""
-    return jobs if jobs <= _LARGE_JOBS else SAMPLED_JOBS
 
 
 async def progress(connection: Connection, run_id: int) -> Progress:

@@ -1,17 +1,16 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from pydantic import Field, computed_field
 
-from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.participants import ITEM_SCORES, PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
@@ -56,30 +55,11 @@ _ITEMS: Final = tuple(PHQ8Item)
 
 
 async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
-    """The scores of the jobs of participant runs, by run; runs of other kinds are absent.
-
-    Raises Refused for scores that another version stored in another form.
-    """
+    """The scores of the jobs of participant runs, by run; runs of other kinds are absent."""
     found: dict[int, list[JobScores]] = defaultdict(list)
     for row in await connection.fetch(SCORES, list(run_ids)):
-        found[row["run_id"]].append(_job_scores(row))
+        found[row["run_id"]].append(JobScores.model_validate(dict(row)))
     return found
-
-
-def _job_scores(row: Mapping[str, Any]) -> JobScores:
-    stored = row["scores"]
-    if stored is not None and not _is_complete(stored):
-        raise Refused(
-            f"The scores of run r{row['run_id']} were stored by another version of ragq and cannot be read; "
-            f"`ragq inspect j{row['job_id']} score` shows them as stored."
-        )
-    scores = None if stored is None else {item: stored[item] for item in _ITEMS}
-    return JobScores(**{**row, "scores": scores})
-
-
-def _is_complete(stored: Mapping[str, Any]) -> bool:
-    is_score = (score is None or (type(score) is int and score in ITEM_SCORES) for score in stored.values())
-    return stored.keys() == set(_ITEMS) and all(is_score)
 
 
 async def siblings(connection: Connection, run_id: int) -> tuple[Draw, ...]:

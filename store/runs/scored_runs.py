@@ -3,7 +3,6 @@
 from typing import Any
 
 from schemas.errors import Refused, RunMissingError
-from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.runs import (
     AttemptTime,
     IndexIdentity,
@@ -12,7 +11,6 @@ from schemas.values.runs import (
     ScoredJob,
     ScoredRun,
 )
-from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import call_costs
 from store.runs.failures import run_failures
@@ -70,15 +68,6 @@ WHERE j.run_id = $1 AND a.status = 'done' AND a.output ?| ARRAY['repairs', 'reas
 ORDER BY j.ordinal, a.stage
 """
 
-REFERENCES = """
-SELECT r.output AS ranked, v.output AS validated, s.output AS scores
-FROM job AS j
-JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
-JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
-LEFT JOIN current_attempt AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
-WHERE j.run_id = $1 AND j.kind = 'participant'
-"""
-
 
 async def reported(connection: Connection, run_id: int) -> ReportedRun:
     """What the report of a run that is stored needs, whatever its kind."""
@@ -112,20 +101,6 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun:
             failures=await run_failures(connection, run_id),
             siblings=await siblings(connection, run_id),
         )
-
-
-async def reference_outputs(
-    connection: Connection, run_id: int
-) -> list[tuple[RankedReferences, ValidatedReferences, ParticipantScores | None]]:
-    """What stages `rerank`, `validate` and `score` stored of each job of a run that is validated."""
-    return [
-        (
-            RankedReferences.model_validate(row["ranked"]),
-            ValidatedReferences.model_validate(row["validated"]),
-            None if row["scores"] is None else ParticipantScores.model_validate(row["scores"]),
-        )
-        for row in await connection.fetch(REFERENCES, run_id)
-    ]
 
 
 LABELS = """

@@ -28,28 +28,6 @@ async def test_the_scores_of_a_run_are_beside_the_truth(
     assert (other.status_code, "scores no participants" in other.json()["detail"]) == (409, True)
 
 
-@pytest.mark.parametrize(
-    "other_form",
-    [
-        "output #- '{items,Sleep,score}'",
-        "jsonb_set(output, '{items}', '[]')",
-        "jsonb_set(output, '{items,Sleep,score}', '4')",
-    ],
-)
-async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
-    client: httpx.AsyncClient, connection: Connection, pair: tuple[int, int], other_form: str
-) -> None:
-    await connection.execute(
-        f"UPDATE stage_attempt SET output = {other_form} WHERE stage = 'score' AND job_id = "
-        f"(SELECT min(id) FROM job WHERE run_id = {pair[0]})"
-    )
-
-    refused = await client.get(f"/runs/{pair[0]}/scores")
-
-    assert (refused.status_code, "stored by another version of ragq" in refused.json()["detail"]) == (409, True)
-    assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
-
-
 async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, connection: Connection) -> None:
     before, after = await twelve_worse(connection)
     address = f"/runs/{before}/compare"

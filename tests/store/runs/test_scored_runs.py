@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from schemas.statuses import JobStatus
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import SettingValue
 from stages.participants.validate import keep_all
 from store.database import Connection
 from store.runs import runs, scored_runs
+from store.views import scores_of_run
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
@@ -55,10 +59,25 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(con
 
     found = await scored_runs.scored_run(connection, stored.run_id)
 
-    assert await scored_runs.reference_outputs(connection, stored.run_id) == [(references, keep_all(references), None)]
     assert (found.jobs[0].ranked, found.jobs[0].validated) == (references, keep_all(references))
     assert [(one.stage, one.repairs, one.reasks, one.cut_texts) for one in found.telemetry] == [
         ("embed", (), (), 2),
         ("extract", ("json_fixups_applied",), ("json_parse",), None),
         ("validate", (), (), None),
     ]
+
+
+@pytest.mark.parametrize(
+    "other_form",
+    [
+        "output #- '{items,Sleep,score}'",
+        "jsonb_set(output, '{items}', '[]')",
+        "jsonb_set(output, '{items,Sleep,score}', '4')",
+    ],
+)
+async def test_scores_in_another_form_are_never_counted_as_missing(connection: Connection, other_form: str) -> None:
+    run_id = await store_scored_run(connection, {("zero_shot", 316): scores("11")})
+    await connection.execute(f"UPDATE stage_attempt SET output = {other_form} WHERE stage = 'score'")
+
+    with pytest.raises(ValidationError):
+        await scores_of_run(connection, run_id)

@@ -6,23 +6,9 @@ import pytest
 
 from store.database import Connection
 from store.runs import past_work as times_module
-from store.runs.past_work import Progress, progress, stage_times
+from store.runs.past_work import Progress, progress
 from tests.store.conftest import StoreRun
-from tests.store.scored import TIMED_OUT, committing, failing, take
-
-
-async def test_attempts_are_counted_and_timed_per_stage(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("1", "2", "3", stages=("extract", "embed"))
-    for job_id, seconds in zip(stored.job_ids, (1, 2, 9), strict=True):
-        await take(connection, job_id, "extract", committing({"quotes": {}}))
-        await _lasted(connection, job_id, "extract", seconds)
-    await take(connection, stored.job_ids[0], "embed", failing(TIMED_OUT))
-    await _lasted(connection, stored.job_ids[0], "embed", 4)
-    extract, embed = await stage_times(connection, stored.run_id)
-    assert (extract.stage, extract.attempts, extract.unsuccessful) == ("extract", 3, 0)
-    assert (extract.total, extract.median, extract.longest) == (12, 2, 9)
-    assert extract.p95 == pytest.approx(2 + 0.9 * 7)
-    assert (embed.stage, embed.attempts, embed.unsuccessful, embed.total) == ("embed", 1, 1, 4)
+from tests.store.scored import committing, take
 
 
 async def test_what_is_left_is_estimated_from_the_times_of_each_stage(
@@ -80,13 +66,4 @@ async def _took(
         stage,
         seconds + ended,
         ended,
-    )
-
-
-async def _lasted(connection: Connection, job_id: int, stage: str, seconds: float) -> None:
-    await connection.execute(
-        "UPDATE stage_attempt SET ended_at = started_at + $3 * interval '1 second' WHERE job_id = $1 AND stage = $2",
-        job_id,
-        stage,
-        float(seconds),
     )
