@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from math import exp, fsum
 from statistics import fmean
-from typing import Protocol
 
 import structlog
 from pydantic import BaseModel, FiniteFloat
@@ -14,37 +13,21 @@ from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 
 
-class LikelyToken(Protocol):
-    """One of the likeliest tokens at a position of the reply."""
-
-    @property
-    def logprob(self) -> float:
-        """Natural logarithm of its probability."""
-        ...
-
-
-class ChosenToken(LikelyToken, Protocol):
-    """The token at a position of the reply, and its alternatives."""
-
-    @property
-    def top_logprobs(self) -> Sequence[LikelyToken] | None:
-        """The likeliest tokens there; None or empty if the server reports none."""
-        ...
-
-
 class ReportedLikelyToken(BaseModel):
-    """A LikelyToken in JSON; a number that is not finite is refused."""
+    """One of the likeliest tokens at a position of the reply; a number that is not finite is refused."""
 
     logprob: FiniteFloat
+    """Natural logarithm of its probability."""
 
 
 class ReportedToken(ReportedLikelyToken):
-    """A ChosenToken in JSON."""
+    """The token at a position of the reply, and its alternatives."""
 
-    top_logprobs: list[ReportedLikelyToken] = []
+    top_logprobs: list[ReportedLikelyToken] | None = None
+    """The likeliest tokens there; None or empty if the server reports none."""
 
 
-def signals_of(reported: Sequence[ChosenToken] | None) -> TokenSignals | None:
+def signals_of(reported: Sequence[ReportedToken] | None) -> TokenSignals | None:
     """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position.
 
     A mean over some of the tokens would be mistaken for one over all of them.

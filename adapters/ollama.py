@@ -15,7 +15,7 @@ import pydantic
 from ollama import ChatResponse
 from ollama._types import Logprob
 
-from adapters.logprobs import signals_of
+from adapters.logprobs import ReportedToken, signals_of
 from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, matrix_of, ollama_identity, retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
@@ -192,7 +192,7 @@ class OllamaChat:
             prompt_tokens=answer.prompt_eval_count,
             reply_tokens=answer.eval_count,
             seconds=time.perf_counter() - began,
-            tokens=signals_of(answer.logprobs) if call.top_logprobs else None,
+            tokens=signals_of(_reported(answer)) if call.top_logprobs else None,
         )
 
     async def close(self) -> None:
@@ -222,6 +222,10 @@ class OllamaChat:
         needed = max(context_tokens(call), self._contexts.get(call.model, 0))
         self._contexts[call.model] = needed if longest is None else min(needed, longest)
         return self._contexts[call.model]
+
+
+def _reported(answer: ChatResponse) -> list[ReportedToken]:
+    return [ReportedToken.model_validate(token, from_attributes=True) for token in answer.logprobs or ()]
 
 
 def context_tokens(call: ChatCall) -> int:

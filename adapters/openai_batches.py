@@ -23,17 +23,48 @@ _UNDER_WAY: Final = ("validating", "in_progress", "finalizing", "cancelling")
 _SECONDS: Final = 120.0
 
 
-class BatchLook(NamedTuple):
+class _Counts(BaseModel):
+    completed: int = 0
+    failed: int = 0
+
+
+class Batch(BaseModel):
     """What the provider says of a batch."""
 
-    is_under_way: bool
-    is_failed: bool
-    """It was not begun: none of its calls was made."""
-    answered: int
-    answers: tuple[str, ...]
-    """The files with the answers and the errors, as far as there are any."""
-    files: tuple[str, ...]
-    """These, and the one with the calls."""
+    id: str
+    status: str
+    created_at: float = 0.0
+    metadata: dict[str, str] | None = None
+    request_counts: _Counts | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    input_file_id: str | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether more answers may come."""
+        return self.status in _UNDER_WAY
+
+    @property
+    def is_failed(self) -> bool:
+        """It was not begun: none of its calls was made."""
+        return self.status == "failed"
+
+    @property
+    def answered(self) -> int:
+        """Calls that have an answer or failed."""
+        counts = self.request_counts or _Counts()
+        return counts.completed + counts.failed
+
+    @property
+    def answers(self) -> list[str]:
+        """The files with the answers and the errors, as far as there are any."""
+        return [file for file in (self.output_file_id, self.error_file_id) if file]
+
+    @property
+    def files(self) -> list[str]:
+        """These, and the one with the calls."""
+        return [*self.answers, *([self.input_file_id] if self.input_file_id else [])]
 
 
 class BatchLine(NamedTuple):
@@ -44,24 +75,8 @@ class BatchLine(NamedTuple):
     """None where the call failed."""
 
 
-class _Counts(BaseModel):
-    completed: int = 0
-    failed: int = 0
-
-
-class _Batch(BaseModel):
-    id: str
-    status: str
-    created_at: float = 0.0
-    metadata: dict[str, str] | None = None
-    request_counts: _Counts | None = None
-    output_file_id: str | None = None
-    error_file_id: str | None = None
-    input_file_id: str | None = None
-
-
 class _Page(BaseModel):
-    data: list[_Batch]
+    data: list[Batch]
     has_more: bool = False
 
 
@@ -122,20 +137,11 @@ class OpenAIBatches:
             "metadata": {_NAME: name},
         }
         begun = await self._client.post("batches", json=body, headers={"Idempotency-Key": name})
-        return _Batch.model_validate_json(_content(begun)).id
+        return Batch.model_validate_json(_content(begun)).id
 
-    async def look(self, batch_id: str) -> BatchLook:
+    async def look(self, batch_id: str) -> Batch:
         """How far a batch is."""
-        batch = _Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
-        counts = batch.request_counts or _Counts()
-        answers = tuple(file for file in (batch.output_file_id, batch.error_file_id) if file)
-        return BatchLook(
-            is_under_way=batch.status in _UNDER_WAY,
-            is_failed=batch.status == "failed",
-            answered=counts.completed + counts.failed,
-            answers=answers,
-            files=(*answers, batch.input_file_id) if batch.input_file_id else answers,
-        )
+        return Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
 
     async def cancel(self, batch_id: str) -> None:
         """Ask for the end of a batch. What it has answered by then is kept."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.local_models import SentenceTransformerEncoder
 from adapters.tag_models import FastTextTokens, TagModelBuilder, read_similarity_model, similarity_file
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine

@@ -31,7 +31,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from schemas.errors import StackError
 from stack.embedded_llm import (

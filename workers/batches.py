@@ -11,7 +11,7 @@ import structlog
 from pydantic import ValidationError
 
 from adapters.openai import Completion
-from adapters.openai_batches import BatchLook, OpenAIBatches
+from adapters.openai_batches import Batch, OpenAIBatches
 from schemas.errors import LLMError
 from schemas.settings.process import OpenAIAddress
 from schemas.values.chat import ChatCall
@@ -122,7 +122,7 @@ class BatchSender:
             status = BatchStatus.CANCELLING
         await self._database.once(batches.change, batch, status, answered=found.answered, again_in_s=self._look_s)
 
-    async def _collect(self, batch: ClaimedBatch, found: BatchLook) -> None:
+    async def _collect(self, batch: ClaimedBatch, found: Batch) -> None:
         calls = dict(await self._database.once(batches.calls, batch.id))
         answered = 0
         for file in found.answers:

@@ -84,7 +84,7 @@ class Wiring:
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id, a model in this process."""
         if model not in self._pair_scorers:
-            from adapters.cross_encoder import CrossEncoderScorer
+            from adapters.local_models import CrossEncoderScorer
 
             threads = self._process.ragq_torch_threads or None
             self._pair_scorers[model] = self._closing(CrossEncoderScorer(model, threads=threads))
@@ -113,7 +113,7 @@ class Wiring:
 
             return self._closing(OllamaEmbedder(model, url=self._require_ollama()))
         if backend == "openai":
-            from adapters.openai_embedder import OpenAIEmbedder
+            from adapters.openai import OpenAIEmbedder
 
             address = self._process.openai_embedding_server
             if address is None:
@@ -122,7 +122,7 @@ class Wiring:
                     "URL."
                 )
             return self._closing(OpenAIEmbedder(model, base_url=address.base_url, api_key=address.api_key))
-        from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+        from adapters.local_models import SentenceTransformerEncoder
 
         tokens = self._process.ragq_batch_tokens
         encoder = SentenceTransformerEncoder(

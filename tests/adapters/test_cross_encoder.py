@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cross_encoder import CrossEncoderScorer
+from adapters.local_models import CrossEncoderScorer
 from adapters.weights import embedder_folder
 from schemas.errors import LLMTimeoutError, RerankError
 from tests.adapters.conftest import Closing

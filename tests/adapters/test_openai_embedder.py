@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adapters.openai_embedder import TEXTS_PER_REQUEST, OpenAIEmbedder
+from adapters.openai import TEXTS_PER_REQUEST, OpenAIEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError, TextTooLongError
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder, fitting_dtype
+from adapters.local_models import SentenceTransformerEncoder, fitting_dtype
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, embedder_folder
 
 pytestmark = pytest.mark.servers

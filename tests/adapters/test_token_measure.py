@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.cutting import TokenMeasure, token_measure
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from schemas.statuses import VectorStatus
 from stages.corpora.blocks import read_markdown

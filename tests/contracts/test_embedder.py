@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adapters.ollama import OllamaEmbedder
-from adapters.openai_embedder import OpenAIEmbedder
+from adapters.openai import OpenAIEmbedder
 from adapters.weights import PACKAGED_EMBEDDER
 from schemas.errors import LLMTimeoutError, TextTooLongError
 from stages.ports import Embedder, Vectors

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cross_encoder import CrossEncoderScorer
+from adapters.local_models import CrossEncoderScorer
 from schemas.errors import LLMTimeoutError
 from stages.ports import PairScorer
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder

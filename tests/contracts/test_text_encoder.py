@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER
 from stages.ports import TextEncoder, Vectors
 from tests.fakes.encoder import FakeEncoder

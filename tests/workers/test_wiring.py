@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.openai_embedder import OpenAIEmbedder
+from adapters.openai import OpenAIEmbedder
 from schemas.errors import Refused
 from schemas.settings.groups import EmbeddingSettings, ModelSettings
 from schemas.settings.process import OpenAIAddress, ProcessSettings
