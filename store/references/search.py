@@ -1,9 +1,10 @@
 """The search in a reference index: the chunks nearest to what a participant said, in one statement."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Collection, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from asyncpg import Record
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
@@ -76,27 +77,8 @@ class PostgresReferenceSearch:
         score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
         """See ReferenceSearch."""
-        if not queries:
-            return []
-
-        async def search(connection: Connection) -> list[tuple[Reference, ...]]:
-            await _refuse_unfit(connection, index_id, queries)
-            async with connection.transaction():
-                # A cached generic plan once stayed on a sequential scan for good.
-                await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
-                rows = await connection.fetch(
-                    NEAREST,
-                    index_id,
-                    to_pgvector(vector for _, vector in queries),
-                    [item.evidence_key for item, _ in queries],
-                    list(exclude_participants),
-                    limit,
-                    tagged_only,
-                    score_source == "chunk",
-                )
-            return _by_query(rows, len(queries), Reference)
-
-        return await self._database.with_retry(search)
+        rest = (tagged_only, score_source == "chunk")
+        return await self._search(NEAREST, index_id, queries, exclude_participants, limit, *rest, found=Reference)
 
     async def count_untagged(
         self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
@@ -117,22 +99,7 @@ class PostgresReferenceSearch:
         exclude_participants: Collection[int],
     ) -> list[tuple[Neighbour, ...]]:
         """See EvidenceSearch."""
-        if not queries:
-            return []
-
-        async def search(connection: Connection) -> list[tuple[Neighbour, ...]]:
-            await _refuse_unfit(connection, index_id, queries)
-            rows = await connection.fetch(
-                NEAREST_EVIDENCE,
-                index_id,
-                to_pgvector(vector for _, vector in queries),
-                [item.evidence_key for item, _ in queries],
-                list(exclude_participants),
-                limit,
-            )
-            return _by_query(rows, len(queries), Neighbour)
-
-        return await self._database.with_retry(search)
+        return await self._search(NEAREST_EVIDENCE, index_id, queries, exclude_participants, limit, found=Neighbour)
 
     async def item_scores(
         self, index_id: int, *, exclude_participants: Collection[int]
@@ -141,13 +108,32 @@ class PostgresReferenceSearch:
         found = await self._database.ask(labels, index_id)
         return scores_by_item(items for number, items in found.items() if number not in exclude_participants)
 
+    async def _search(
+        self,
+        statement: str,
+        index_id: int,
+        queries: Sequence[Query],
+        exclude: Collection[int],
+        *rest: int,
+        found: type[Found],
+    ) -> list[tuple[Found, ...]]:
+        if not queries:
+            return []
+        vectors, keys = to_pgvector(vector for _, vector in queries), [item.evidence_key for item, _ in queries]
 
-def _by_query(rows: Iterable[Mapping[str, Any]], queries: int, kind: type[Found]) -> list[tuple[Found, ...]]:
-    found: list[list[Found]] = [[] for _ in range(queries)]
-    for row in rows:
-        values = dict(row)
-        found[values.pop("query")].append(kind(**values))
-    return [tuple(of_query) for of_query in found]
+        async def search(connection: Connection) -> list[Record]:
+            await _refuse_unfit(connection, index_id, queries)
+            async with connection.transaction():
+                # A cached generic plan once stayed on a sequential scan for good.
+                await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+                rows: list[Record] = await connection.fetch(statement, index_id, vectors, keys, list(exclude), *rest)
+            return rows
+
+        of_queries: list[list[Found]] = [[] for _ in queries]
+        for row in await self._database.with_retry(search):
+            values = dict(row)
+            of_queries[values.pop("query")].append(found(**values))
+        return [tuple(of_query) for of_query in of_queries]
 
 
 async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:
