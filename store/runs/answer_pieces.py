@@ -136,16 +136,14 @@ async def _is_committed(database: Database, number: str, lost: BaseException) ->
         found: str | None = await connection.fetchval(STATUS, number)
         return found
 
-    deadline = asyncio.get_running_loop().time() + _ASK_FOR_SECONDS
-    while asyncio.get_running_loop().time() < deadline:
-        try:
-            found = await database.with_retry(status, retry_for_s=_ASK_FOR_SECONDS)
-        except DatabaseUnavailableError:
-            break
-        if found != "in progress":
-            return found == "committed"
-        await asyncio.sleep(_POLL_SECONDS)
-    raise OutcomeUnknownError(
-        "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
-        "the same submission again finds its run."
-    ) from lost
+    try:
+        async with asyncio.timeout(_ASK_FOR_SECONDS):
+            while True:
+                if (found := await database.with_retry(status)) != "in progress":
+                    return found == "committed"
+                await asyncio.sleep(_POLL_SECONDS)
+    except (TimeoutError, DatabaseUnavailableError):
+        raise OutcomeUnknownError(
+            "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
+            "the same submission again finds its run."
+        ) from lost

@@ -6,6 +6,7 @@ Hashes are SHA-256 over RFC 8785 JSON, so that any program can recompute them fr
 import hashlib
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import rfc8785
@@ -89,34 +90,25 @@ def stored_hash(text: str, vectors: bytes = b"") -> str | None:
     return digest.hexdigest()
 
 
-def attempt_hash(
-    *,
-    previous_hash: str | None,
-    job_id: int,
-    stage: str,
-    number: int,
-    outcome: str,
-    settings_hash: str,
-    inputs: Mapping[str, Any] | None,
-    output_hash: str | None = None,
-    error_type: str | None = None,
-    error_message: str | None = None,
-) -> str:
-    """The link that closes one attempt: without an output, or without an error."""
-    return content_hash(
-        {
-            "previous_hash": previous_hash,
-            "job_id": job_id,
-            "stage": stage,
-            "number": number,
-            "outcome": outcome,
-            "settings_hash": settings_hash,
-            "inputs": inputs,
-            "output_hash": output_hash,
-            "error_type": error_type,
-            "error_message": error_message,
-        }
-    )
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """What closes an attempt in the chain of its job: without an output, or without an error."""
+
+    previous_hash: str | None
+    job_id: int
+    stage: str
+    number: int
+    outcome: str
+    settings_hash: str
+    inputs: Mapping[str, Any] | None
+    output_hash: str | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """Over all of it."""
+        return content_hash(vars(self))
 
 
 _HASHED_BY_VALUE: Final = frozenset({"participant", "query"})
@@ -160,11 +152,6 @@ FROM stage_attempt AS a
 WHERE a.job_id = ANY($1::bigint[])
 ORDER BY a.job_id, a.id
 """
-
-_LINKED: Final = (
-    *("previous_hash", "job_id", "stage", "number", "outcome", "inputs", "output_hash", "error_type", "error_message"),
-)
-"""What the hash of an attempt is computed from, beside the settings of its run."""
 
 GONE = """
 SELECT s.job_id, s.stage, s.attempts
@@ -250,7 +237,8 @@ def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str) -> Iterat
 
 def _recomputed(row: Mapping[str, Any], settings_hash: str) -> str | None:
     try:
-        return attempt_hash(settings_hash=settings_hash, **{name: row[name] for name in _LINKED})
+        values = {one.name: row[one.name] for one in fields(Link) if one.name != "settings_hash"}
+        return Link(settings_hash=settings_hash, **values).hash
     except rfc8785.CanonicalizationError:
         # A number that JSON cannot carry exactly: no hash was ever computed from it.
         return None

@@ -22,7 +22,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import DATABASE_ERRORS, Connection, asyncpg_url
 from store.runs import answer_pieces
-from store.runs.chain import attempt_hash, content_hash
+from store.runs.chain import Link, content_hash
 
 MANUAL: Final = "manual"
 """The worker of an output that no worker computed."""
@@ -181,7 +181,7 @@ async def _put(
     job = await connection.fetchrow(JOB, job_id)
     of = _reached(chain, job_id, stage)
     number, fence = of.attempts + 1, of.fence + 1
-    link = attempt_hash(
+    link = Link(
         previous_hash=job["previous_hash"],
         job_id=job_id,
         stage=stage,
@@ -190,7 +190,7 @@ async def _put(
         settings_hash=job["settings_hash"],
         inputs=inputs,
         output_hash=output_hash,
-    )
+    ).hash
     attempt_id: int = await connection.fetchval(
         GIVEN,
         job_id,

@@ -10,7 +10,7 @@ from schemas.statuses import AttemptOutcome, JobStatus
 from schemas.values.base import Value
 from store.database import Connection
 from store.runs import jobs
-from store.runs.chain import attempt_hash
+from store.runs.chain import Link
 
 COPIED: Final = "copied"
 """The worker of an attempt whose output was computed in another run. Its times are those of that computation."""
@@ -205,7 +205,7 @@ async def store(
         previous: str | None = None
         for source in attempts:
             inputs = {"by": COPIED, "from": {"job": source.job_id, "attempt": source.number}}
-            link = attempt_hash(
+            link = Link(
                 previous_hash=previous,
                 job_id=job_id,
                 stage=source.stage,
@@ -214,7 +214,7 @@ async def store(
                 settings_hash=settings_hash,
                 inputs=inputs,
                 output_hash=source.output_hash,
-            )
+            ).hash
             for column, value in zip(
                 columns, (job_id, source.attempt_id, json.dumps(inputs), previous, link), strict=True
             ):

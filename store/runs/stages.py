@@ -24,7 +24,7 @@ from schemas.values.runs import AttemptError
 from store.database import Connection, to_pgvector
 from store.runs import backlog
 from store.runs.attempts import KeyedText
-from store.runs.chain import attempt_hash, content_hash
+from store.runs.chain import Link, content_hash
 from store.runs.jobs import OPEN_JOBS
 
 # The subquery reads the row as it was when the statement began, as everything beside the claimed row is read. A claim
@@ -214,7 +214,7 @@ class OpenAttempt:
         error_message: str | None = None,
     ) -> str:
         """The hash that closes it."""
-        return attempt_hash(
+        return Link(
             previous_hash=self.previous_hash,
             job_id=self.job_id,
             stage=self.stage,
@@ -225,7 +225,7 @@ class OpenAttempt:
             output_hash=output_hash,
             error_type=error_type,
             error_message=error_message,
-        )
+        ).hash
 
 
 @dataclass(frozen=True, kw_only=True)
