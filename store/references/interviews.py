@@ -1,8 +1,8 @@
 """Participants and splits: imported whole, read by the stages."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -63,19 +63,6 @@ async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson
     return {row["id"]: StoredPerson(**{**row, "items": _items(row["items"])}) for row in rows}
 
 
-KEEP_PARTICIPANTS = """
-INSERT INTO participant
-    (data_set, id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant,
-     irregular_rows)
-SELECT $11, n.*
-FROM unnest($1::integer[], $2::text[], $3::text[], $4::jsonb[], $5::integer[], $6::integer[], $7::integer[],
-            $8::jsonb[], $9::text[], $10::jsonb[]) AS n
-ON CONFLICT (data_set, id) DO UPDATE
-SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash, utterances = excluded.utterances,
-    gender = excluded.gender, phq8_binary = excluded.phq8_binary, phq8_score = excluded.phq8_score,
-    items = excluded.items, variant = excluded.variant, irregular_rows = excluded.irregular_rows, imported_at = now()
-"""
-
 KEEP_SPLIT = """
 INSERT INTO split (data_set, name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (data_set, name) DO UPDATE
@@ -101,12 +88,6 @@ LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
 LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
 GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
 """
-
-PEOPLE = """
-SELECT id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant, irregular_rows
-FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
-"""
-
 
 DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
@@ -138,6 +119,18 @@ class NewParticipant:
     irregular_rows: Mapping[RowIrregularity, int] = field(default_factory=dict)
 
 
+_COLUMNS = tuple(column.name for column in fields(NewParticipant))
+
+KEEP_PARTICIPANT = f"""
+INSERT INTO participant (data_set, {", ".join(_COLUMNS)})
+VALUES ($1, {", ".join(f"${place}" for place in range(2, len(_COLUMNS) + 2))})
+ON CONFLICT (data_set, id) DO UPDATE
+SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+"""
+
+PEOPLE = f"SELECT {', '.join(_COLUMNS)} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
+
+
 class Member(NamedTuple):
     """A participant of a split."""
 
@@ -165,20 +158,7 @@ async def keep(
 ) -> None:
     """Store participants and splits of a data set, all or nothing. What it had by the same id or name is replaced."""
     async with connection.transaction():
-        await connection.execute(
-            KEEP_PARTICIPANTS,
-            [person.id for person in participants],
-            [person.transcript for person in participants],
-            [person.transcript_hash for person in participants],
-            [json.dumps(list(person.utterances)) for person in participants],
-            [person.gender for person in participants],
-            [person.phq8_binary for person in participants],
-            [person.phq8_score for person in participants],
-            [_items_json(person.items) for person in participants],
-            [person.variant for person in participants],
-            [json.dumps(person.irregular_rows) for person in participants],
-            data_set,
-        )
+        await connection.executemany(KEEP_PARTICIPANT, [(data_set, *_values(person)) for person in participants])
         await keep_splits(connection, data_set, splits)
 
 
@@ -267,8 +247,13 @@ async def transcript(connection: Connection, data_set: str, participant_id: int,
     return transcript
 
 
-def _items_json(items: Mapping[PHQ8Item, int] | None) -> str | None:
-    return None if items is None else json.dumps({item.evidence_key: score for item, score in items.items()})
+def _values(person: NewParticipant) -> Iterator[object]:
+    """The values of the columns, JSON as text."""
+    items = None if person.items is None else {item.evidence_key: score for item, score in person.items.items()}
+    documents = {"utterances": list(person.utterances), "items": items, "irregular_rows": person.irregular_rows}
+    for name in _COLUMNS:
+        value = documents.get(name, getattr(person, name))
+        yield json.dumps(value) if name in documents and value is not None else value
 
 
 def _items(stored: dict[str, int] | None) -> dict[PHQ8Item, int] | None:
