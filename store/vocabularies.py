@@ -15,7 +15,7 @@ from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, Validat
 from stages.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
-from store.database import BULK_SECONDS, Connection, Database, Lock, hold, to_numpy, to_pgvector
+from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert, to_numpy, to_pgvector
 
 
 async def copy_rows(
@@ -31,8 +31,6 @@ async def copy_rows(
 
 
 REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
-
-KEEP = "INSERT INTO vocabulary (name, tags, aliases, documents) VALUES ($1, $2, $3, $4) RETURNING id"
 
 USERS = """
 SELECT DISTINCT run_id FROM job
@@ -83,8 +81,8 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         # Of two imports at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.VOCABULARY, name)
         await connection.execute(REPLACE, name)
-        counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
-        vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
+        counts = {part: len(getattr(vocabulary, part)) for part in ("tags", "aliases", "documents")}
+        vocabulary_id = await insert(connection, "vocabulary", name=name, **counts)
         columns = ("name", "category", "count", "nsfw_probability", "title")
         tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
         await copy_rows(connection, vocabulary_id, "tag", columns, tags)

@@ -16,10 +16,11 @@ from schemas.values.documents import Bibliography, CutChunk
 from store.corpora import corpora, postings, works
 from store.corpora.corpora import StoredCorpus
 from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows, withdraw_work
-from store.database import BULK_SECONDS, Connection, Lock, hold, try_hold
+from store.database import BULK_SECONDS, Connection, Lock, hold, insert, try_hold
 
 _FIELDS = tuple(Bibliography.model_fields)
 _CUT = ("level", "content", "heading_breadcrumbs", "start_line", "end_line")
+_CHUNK_FIELDS = (*_CUT, "vector_status", "tokens")
 
 # Two imports into a corpus at the same moment take turns, so that one sees what the other stored.
 
@@ -30,11 +31,6 @@ SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2
 SAME_NAME = """
 SELECT min(id) FROM works
 WHERE corpus_id = $1 AND source_path IS NULL AND title = $2 AND authors IS NOT DISTINCT FROM $3
-"""
-
-ADD = f"""
-INSERT INTO works (corpus_id, source_path, markdown, content_hash, original_hash, page_lines, {", ".join(_FIELDS)})
-VALUES ($1, $2, $3, $4, $5, $6, {", ".join(f"${place}" for place in range(7, 7 + len(_FIELDS)))}) RETURNING id
 """
 
 REPLACE = f"""
@@ -107,9 +103,9 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
         await hold(connection, Lock.WORKS, corpus_id)
         described = work.bibliography.model_dump()
         origin = (work.original_hash, list(work.page_lines))
-        same_source = await _of_same_source(connection, corpus_id, work)
+        work_id = await _of_same_source(connection, corpus_id, work)
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
-        if same_text is not None and same_text["id"] != same_source:
+        if same_text is not None and same_text["id"] != work_id:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
         if (
             same_text is not None
@@ -118,17 +114,32 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
         ):
             await connection.execute(FROM_FILE, same_text["id"], *origin)
             return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
-        if same_source is None:
-            work_id: int = await connection.fetchval(
-                ADD, corpus_id, work.source_path, work.markdown, work.content_hash, *origin, *described.values()
+        if work_id is None:
+            outcome = ImportOutcome.NEW
+            work_id = await insert(
+                connection,
+                "works",
+                corpus_id=corpus_id,
+                source_path=work.source_path,
+                markdown=work.markdown,
+                content_hash=work.content_hash,
+                original_hash=work.original_hash,
+                page_lines=list(work.page_lines),
+                **described,
             )
-            await _keep_chunks(connection, work_id, work.chunks)
-            return KeptWork(work_id, ImportOutcome.NEW)
-        await withdraw_work(connection, same_source)
-        await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=BULK_SECONDS)
-        await connection.execute(REPLACE, same_source, work.markdown, work.content_hash, *origin, *described.values())
-        await _keep_chunks(connection, same_source, work.chunks)
-        return KeptWork(same_source, ImportOutcome.REPLACED)
+        else:
+            outcome = ImportOutcome.REPLACED
+            await withdraw_work(connection, work_id)
+            await connection.execute("DELETE FROM chunks WHERE work_id = $1", work_id, timeout=BULK_SECONDS)
+            await connection.execute(REPLACE, work_id, work.markdown, work.content_hash, *origin, *described.values())
+        ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(work.chunks))]
+        await connection.copy_records_to_table(
+            "chunks",
+            columns=("id", "work_id", "parent_id", *_CHUNK_FIELDS),
+            records=_chunk_records(work_id, ids, work.chunks),
+            timeout=BULK_SECONDS,
+        )
+        return KeptWork(work_id, outcome)
 
 
 async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
@@ -153,19 +164,6 @@ async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork)
         named = (work.bibliography.title, work.bibliography.authors)
         found = await connection.fetchval(SAME_NAME, corpus_id, *named)
     return found
-
-
-async def _keep_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> None:
-    ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(chunks))]
-    await connection.copy_records_to_table(
-        "chunks",
-        columns=("id", "work_id", "parent_id", *_CHUNK_FIELDS),
-        records=_chunk_records(work_id, ids, chunks),
-        timeout=BULK_SECONDS,
-    )
-
-
-_CHUNK_FIELDS = (*_CUT, "vector_status", "tokens")
 
 
 def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk]) -> Iterator[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgeme
 from stages.queries.augment import basis_in_words
 from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE
-from store.database import Connection, bulk_seconds
+from store.database import Connection, bulk_seconds, insert
 from store.runs.jobs import BATCH
 
 KEEP = """
@@ -56,13 +56,6 @@ ORDER BY q.id LIMIT $4
 """
 
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
-
-ADD_RESULT = """
-INSERT INTO results
-    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-RETURNING id
-"""
 
 # An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
@@ -211,21 +204,21 @@ async def add_result(
     basis: AnswerBasis | None = None,
 ) -> int:
     """Store an answer beside those that the question has, with what its prompt was based on; its number."""
-    result_id: int = await connection.fetchval(
-        ADD_RESULT,
-        query_id,
-        attempt_id,
-        answer.text,
-        answer.origin,
-        answer.model,
-        answer.prompt_hash,
-        preset,
-        json.dumps([source.model_dump(mode="json") for source in sources]),
-        json.dumps(answer.unknown),
-        answer.is_cut,
-        None if basis is None else json.dumps(basis.model_dump(mode="json")),
+    return await insert(
+        connection,
+        "results",
+        query_id=query_id,
+        attempt_id=attempt_id,
+        response_text=answer.text,
+        origin=answer.origin,
+        model=answer.model,
+        prompt_hash=answer.prompt_hash,
+        preset=preset,
+        sources=json.dumps([source.model_dump(mode="json") for source in sources]),
+        unknown_citations=json.dumps(answer.unknown),
+        is_cut=answer.is_cut,
+        basis=None if basis is None else basis.model_dump_json(),
     )
-    return result_id
 
 
 async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from stages.participants.splits import training_name
 from stages.texts.characters import short_hash
-from store.database import BULK_SECONDS, Connection, Lock, hold, to_pgvector
+from store.database import BULK_SECONDS, Connection, Lock, hold, insert, to_pgvector
 
 LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 
@@ -107,11 +107,6 @@ class StoredIndex(IndexPlan):
 
 PLANNED_COLUMNS = ", ".join(column.name for column in fields(IndexPlan))
 
-PLAN = f"""
-INSERT INTO reference_index (run_id, {PLANNED_COLUMNS})
-VALUES ($1, {", ".join(f"${at}" for at in range(2, len(fields(IndexPlan)) + 2))}) RETURNING id
-"""
-
 COLUMNS = ", ".join(column.name for column in fields(StoredIndex) if column.init)
 
 CURRENT = (
@@ -133,8 +128,8 @@ class Sidecars(NamedTuple):
 
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
-    values = (getattr(index, column.name) for column in fields(IndexPlan))
-    return int(await connection.fetchval(PLAN, run_id, *values))
+    values = {column.name: getattr(index, column.name) for column in fields(IndexPlan)}
+    return await insert(connection, "reference_index", run_id=run_id, **values)
 
 
 async def current(connection: Connection) -> list[StoredIndex]:

@@ -19,7 +19,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
 from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, RunEnvironment, run_name, run_number
-from store.database import Connection, Lock, bulk_seconds, hold
+from store.database import Connection, Lock, bulk_seconds, hold, insert
 from store.runs import jobs
 from store.runs.chain import canonical, content_hash
 from store.runs.jobs import BATCH, OPEN_JOBS
@@ -97,11 +97,6 @@ async def of_workers(connection: Connection, run_id: int) -> list[RunEnvironment
         for row in await connection.fetch(WORKERS, run_id)
     ]
 
-
-INSERT_RUN = """
-INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id, priority)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id
-"""
 
 FIND = """
 SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2
@@ -196,17 +191,18 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             found = await find(connection, run)
             if found is not None:
                 return StoredRun(found, False, await jobs.of_run(connection, found))
-        run_id: int = await connection.fetchval(
-            INSERT_RUN,
-            run.kind,
-            identity,
-            run.profile,
-            json.dumps(run.settings),
-            run.settings_hash,
-            json.dumps(run.request),
-            run.version,
-            None if run.environment is None else await keep(connection, run.environment),
-            run.priority,
+        run_id = await insert(
+            connection,
+            "run",
+            kind=run.kind,
+            identity=identity,
+            profile=run.profile,
+            settings=json.dumps(run.settings),
+            settings_hash=run.settings_hash,
+            request=json.dumps(run.request),
+            version=run.version,
+            environment_id=None if run.environment is None else await keep(connection, run.environment),
+            priority=run.priority,
         )
         await freeze(connection, run_id, run.models, is_from_submission=True)
         job_ids: list[int] = []
