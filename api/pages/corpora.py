@@ -216,5 +216,5 @@ async def _form(
         default_tokens=DEFAULT_TOKENS,
         languages=(*DICTIONARIES, *OTHERS),
         most_files=MAX_FILES,
-        most_kilobytes=ctx.settings.ragq_api_max_upload_kb,
+        most_megabytes=f"{round(ctx.settings.ragq_api_max_upload_kb / 1024, 1):g}",
     )
