@@ -189,9 +189,9 @@ def _error_change(move: Movement) -> str:
 
 
 def _value(move: Movement, place: int) -> Cell:
-    value, first, own = move.values[place], move.job_ids[0], move.job_ids[place]
+    value, job_id = move.values[place], move.job_ids[place]
     words = NOT_AVAILABLE if value is None else f"{value:.4g}"
-    return Ref(words, f"/jobs/{first}/beside/{own}") if place and first and own else words
+    return Ref(words, f"/jobs/{job_id}") if job_id else words
 
 
 EXAMPLE: Final = "mae increases"

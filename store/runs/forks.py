@@ -106,11 +106,6 @@ SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status = AN
 """
 
 
-STAGE_NAMES = """
-SELECT DISTINCT s.stage FROM job AS j JOIN stage_run AS s ON s.job_id = j.id WHERE j.run_id = $1
-"""
-
-
 FAMILY = """
 SELECT f.parent_id, f.stage, (r.request #>> '{fork,run}')::bigint AS named,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('run_id', c.run_id, 'stage', c.stage) ORDER BY c.run_id), '[]')
@@ -168,11 +163,6 @@ class Source(NamedTuple):
 async def parent_jobs(connection: Connection, run_id: int, *, job_id: int | None = None) -> list[ParentJob]:
     """The jobs of a run, or one of them, in the order of submission."""
     return [ParentJob(**row) for row in await connection.fetch(JOBS, run_id, job_id)]
-
-
-async def stage_names(connection: Connection, run_id: int) -> set[str]:
-    """The stages of the jobs of a run."""
-    return {row["stage"] for row in await connection.fetch(STAGE_NAMES, run_id)}
 
 
 async def sources(connection: Connection, job_ids: Sequence[int], stages: Sequence[str]) -> dict[int, list[Source]]:

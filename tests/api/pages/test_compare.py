@@ -1,4 +1,4 @@
-"""Several runs on one page, two jobs side by side, and both over REST."""
+"""Several runs on one page."""
 
 import re
 
@@ -36,15 +36,5 @@ async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, ru
     assert "RAGQ_SCORE_TEXT_CHARS 80 10 20" in text
     assert "item_mae_weighted" in text and "aurc" in text
     assert "8 rows" in text
-    assert 'href="/jobs/1/beside/2"' in page.text
+    assert 'href="/jobs/2"' in page.text
     assert 'href="/runs/1/compare.csv?other=2&amp;other=3"' in page.text
-
-
-async def test_two_jobs_are_shown_side_by_side_with_what_differs(client: httpx.AsyncClient, runs: list[int]) -> None:
-    page = await see(client, "/jobs/1/beside/2")
-    text = words(page)
-
-    assert "job 2 was forked from job 1" in text
-    assert text.count("Copied: job 2 has the output of job 1.") == 2
-    assert re.search(r'<span class="old">-[^<]*3[^<]*</span><span class="new">\+[^<]*2', page.text)
-    assert (await see(client, "/jobs/1/beside/99")).status_code == 404
