@@ -51,9 +51,7 @@ PAGES: Final = {
     "preset": "/presets/{preset}",
     "templates": "/templates",
     "template": "/templates/rag_augmentation",
-    "template-version": "/templates/rag_augmentation/2",
-    "template-changes": "/templates/rag_augmentation/diff?old=1&new=2",
-    "new-template-version": "/templates/rag_augmentation/new?of=2",
+    "new-template-version": "/templates/rag_augmentation?of=2",
     "workers": "/workers",
     "missing": "/rag/99999",
 }

@@ -85,7 +85,6 @@ PARSERS: Final[dict[str, Parser]] = {
     "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
     "sync marks": lambda text: clean([Utterance(speaker="Participant", value=text)], participant_id=300),
     "chunk tags": tag_chunk,
-    "difference": lambda text: changed_lines(text, text[::-1]),
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
     "index texts": lambda text: load(TEXTS=text.encode()),
     "markdown": read_markdown,

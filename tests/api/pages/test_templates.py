@@ -12,7 +12,6 @@ from tests.api.pages.html import form, see, send, words
 
 TAG = TemplateTag.QUERY_EXPANSION
 AT = f"/templates/{TAG}"
-NEW = f"{AT}/new"
 TEXT = "Ask {n} times, in {{braces}}:\n{query}\n"
 
 
@@ -30,16 +29,16 @@ async def two_versions(connection: Connection) -> None:
 async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(
     client: httpx.AsyncClient, ctx: ApiContext, two_versions: None
 ) -> None:
-    shown = await see(client, NEW, of=2)
-    assert form(shown, NEW)["text"] == TEXT
+    shown = await see(client, AT, of=2)
+    assert form(shown, AT)["text"] == TEXT
 
-    added = await send(client, shown, NEW, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
-    assert added.headers["location"] == f"{AT}/3?notice=added"
+    added = await send(client, shown, AT, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
+    assert added.headers["location"] == f"{AT}?notice=added#version-3"
     assert [(one.version, one.title, one.is_active) for one in await stored(ctx)][-1] == (3, "Once more", False)
     assert (await stored(ctx))[-1].text == TEXT + "Be brief."
 
-    active = await send(client, await see(client, f"{AT}/3"), f"{AT}/3/activate")
-    assert active.headers["location"] == f"{AT}/3?notice=active"
+    active = await send(client, await see(client, AT), f"{AT}/3/activate")
+    assert active.headers["location"] == f"{AT}?notice=active#version-3"
     assert [one.is_active for one in await stored(ctx)] == [False, False, True]
 
 
@@ -55,10 +54,10 @@ async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
     ]:
         filled = {"title": "Mine", "text": TEXT} | values
 
-        reply = await send(client, await see(client, NEW), NEW, **filled)
+    reply = await send(client, await see(client, AT), AT, **filled)
 
-        assert reply.status_code == 422
-        assert message in words(reply)
-        assert f'id="wrong-{field}"' in reply.text
-        assert {name: form(reply, NEW)[name] for name in filled} == filled
-        assert len(await stored(ctx)) == 1
+    assert reply.status_code == 422
+    assert message in words(reply)
+    assert f'id="wrong-{field}"' in reply.text
+    assert {name: form(reply, AT)[name] for name in filled} == filled
+    assert len(await stored(ctx)) == 1
