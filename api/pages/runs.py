@@ -23,6 +23,7 @@ from services.reports import cost_of_run
 from services.runs import Action, change_run, delete_run
 from stages.reports.costs import cost_words
 from store.corpora import works
+from store.questions import evaluations
 from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
@@ -136,7 +137,12 @@ async def run_page(
         overview = view.overview
         documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
-        scores = await run_scores(connection, run_id)
+        judged = await evaluations.of_run(connection, run_id) if overview.kind == "query" else ()
+        scores, unreadable = None, None
+        try:
+            scores = await run_scores(connection, run_id)
+        except Refused as error:
+            unreadable = str(error)
     view.jobs.sort(key=lambda job: job_ids.index(job.job_id))
     count = overview.states.get(state, 0) if state else overview.jobs
     return page(
@@ -144,6 +150,7 @@ async def run_page(
         "run.html.j2",
         view=view,
         overview=overview,
+        evaluations=judged,
         run=progress,
         changed=changed_settings(overview.profile, view.settings),
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),

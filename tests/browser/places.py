@@ -21,7 +21,6 @@ PAGES: Final = {
     "runs-search": "/runs?kind=query&search=succeeded",
     "scores": "/runs/{scored_run}/scores",
     "compare": "/runs/compare?runs={scored_run},{scored_run}&mode=zero_shot&other_mode=few_shot",
-    "new-evaluation": "/runs/{answered_run}/evaluations/new",
     "evaluation": "/runs/{evaluated_run}/evaluation",
     "job-evaluation": "/jobs/{evaluated_job}",
     "compare-questions": "/runs/compare?runs={failed_run},{answered_run}",
