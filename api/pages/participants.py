@@ -3,34 +3,19 @@
 import re
 from base64 import b64encode
 from hashlib import sha256
-from secrets import token_urlsafe
-from typing import Annotated, Final, Literal
+from typing import Final
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from api.context import ApiContext, Context
-from api.pages.forms import Typed, WrongField, assigned, filled, form_key
+from api.context import Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal, Principal
-from api.security.csrf import csrf
 from api.security.headers import CONTENT_SECURITY_POLICY
-from schemas.errors import Refused
-from schemas.settings.profiles import PROFILES
-from schemas.values.base import Text
-from schemas.values.estimates import Estimate
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.requests import ParticipantRequest, RunTerms
-from schemas.values.runs import RunLimits
-from services.estimates import estimate_request
-from services.indexes import address
-from services.new_runs import Submitted
-from services.submit import submit
 from stages.participants.splits import first_index
 from stages.reports.score_table import score_csv
 from store.references import interviews, references
@@ -61,113 +46,6 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         splits=splits,
         indexes=indexes,
         first_index=first_index(splits),
-    )
-
-
-class ParticipantsForm(BaseModel):
-    """The form as it was filled in."""
-
-    split: Text = ""
-    """Empty for participants by number."""
-    participants: Text = ""
-    data_set: Text = ""
-    """Empty for the only one, or the one that has the participants."""
-    references: Text = ""
-    """Empty for the index that the settings name."""
-    limit: Text = ""
-    modes: Literal["both", "few_shot", "zero_shot"] = "both"
-    profile: Text = ""
-    """Empty for the default of the machine."""
-    settings: Typed = ""
-    allow_overlap: bool = False
-    allow_variant_mismatch: bool = False
-    always_new: bool = False
-    max_failures: Text = ""
-    max_llm_calls: Text = ""
-    max_tokens: Text = ""
-    check: bool = False
-    """Estimate instead of submitting."""
-    once: str = ""
-    """Generated with the form, so that sending the same form twice submits once."""
-
-    def request(self) -> ParticipantRequest:
-        """The request to submit. Raises WrongField."""
-        return filled(
-            ParticipantRequest,
-            data_set=None if self.split else self.data_set,
-            split=self.split,
-            references=self.references,
-            participants=[part.strip() for part in self.participants.split(",") if part.strip()],
-            modes=None if self.modes == "both" else [self.modes],
-            limit=self.limit.strip(),
-            allow_overlap=self.allow_overlap,
-            allow_variant_mismatch=self.allow_variant_mismatch,
-        )
-
-
-@router.get("/participants/new")
-async def new_page(request: Request, ctx: Context, split: Text = "paper-test") -> Response:
-    """The form, with a split chosen."""
-    return await _form(request, ctx, ParticipantsForm(split=split, once=token_urlsafe(16)))
-
-
-@router.post("/participants/new", dependencies=[Depends(csrf)])
-async def new(
-    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[ParticipantsForm, Form()]
-) -> Response:
-    """Submit the run, or estimate it, or show what is wrong beside its field."""
-    try:
-        if form.check:
-            return await _form(request, ctx, form, estimate=await _estimate(ctx, form))
-        submitted = await _submit(ctx, form, principal)
-    except WrongField as error:
-        return await _form(request, ctx, form, wrong={error.field: str(error)})
-    except Refused as error:
-        return await _form(request, ctx, form, wrong={"form": str(error)})
-    return RedirectResponse(f"/runs/{submitted.run_id}" + ("" if submitted.is_new else "?existing=true"), 303)
-
-
-async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal) -> Submitted:
-    (submitted,) = await submit(
-        ctx.database,
-        form.request(),
-        ctx.run_settings(profile=form.profile or None, values=assigned(form.settings)),
-        always_new=form.always_new,
-        key=form_key(principal, form.once, "participants", form),
-        terms=filled(RunTerms, **form.model_dump(include=set(RunLimits.model_fields))),
-    )
-    return submitted
-
-
-async def _estimate(ctx: ApiContext, form: ParticipantsForm) -> Estimate:
-    settings = ctx.run_settings(profile=form.profile or None, values=assigned(form.settings))
-    return await estimate_request(ctx.database, form.request(), settings, prices=ctx.prices)
-
-
-async def _form(
-    request: Request,
-    ctx: ApiContext,
-    form: ParticipantsForm,
-    *,
-    wrong: dict[str, str] | None = None,
-    estimate: Estimate | None = None,
-) -> Response:
-    async with ctx.database.connection() as connection:
-        splits = await interviews.split_sizes(connection)
-        indexes = await references.current(connection)
-    return page(
-        request,
-        "submit_participants.html.j2",
-        status=422 if wrong else 200,
-        form=form,
-        splits=splits,
-        indexes=indexes,
-        choices={address(index, indexes): f"{index.name} ({index.source}, {index.variant})" for index in indexes},
-        data_sets=list(dict.fromkeys(split.data_set for split in splits)),
-        first_index=first_index(splits),
-        profiles=list(PROFILES),
-        wrong=wrong or {},
-        estimate=estimate,
     )
 
 

@@ -18,7 +18,6 @@ CHOSEN: Final = {
     "question.png": ("question-light.png", 1180),
     "answer.png": ("answer-light.png", 1180),
     "run.png": ("run-dark.png", 1180),
-    "new-participants.png": ("new-participants-light.png", 1180),
     "job.png": ("job-participant-light.png", 1500),
     "corpus.png": ("corpus-light.png", 720),
     "preset.png": ("preset-light.png", 900),

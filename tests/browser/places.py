@@ -15,7 +15,6 @@ PAGES: Final = {
     "answers": "/rag/{answered}/results",
     "answer": "/rag/{answered}/results/{answer}",
     "participants": "/participants",
-    "new-participants": "/participants/new",
     "runs": "/runs",
     "run": "/runs/{scored_run}",
     "runs-search": "/runs?kind=query&search=succeeded",

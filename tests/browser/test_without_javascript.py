@@ -60,19 +60,3 @@ async def test_forms_work_without_javascript(visit: Visit, site_with_worker: Sit
         await page.locator("summary", has_text="Delete").click()
         await page.get_by_role("button", name="Delete answer").click()
         await expect(page.locator(".row")).to_have_count(3)
-
-
-async def test_participants_are_submitted_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
-    async with visit(site_with_worker, java_script_enabled=False) as page:
-        await page.goto("/runs")
-        await page.get_by_role("link", name="New participant run").click()
-        await page.get_by_label("Few-shot").check()
-        await page.get_by_label("Settings").fill("EMBEDDING_TOP_K_REFERENCES=11")
-        await page.get_by_role("button", name="Submit").click()
-        await expect(page.get_by_role("alert")).to_contain_text("a whole number from 1 to 10")
-
-        await page.get_by_label("Limit").fill("1")
-        await page.get_by_label("Settings").fill("EMBEDDING_TOP_K_REFERENCES=1")
-        await page.get_by_role("button", name="Submit").click()
-        await page.wait_for_url("**/runs/*")
-        await expect(page.locator("table.settings").first).to_contain_text("EMBEDDING_TOP_K_REFERENCES")

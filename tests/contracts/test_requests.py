@@ -1,4 +1,4 @@
-"""Every field of a request means the same in a terminal, in JSON and in a form."""
+"""Every field of a request means the same in a terminal and in JSON."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Any
 import click
 import pytest
 
-from api.pages.participants import ParticipantsForm
 from api.rest.submissions import ParticipantSubmission, QuerySetSubmission, Submission
 from api.rest.tags import TagsSubmission
 from cli.submit import KINDS, submit
@@ -16,22 +15,18 @@ from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, T
 
 EVIDENCE = {"316": {"PHQ8_Sleep": ["I lie awake."]}}
 
-#: Field of a request of participants -> its value, the arguments of the terminal, and the fields of the form.
-PARTICIPANTS: dict[str, tuple[Any, list[str], dict[str, str] | None]] = {
-    "split": ("ward/paper-test", ["--split", "ward/paper-test"], {"split": "ward/paper-test"}),
-    "participants": ((316, 319), ["--participants", "316,319"], {"participants": "316, 319"}),
-    "data_set": (
-        "ward",
-        ["--participants", "1", "--data-set", "ward"],
-        {"participants": "1", "data_set": "ward"},
-    ),
-    "references": ("paper-train", ["--references", "paper-train"], {"references": "paper-train"}),
-    "modes": ((AssessmentMode.FEW_SHOT,), ["--few-shot-only"], {"modes": "few_shot"}),
-    "limit": (3, ["--limit", "3"], {"limit": " 3 "}),
-    "until": ("assemble", ["--until", "assemble"], None),
-    "evidence": (EVIDENCE, ["--evidence", "evidence.json"], None),
-    "allow_overlap": (True, ["--allow-overlap"], {"allow_overlap": "true"}),
-    "allow_variant_mismatch": (True, ["--allow-variant-mismatch"], {"allow_variant_mismatch": "true"}),
+#: Field of a request of participants -> its value, and the arguments of the terminal.
+PARTICIPANTS: dict[str, tuple[Any, list[str]]] = {
+    "split": ("ward/paper-test", ["--split", "ward/paper-test"]),
+    "participants": ((316, 319), ["--participants", "316,319"]),
+    "data_set": ("ward", ["--participants", "1", "--data-set", "ward"]),
+    "references": ("paper-train", ["--references", "paper-train"]),
+    "modes": ((AssessmentMode.FEW_SHOT,), ["--few-shot-only"]),
+    "limit": (3, ["--limit", "3"]),
+    "until": ("assemble", ["--until", "assemble"]),
+    "evidence": (EVIDENCE, ["--evidence", "evidence.json"]),
+    "allow_overlap": (True, ["--allow-overlap"]),
+    "allow_variant_mismatch": (True, ["--allow-variant-mismatch"]),
 }
 #: Field of the terms of a run -> its value, and the arguments of the terminal.
 TERMS: dict[str, tuple[Any, list[str]]] = {
@@ -66,13 +61,11 @@ def request_of(kind: str, context: click.Context) -> Any:
 def test_a_request_of_participants(field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("evidence.json").write_text(json.dumps(EVIDENCE), encoding="utf-8")
-    value, args, form = PARTICIPANTS[field]
+    value, args = PARTICIPANTS[field]
     who = {"participants": [1]} if field == "data_set" else {} if field == "participants" else {"split": "s"}
     from_json = ParticipantSubmission(**who | json.loads(json.dumps({field: value})))
     split = [] if "--split" in args or "--participants" in args else ["--split", "s"]
     found = [from_json, request_of("participant", typed(*split, *args))]
-    if form is not None:
-        found.append(ParticipantsForm.model_validate(({"split": "s"} if split else {}) | form).request())
 
     assert [getattr(one, field) for one in found] == [value] * len(found)
     assert len({one.model_dump_json(include=set(ParticipantRequest.model_fields)) for one in found}) == 1
