@@ -16,7 +16,6 @@ from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
 from stages.queries.augment import FILTERS
 from stages.reports import words
-from stages.reports.costs import stages_table
 
 #: Address and name of each page that a group leads to.
 GROUPS: Final = {
@@ -94,7 +93,6 @@ _templates.env.globals |= {
     "lines_in_words": lines_in_words,
     "listings": listings,
     "said": words,
-    "stages_table": stages_table,
 }
 
 

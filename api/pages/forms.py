@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from fastapi import Form, Query
+from fastapi import Query
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.responses import RedirectResponse, Response
 
@@ -13,9 +13,9 @@ from api.security.authentication import Principal
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.base import first_problem
-from schemas.values.runs import RunLimits, Target
+from schemas.values.runs import Target
 from services.questions.steps import Step
-from services.runs import NO_LIMITS, Action, control
+from services.runs import Action, control
 from store.access import RequestKey
 from store.questions.queries import QueryLine
 from store.runs.jobs import JobProgress
@@ -31,9 +31,6 @@ def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> Req
     """
     content_hash = sha256(f"{what} {form.model_dump_json()}".encode()).hexdigest()
     return RequestKey(principal=principal.name, key=f"{once} {content_hash}", request_hash=content_hash)
-
-
-LimitField = Annotated[str, Form(max_length=40)]
 
 
 class WrongField(Refused):
@@ -103,8 +100,6 @@ def can_run_all(line: QueryLine) -> bool:
     return is_free and line.status is not QueryStatus.READY
 
 
-Note = Annotated[str, Form(max_length=2000)]
-
 #: The states of jobs that an action applies to.
 _APPLIES_TO = {
     Action.RETRY: (JobStatus.FAILED, JobStatus.POISONED),
@@ -130,10 +125,7 @@ def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
     return {action: count for action, count in counts.items() if count}
 
 
-async def act(
-    ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str, limits: RunLimits = NO_LIMITS
-) -> Response:
+async def act(ctx: ApiContext, target: Target, action: Action, *, back_to: str) -> Response:
     """Carry out an action and redirect to a page."""
-    done = await control(ctx.database, target, action, note=note.strip() or None, limits=limits)
-    query = f"action={action}&jobs={len(done.job_ids)}"
-    return RedirectResponse(f"{back_to}?{query}", 303)
+    done = await control(ctx.database, target, action)
+    return RedirectResponse(f"{back_to}?action={action}&jobs={len(done.job_ids)}", 303)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from api.context import Context
-from api.pages.forms import LastAction, Note, act, possible
+from api.pages.forms import LastAction, act, possible
 from api.pages.results import answer_html
 from api.parameters import PathId
 from api.rendering import page
@@ -59,12 +59,11 @@ async def act_on_job(
     _form: CheckedForm,
     job_id: PathId,
     action: Action,
-    note: Note = "",
     back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
-    return await act(ctx, Target(None, job_id), action, note, back_to=back_to)
+    return await act(ctx, Target(None, job_id), action, back_to=back_to)
 
 
 def _answer(outputs: Mapping[str, Value | dict[str, Any]]) -> Markup | None:

@@ -3,24 +3,24 @@
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request
-from starlette.responses import RedirectResponse, Response
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
 
 from api.context import Context
-from api.pages.forms import LastAction, LimitField, Note, Typed, act, filled, possible
+from api.pages.forms import LastAction, act, possible
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
 from schemas.settings.profiles import changed_settings
-from schemas.statuses import JobStatus, Priority
+from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID
 from schemas.values.participants import PHQ8Item
-from schemas.values.requests import RunChanges, RunKind
-from schemas.values.runs import RunLimits, Target
+from schemas.values.requests import RunKind
+from schemas.values.runs import Target
 from services.reports import cost_of_run
-from services.runs import Action, change_run, delete_run
+from services.runs import Action
 from stages.reports.costs import cost_words
 from store.corpora import works
 from store.questions import evaluations
@@ -40,31 +40,6 @@ async def workers_page(request: Request, ctx: Context) -> Response:
         return page(request, "workers.html.j2", workers=await workers.live(connection))
 
 
-@router.post("/runs/{run_id}/describe")
-async def describe(
-    ctx: Context,
-    _form: CheckedForm,
-    run_id: PathId,
-    name: Annotated[Typed, Form(max_length=200)] = "",
-    note: Annotated[Typed, Form(max_length=4000)] = "",
-    priority: Annotated[Priority | None, Form()] = None,
-) -> Response:
-    """Store name, note and priority of a run; an empty name or note removes what was there."""
-    given = {} if priority is None else {"priority": priority}
-    changes = RunChanges(name=name.strip() or None, note=note.strip() or None, **given)
-    async with ctx.database.connection() as connection:
-        await change_run(connection, run_id, changes)
-    return RedirectResponse(f"/runs/{run_id}?described=true", 303)
-
-
-@router.post("/runs/{run_id}/delete")
-async def delete(ctx: Context, _form: CheckedForm, run_id: PathId) -> Response:
-    """Delete a run that is not active, and return to the list."""
-    async with ctx.database.connection() as connection:
-        done = await delete_run(connection, run_id)
-    return RedirectResponse(f"/runs?deleted={done.run_id}", 303)
-
-
 PAGE_ROWS: Final = 25
 
 
@@ -75,7 +50,6 @@ async def runs_page(
     kind: Literal[""] | RunKind = "",
     search: SearchWords = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
-    deleted: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """The newest runs, of one kind and with the words of a search where these are given, or those before a run."""
     async with ctx.database.connection() as connection:
@@ -94,7 +68,6 @@ async def runs_page(
         here=_address("/runs", kind=kind, search=search, before=before),
         newest=_address("/runs", kind=kind, search=search),
         older=_address("/runs", kind=kind, search=search, before=shown[-1].id) if len(found) > PAGE_ROWS else None,
-        deleted=deleted,
     )
 
 
@@ -121,11 +94,10 @@ async def run_page(
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     existing: bool = False,
-    described: bool = False,
 ) -> Response:
     """A part of the run's jobs, in one state where it is named; failed ones first.
 
-    `described` follows a change of name or note, `existing` a submission of work that this run had done before.
+    `existing` follows a submission of work that this run had done before.
     """
     async with ctx.database.connection() as connection:
         job_ids = await jobs.most_urgent(
@@ -163,8 +135,6 @@ async def run_page(
         possible=possible(overview.states),
         last_action=last_action,
         existing=existing,
-        described=described,
-        priorities=list(Priority),
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
@@ -177,19 +147,9 @@ async def run_page(
 
 
 @router.post("/runs/{run_id}/{action}")
-async def act_on_run(
-    ctx: Context,
-    _form: CheckedForm,
-    run_id: PathId,
-    action: Action,
-    note: Note = "",
-    max_failures: LimitField = "",
-    max_llm_calls: LimitField = "",
-    max_tokens: LimitField = "",
-) -> Response:
-    """Retry, pause, resume or cancel the jobs of a run; the limits that are given replace those that it has."""
-    limits = filled(RunLimits, max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
-    return await act(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}", limits=limits)
+async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: Action) -> Response:
+    """Retry, pause, resume or cancel the jobs of a run."""
+    return await act(ctx, Target(run_id, None), action, back_to=f"/runs/{run_id}")
 
 
 def _flower(flower_url: str | None, run_id: int) -> str | None:

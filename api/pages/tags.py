@@ -1,9 +1,8 @@
 """`/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
-import asyncio
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, File, Form, Path, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
@@ -13,21 +12,15 @@ from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import base_name
 from schemas.errors import Refused, RunMissingError
 from schemas.values.base import Text
 from schemas.values.requests import TagsRequest
 from services.submit import submit
 from services.tags import (
-    build_vocabulary,
-    delete_vocabulary,
-    keep_vocabulary,
     phrase_sets,
-    read_vocabulary,
     vocabulary_of_name,
 )
 from stages.files.records import ProblemsFound
-from stages.tags.vocabulary_files import FILES, TAGS_FILE
 from store import vocabularies
 from store.runs import overviews
 
@@ -115,29 +108,9 @@ Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$")]
 
 @router.get("/vocabularies")
 async def vocabularies_page(request: Request, ctx: Context) -> Response:
-    """Every vocabulary with its size and its models, and the form for another."""
-    return await _listed(request, ctx)
-
-
-@router.post("/vocabularies", dependencies=[Depends(csrf)])
-async def import_files(
-    request: Request, ctx: Context, files: Annotated[list[UploadFile], File()], name: Annotated[Text, Form()] = ""
-) -> Response:
-    """Import the files and open the vocabulary; or show what is wrong."""
-    name = name.strip()
-    # A browser sends a file without a name when none was chosen.
-    chosen = {base_name(file.filename): await file.read() for file in files if file.filename}
-    if not chosen:
-        wrong = {"files": f"Choose {TAGS_FILE}, and the others if you have them."}
-        return await _listed(request, ctx, name=name, wrong=wrong)
-    try:
-        vocabulary = await asyncio.to_thread(read_vocabulary, name, chosen)
-    except Refused as error:
-        return await _listed(request, ctx, name=name, wrong={"form": str(error)})
-    async with ctx.database.connection() as connection:
-        kept = await keep_vocabulary(connection, name, vocabulary)
-    left_out = f"?unknown_ratings={kept.unknown_ratings}" if kept.unknown_ratings else ""
-    return RedirectResponse(f"/vocabularies/{name}{left_out}", 303)
+    """Every vocabulary with its size and its models."""
+    found = await ctx.database.once(vocabularies.current)
+    return page(request, "vocabularies.html.j2", vocabularies=found)
 
 
 @router.get("/vocabularies/{name}")
@@ -147,9 +120,8 @@ async def vocabulary_page(
     name: Name,
     search: SearchWords = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
-    unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> Response:
-    """A vocabulary: its models, a part of its tags, and what an import left out."""
+    """A vocabulary: its models, and a part of its tags."""
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
@@ -165,36 +137,4 @@ async def vocabulary_page(
         search=search,
         part=part,
         parts_of_list=-(-found // PAGE_TAGS),
-        unknown_ratings=unknown_ratings,
-    )
-
-
-@router.post("/vocabularies/{name}/models", dependencies=[Depends(csrf)])
-async def build(ctx: Context, name: Name) -> Response:
-    """Submit the run that builds the models, and open it."""
-    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
-    return RedirectResponse(f"/runs/{built.run_id}", 303)
-
-
-@router.post("/vocabularies/{name}/delete", dependencies=[Depends(csrf)])
-async def delete(ctx: Context, name: Name) -> Response:
-    """Delete the vocabulary with its models."""
-    async with ctx.database.connection() as connection:
-        await delete_vocabulary(connection, name)
-    return RedirectResponse("/vocabularies", 303)
-
-
-async def _listed(
-    request: Request, ctx: ApiContext, *, name: str = "", wrong: dict[str, str] | None = None
-) -> Response:
-    async with ctx.database.connection() as connection:
-        found = await vocabularies.current(connection)
-    return page(
-        request,
-        "vocabularies.html.j2",
-        status=422 if wrong else 200,
-        vocabularies=found,
-        name=name,
-        files=list(FILES),
-        wrong=wrong or {},
     )

@@ -8,9 +8,8 @@ import httpx
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from schemas.values.chat import ChatCall, Message, ModelIdentity
-from schemas.values.runs import RunLimits
 from store.database import Connection
-from store.runs import backlog, batches, job_control, notifications, overviews
+from store.runs import batches, job_control, notifications, overviews
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
 
@@ -36,33 +35,13 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     assert "1 job retried." in words(await client.get(reply.headers["location"], headers={"Accept": "text/html"}))
 
 
-async def test_a_run_over_its_budget_is_resumed_with_another(
-    client: httpx.AsyncClient, ctx: ApiContext, connection: Connection, shown: ShownRun
-) -> None:
-    await backlog.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
-    await job_control.hold(connection, JobStatus.PAUSED, "5 calls are used", run_id=shown.run_id)
-    page = await see(client, f"/runs/{shown.run_id}")
-    assert "of 5 language model calls" in words(page)
-    assert "Resume with these limits" in words(page)
-
-    wrong = await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="many")
-    assert wrong.status_code == 409
-    await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="50")
-
-    limits = await backlog.find(connection, shown.run_id)
-    assert limits is not None
-    assert (limits.max_llm_calls, limits.max_tokens) == (50, None)
-    assert JobStatus.PAUSED not in await _states(ctx, shown)
-
-
 async def test_only_what_changes_something_is_offered(
     client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
     await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
     await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
-    address = f"/runs/{shown.run_id}"
-    assert [one.action for one in forms(page)] == [f"{address}/describe", f"{address}/delete"]
+    assert [one.action for one in forms(page)] == []
     assert "Finished:" in words(page)
 
 
@@ -77,21 +56,6 @@ async def test_the_live_part_is_loaded_again_as_it_was_asked_for(client: httpx.A
     assert f'sse-connect="/runs/{shown.run_id}/events"' in page.text
     assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in page.text
     assert page.text.count('id="live"') == 1
-
-
-async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
-    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
-) -> None:
-    address = f"/runs/{shown.run_id}"
-    page = await see(client, address)
-    assert f"{address}/delete" not in page.text
-    assert "An unfinished run is not deleted" in page.text
-    await connection.execute("UPDATE stage_run SET status = 'waiting' WHERE status = 'running'")
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
-    reply = await send(client, await see(client, address), f"{address}/delete")
-    listed = words(await see(client, reply.headers["location"]))
-    assert f"Run {shown.run_id} is deleted." in listed
-    assert (await see(client, address)).status_code == 404
 
 
 async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(

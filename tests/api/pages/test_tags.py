@@ -5,8 +5,7 @@ import pytest
 
 from store.database import Connection
 from store.runs import jobs, overviews
-from tests.acceptance.wardrobe import FILES
-from tests.api.pages.html import HTML, form, see, send, words
+from tests.api.pages.html import see, send, words
 from tests.api.vocabularies import finish, mark_built, upload
 
 
@@ -52,18 +51,11 @@ async def test_lines_that_cannot_be_read_are_named_beside_the_box(
     assert await overviews.overviews(connection) == []
 
 
-async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncClient, connection: Connection) -> None:
-    filled = form(await see(client, "/vocabularies"), "/vocabularies")
-    sent = [("files", (file, text.encode())) for file, text in FILES.items()]
+@pytest.mark.usefixtures("wardrobe")
+async def test_the_tags_of_a_vocabulary_are_searched(client: httpx.AsyncClient) -> None:
+    assert 'href="/vocabularies/wardrobe"' in (await see(client, "/vocabularies")).text
 
-    made = await client.post(
-        "/vocabularies", data={"csrf_token": filled["csrf_token"], "name": "wardrobe"}, files=sent, headers=HTML
-    )
+    shown = words(await see(client, "/vocabularies/wardrobe?search=coat"))
 
-    assert (made.status_code, made.headers["location"]) == (303, "/vocabularies/wardrobe")
-    shown = await see(client, "/vocabularies/wardrobe?search=coat")
-    assert "coat 0 500" in words(shown)
-    assert "shirt" not in words(shown)
-    built = await send(client, shown, "/vocabularies/wardrobe/models")
-    (run,) = await overviews.overviews(connection)
-    assert built.headers["location"] == f"/runs/{run.id}"
+    assert "coat 0 500" in shown
+    assert "shirt" not in shown
