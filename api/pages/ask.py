@@ -5,7 +5,7 @@ from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError, model_validator
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -193,8 +193,6 @@ class ContextForm(BaseModel):
     at: list[int]
     """The new place of each."""
     drop: list[int] = []
-    move: Annotated[str, Field(pattern=r"^$|^(up|down) [1-9][0-9]{0,8}$")] = ""
-    """`up 3` or `down 3` for these buttons, which do not save; empty to save."""
 
     @model_validator(mode="after")
     def _every_passage_has_a_place(self) -> Self:
@@ -204,19 +202,11 @@ class ContextForm(BaseModel):
 
     @property
     def order(self) -> list[int]:
-        """The passages by their new places; equal places keep the order of the form."""
-        return [group for _, group in sorted(zip(self.at, self.group, strict=True), key=lambda placed: placed[0])]
-
-    def moved(self) -> list[int]:
-        """The order after the button."""
-        order = self.order
-        direction, _, name = self.move.partition(" ")
-        if int(name) not in order:
-            return order
-        place = order.index(int(name))
-        other = place - 1 if direction == "up" else place + 1
-        if 0 <= other < len(order):
-            order[place], order[other] = order[other], order[place]
+        """Passages whose place was changed at their new ones, around them the others in the order of the form."""
+        places = list(enumerate(zip(self.at, self.group, strict=True), start=1))
+        order = [group for place, (at, group) in places if at == place]
+        for at, group in sorted((at, group) for place, (at, group) in places if at != place):
+            order.insert(at - 1, group)
         return order
 
 
@@ -261,14 +251,12 @@ async def edit_expansion(
 async def edit_context(
     request: Request, ctx: Context, query_id: PathId, form: Annotated[ContextForm, Form()]
 ) -> Response:
-    """Move a passage in the form; or save the order, and which passages are kept."""
+    """Save the order, and which passages are kept."""
     shown = await _read(ctx, query_id)
     groups = shown.view.consolidated.groups if shown.view.consolidated is not None else ()
     if form.of != shown.context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
         changed = "The passages changed meanwhile; these are the new ones. Order them again."
         return _page(request, shown, wrong={"context": changed})
-    if form.move:
-        return _page(request, shown, order=form.moved(), leaving=form.drop, status=200)
     kept = [place for place in form.order if place not in form.drop]
     try:
         if len(kept) < min(FEWEST, len(groups)):
@@ -310,7 +298,6 @@ def _page(
     leaving: Sequence[int] = (),
     wrong: Mapping[str, str] | None = None,
     notice: str | None = None,
-    status: int | None = None,
 ) -> Response:
     view = shown.view
     groups = () if view.consolidated is None else view.consolidated.groups
@@ -318,7 +305,7 @@ def _page(
     return page(
         request,
         "inspect.html.j2",
-        status=status or (422 if wrong else 200),
+        status=422 if wrong else 200,
         line=view.line,
         **shown._asdict(),
         progress=view.progress,
@@ -328,7 +315,6 @@ def _page(
         passages=[(place, groups[place - 1]) for place in order or range(1, len(groups) + 1)],
         leaving=leaving,
         scores={chunk.chunk_id: chunk.final_score for chunk in chunks},
-        is_moved=order is not None,
         intents=list(Intent),
         fewest=FEWEST,
         wrong=wrong or {},

@@ -42,28 +42,6 @@ async function copy(button) {
   button.focus();
 }
 
-// <textarea maxlength data-counter="#id">: shows the number of characters.
-function count(field) {
-  const shown = document.querySelector(field.dataset.counter);
-  shown.textContent = `${field.value.length} of ${field.maxLength} characters`;
-}
-
-// Items of an ordered list with up and down buttons and a number: moved here, stored by the form.
-function move(button) {
-  const item = button.closest("[data-movable] > li");
-  const other = button.dataset.move === "up" ? item.previousElementSibling : item.nextElementSibling;
-  if (!other) return;
-  if (button.dataset.move === "up") other.before(item);
-  else other.after(item);
-  [...item.parentElement.children].forEach((li, index) => {
-    li.querySelector("input[type=number]").value = index + 1;
-  });
-  const status = document.querySelector("#moved");
-  const place = [...item.parentElement.children].indexOf(item) + 1;
-  if (status) status.textContent = `Now in place ${place}. Not saved yet.`;
-  button.focus();
-}
-
 // <section data-stream="/rag/queries/7/augment/stream">: the answer while a model writes it. After a lost connection the
 // browser continues with the event after the last one.
 function follow(section) {
@@ -151,18 +129,10 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.copy) copy(button);
-  if (button.dataset.move) {
-    event.preventDefault();
-    move(button);
-  }
 });
 document.addEventListener("input", (event) => {
-  if (event.target.dataset.counter) count(event.target);
   slid(event.target);
   if (event.target.form?.matches("[data-unsaved]")) unsaved(event.target.form);
-});
-document.addEventListener("change", (event) => {
-  if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
 });
 
 // After a swap by htmx: folds that were open are open, tables keep their scroll position, and the focus is kept.
@@ -196,7 +166,6 @@ document.addEventListener("htmx:afterSwap", () => {
 function prepare(root) {
   localise(root);
   for (const button of root.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
-  for (const field of root.querySelectorAll("[data-counter]")) count(field);
   for (const slider of root.querySelectorAll("[data-slides]")) slide(slider);
   for (const form of root.querySelectorAll("form[data-unsaved]")) unsaved(form);
 }

@@ -77,11 +77,11 @@ OVERLAPS: Final = """() => {
   return [...found].slice(0, 5);
 }"""
 
-#: The text of a page without what needs scripts: local times, copying, counting.
+#: The text of a page without what needs scripts: local times, copying.
 TEXT: Final = """
 () => {
   const words = document.querySelector("main").cloneNode(true);
-  const scripted = "time, [data-copy], [data-copy] + [role=status], [data-move], #counted";
+  const scripted = "time, [data-copy], [data-copy] + [role=status]";
   for (const element of words.querySelectorAll(scripted)) element.remove();
   return words.textContent.split("\\n").map((line) => line.trim()).filter((line) => line);
 }

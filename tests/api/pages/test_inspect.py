@@ -38,7 +38,7 @@ async def put(
 ) -> httpx.Response:
     """Send the form of the context, with the passages in the order of the page."""
     found = form(page, f"/rag/{query.id}/context#context")
-    fields = {**found, "move": "", "group": _in_order(page), "at": [str(n) for n in at], **values}
+    fields = {**found, "group": _in_order(page), "at": [str(n) for n in at], **values}
     if drop:
         fields["drop"] = [str(n) for n in drop]
     return await client.post(f"/rag/{query.id}/context", headers=HTML, data=fields)
@@ -92,35 +92,19 @@ async def test_an_invalid_value_is_reported_at_its_field(
     assert await expansion(ctx, ready) == EXPANSION
 
 
+@pytest.mark.parametrize(
+    ("at", "order"), [((3, 1, 2), [2, 3, 1]), ((2, 2, 3), [2, 1, 3]), ((1, 2, 1), [3, 1, 2]), ((9, 2, 3), [2, 3, 1])]
+)
 async def test_a_manual_order_is_the_order_of_the_prompt(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, at: tuple[int, ...], order: list[int]
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
-    reply = await put(client, shown, ready, at=(3, 1, 2))
+    reply = await put(client, shown, ready, at=at)
 
     assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
-    assert await places(ctx, ready) == [2, 3, 1]
+    assert await places(ctx, ready) == order
     prompt = (await see(client, f"/rag/{ready.id}")).text
-    assert [prompt.index(f"start-line={line},") for line in (2, 3, 1)] == sorted(
+    assert [prompt.index(f"start-line={line},") for line in order] == sorted(
         prompt.index(f"start-line={line},") for line in (1, 2, 3)
     )
-
-
-@pytest.mark.parametrize(
-    ("move", "order"),
-    [("up 3", ["1", "3", "2"]), ("down 1", ["2", "1", "3"]), ("up 1", ["1", "2", "3"]), ("up 9", ["1", "2", "3"])],
-)
-async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, move: str, order: list[str]
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-
-    reply = await put(client, shown, ready, move=move, drop=(2,))
-
-    assert reply.status_code == 200
-    assert "The order is not saved yet." in reply.text
-    assert _in_order(reply) == order
-    assert 'name="drop" value="2" checked' in reply.text
-    assert await places(ctx, ready) == [1, 2, 3]
-    assert form(reply, f"/rag/{ready.id}/context#context")
