@@ -157,8 +157,9 @@ TOOLS: Final = (
     Tool(
         name="read_stage",
         method="GET",
-        path="/jobs/{job_id}/attempts/{stage}/{number}",
-        description="One attempt of a stage with its output, prompts and replies. It contains text of transcripts.",
+        path="/jobs/{job_id}/attempts",
+        fields=("stage", "number"),
+        description="Attempts of a stage with outputs, prompts and replies. They contain text of transcripts.",
         fixed={"outputs": True},
         is_sensitive=True,
     ),

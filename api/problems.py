@@ -35,7 +35,6 @@ class ProblemKind(NamedTuple):
 
 #: By the slug of an error.
 STATUSES: Final[dict[str, int]] = {
-    "attempt-missing": 404,
     "corpus-missing": 404,
     "document-missing": 404,
     "document-replaced": 409,

@@ -30,7 +30,6 @@ def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
 
 
 Slug: TypeAlias = Literal[
-    "attempt-missing",
     "corpus-missing",
     "document-replaced",
     "fork-refused",

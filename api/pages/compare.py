@@ -1,6 +1,6 @@
 """`/runs/compare`: runs and how they differ from the first of them."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -14,11 +14,6 @@ from schemas.values.differences import Comparison
 from schemas.values.participants import AssessmentMode
 from services.comparisons import compare, named_runs
 from stages.reports.comparison_sheet import comparison_sheet
-from store.runs import overviews
-
-#: The newest runs, of which the form suggests those that can be compared.
-SUGGESTED: Final = 50
-_MOST_LINES: Final = 2000
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -36,10 +31,7 @@ async def compare_page(
     """The form; with runs by number or name and commas between them, their comparison with the first."""
     found: list[Comparison] = []
     wrong: str | None = None
-    numbers: list[int] = []
     words = [one.strip() for one in runs.split(",") if one.strip()]
-    async with ctx.database.connection() as connection:
-        newest = await overviews.overviews(connection, limit=SUGGESTED)
     if len(words) > 1:
         try:
             async with ctx.database.connection() as connection:
@@ -52,7 +44,6 @@ async def compare_page(
             )
         except Refused as error:
             wrong = str(error)
-    csv = f"/runs/{numbers[0]}/compare.csv?" + "&".join(f"other={one}" for one in numbers[1:]) if found else None
     return page(
         request,
         "compare.html.j2",
@@ -61,8 +52,6 @@ async def compare_page(
         mode=mode,
         other_mode=other_mode,
         modes=list(AssessmentMode),
-        suggested=[run for run in newest if run.kind in ("participant", "query")],
         wrong=wrong,
         sheets=[comparison_sheet(one) for one in found],
-        csv=csv,
     )

@@ -4,15 +4,14 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
-from starlette.responses import PlainTextResponse
 
 from api.context import ApiContext, Context
 from api.parameters import REPLAYED, Keyed, PathId
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
@@ -27,8 +26,7 @@ from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.forks import Forked, ForkRequest, fork
 from services.new_runs import Submitted
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
-from stages.reports.comparison_sheet import comparison_sheet, condition, gate
-from stages.reports.tables import as_csv
+from stages.reports.comparison_sheet import condition, gate
 from store.access import RequestKey
 from store.questions import queries
 from store.runs import forks, jobs, overviews, runs
@@ -43,8 +41,6 @@ from store.views import AttemptTrace, RunState, attempt_traces, run_state, score
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 StageText = Annotated[Text, Field(pattern="^[a-z_]{1,40}$", examples=["rerank"])]
-StageName = Annotated[str, Path(pattern="^[a-z_]{1,40}$", examples=["embed"])]
-Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Outputs = Annotated[
     bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
 ]
@@ -222,28 +218,14 @@ async def list_attempts(
     job_id: PathId,
     ctx: Context,
     stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
+    number: Annotated[int | None, Query(ge=1, le=2**31 - 1, examples=[1])] = None,
     outputs: Outputs = False,
 ) -> AttemptsReply:
-    """Every attempt of a job, or of one of its stages, oldest first. Attempts are never deleted by themselves."""
-    async with ctx.database.connection() as connection:
-        await jobs.get(connection, job_id)
-        return AttemptsReply(attempts=await attempt_traces(connection, job_id, stage, with_texts=outputs))
-
-
-@jobs_router.get("/{job_id}/attempts/{stage}/{number}")
-async def show_attempt(
-    job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
-) -> AttemptTrace:
-    """One attempt of a stage, with its calls of language models."""
+    """Every attempt of a job, or of a stage or a number, oldest first. Attempts are never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await jobs.get(connection, job_id)
         found = await attempt_traces(connection, job_id, stage, number=number, with_texts=outputs)
-    if not found:
-        raise Refused(
-            f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.",
-            slug="attempt-missing",
-        )
-    return found[0]
+    return AttemptsReply(attempts=found)
 
 
 @jobs_router.post("/{job_id}/{action:action}")
@@ -345,13 +327,6 @@ async def compare_runs(
     asked = [condition(words) for words in fail_if or ()]
     found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode)
     return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
-
-
-@router.get("/{run_id}/compare.csv", response_class=PlainTextResponse)
-async def compare_csv(run_id: PathId, ctx: Context, other: Others) -> PlainTextResponse:
-    """The same, a number a row."""
-    found = await compare(ctx.database, [run_id, *other])
-    return PlainTextResponse(as_csv(map(comparison_sheet, found)), media_type="text/csv")
 
 
 class EvaluationBody(WithSettings):

@@ -37,4 +37,3 @@ async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, ru
     assert "item_mae_weighted" in text and "aurc" in text
     assert "8 rows" in text
     assert 'href="/jobs/2"' in page.text
-    assert 'href="/runs/1/compare.csv?other=2&amp;other=3"' in page.text

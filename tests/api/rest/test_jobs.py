@@ -7,7 +7,6 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
 from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
-from tests.api.rest.problems import problem
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, claimed, committing, take
@@ -50,20 +49,16 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
 async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(
     client: httpx.AsyncClient, stored: StoredRun
 ) -> None:
-    address = f"/jobs/{stored.job_ids[0]}/attempts/score/1"
+    address = f"/jobs/{stored.job_ids[0]}/attempts?stage=score&number=1"
 
-    plain, full = await client.get(address), await client.get(address, params={"outputs": True})
+    plain, full = await client.get(address), await client.get(f"{address}&outputs=true")
 
-    (call,) = plain.json()["calls"]
+    (call,) = plain.json()["attempts"][0]["calls"]
     assert (call["model"], call["is_reused"], call["prompt_tokens"], call["reply"]) == ("small", False, 7, None)
     assert "awake" not in plain.text and "she said so" not in plain.text
-    (call,) = full.json()["calls"]
+    (call,) = full.json()["attempts"][0]["calls"]
     assert call["reply"] == "she said so"
     assert call["request"]["messages"][0]["content"] == "I lie awake"
-
-
-async def test_a_missing_attempt_is_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
-    assert problem(await client.get(f"/jobs/{stored.job_ids[0]}/attempts/score/2")) == (404, "attempt-missing")
 
 
 async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.AsyncClient, stored: StoredRun) -> None:
