@@ -8,19 +8,13 @@ from pydantic import Field
 from api.context import Context
 from api.parameters import PathId, next_offset
 from api.rest.base import Body, Reply, with_example
-from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import RepairAction, SelectionAction, WorkChunk, WorkHeading, WorkView
+from schemas.values.base import Text
+from schemas.values.documents import WorkChunk, WorkHeading, WorkView
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import DocumentTarget, DocumentView, Edited, document_markdown, document_view
 from stages.documents.outline import MOST_CHARS
-from stages.documents.repair import Change
 from store.corpora import works
-
-#: Changes of one request; more headings are decided by a reply.
-MAX_CHANGES = 1000
-
-Line = Annotated[int, Field(ge=1, le=MAX_ID, examples=[12])]
 
 ReplyText = Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
 
@@ -47,40 +41,6 @@ class PastedBody(Body):
     reply: ReplyText
 
 
-class RepairChange(Body):
-    """What becomes of a heading."""
-
-    line: Line
-    """Of the converted markdown."""
-    action: Annotated[RepairAction, Field(strict=False)]
-    text: Annotated[Text, Field(max_length=1000)] | None = None
-    """Other words; null keeps those it has."""
-
-
-class RepairChangesBody(Body):
-    """What becomes of single headings."""
-
-    model_config = with_example(changes=[{"line": 12, "action": "H2"}])
-
-    changes: Annotated[list[RepairChange], Field(min_length=1, max_length=MAX_CHANGES)]
-
-
-class SelectionChange(Body):
-    """Whether a section is embedded."""
-
-    line: Line
-    """Of its heading in the work."""
-    action: Annotated[SelectionAction, Field(strict=False)]
-
-
-class SelectionChangesBody(Body):
-    """Whether single sections are embedded."""
-
-    model_config = with_example(changes=[{"line": 12, "action": "SKIP"}])
-
-    changes: Annotated[list[SelectionChange], Field(min_length=1, max_length=MAX_CHANGES)]
-
-
 class WorkReply(WorkView):
     """A work without its text."""
 
@@ -100,12 +60,6 @@ class ChunksReply(Reply):
 router = APIRouter(tags=["documents"])
 
 Step = Annotated[Literal["repair", "selection"], Path(examples=["repair"])]
-
-
-@router.get("/works/{work_id:int}/document")
-async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentView:
-    """The headings of a work with what became of each, and the job that made it."""
-    return await ctx.database.once(document_view, DocumentTarget(work_id=work_id))
 
 
 @router.get("/documents/{job_id}")
@@ -134,20 +88,6 @@ async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
     paste = documents.paste_repair if step == "repair" else documents.paste_selection
     return await ctx.database.once(paste, job_id, body.reply)
-
-
-@router.post("/documents/{job_id}/repair")
-async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> Edited:
-    """Store what becomes of these headings, and leave the others as they are."""
-    changes = {change.line: Change(change.action, change.text) for change in body.changes}
-    return await ctx.database.once(documents.change_repairs, job_id, changes)
-
-
-@router.post("/documents/{job_id}/selection")
-async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
-    """Store whether these sections are embedded, with what is inside and around them."""
-    changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
-    return await ctx.database.once(documents.change_selection, job_id, changes)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -93,11 +93,6 @@ checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", 
 include-operation-id = ["fork_run", "fork_job"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
-# Only lines with headings are changed, to words that are a title.
-[[operations]]
-include-operation-id = ["change_repairs", "change_selection"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
 # A pasted reply has a line for each heading.
 [[operations]]
 include-operation-id = ["paste_document_reply"]

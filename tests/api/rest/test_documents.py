@@ -1,4 +1,4 @@
-"""Documents over REST: shown, edited by replies and one by one, and made again."""
+"""Documents over REST: shown, and edited by replies."""
 
 from collections.abc import AsyncIterator
 
@@ -19,15 +19,12 @@ async def document(ctx: ApiContext, database_url: str) -> AsyncIterator[tuple[Li
         yield library, job_id
 
 
-async def test_a_document_is_shown_by_its_work_and_by_its_job(
-    client: httpx.AsyncClient, document: tuple[Library, int]
-) -> None:
+async def test_a_document_is_shown_by_its_job(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
     _, job_id = document
     shown = (await client.get(f"/documents/{job_id}")).json()
     (work,) = (await client.get("/corpora/1/works")).json()["works"]
 
     assert work["job_id"] == job_id
-    assert (await client.get(f"/works/{work['id']}/document")).json() == shown
     assert (shown["job_id"], shown["work_id"], shown["repaired_by"], shown["changed"]) == (
         job_id,
         work["id"],
@@ -52,11 +49,9 @@ async def test_a_document_is_shown_by_its_work_and_by_its_job(
     assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
 
 
-async def test_what_cannot_be_done_is_a_problem(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
-    for address, body, status, kind in [
-        ("/documents/1/repair", {"changes": [{"line": 10, "action": "H2"}]}, 422, "heading-missing"),
-        ("/documents/1/repair", {"changes": [{"line": 9, "action": "H2", "text": "-"}]}, 409, "refused"),
-        ("/documents/1/repair", {"changes": [{"line": 9, "action": "H7"}]}, 422, "request-invalid"),
+@pytest.mark.parametrize(
+    ("address", "body", "status", "kind"),
+    [
         ("/documents/1/repair/reply", {"reply": "I cannot."}, 400, "reply-unusable"),
         ("/documents/1/selection/reply", {"reply": "9 : H2"}, 400, "reply-unusable"),
     ]:
