@@ -105,7 +105,7 @@ async def test_a_preset_and_a_template_are_changed_without_javascript(visit: Vis
         await expect(page.locator(".tabs a").first).to_contain_text("★ Mine")
 
         await page.goto("/templates/query_expansion")
-        await page.get_by_role("link", name="New version").click()
+        await page.get_by_role("link", name="New version", exact=True).click()
         await page.get_by_label("Title").fill("Brief")
         await page.get_by_label("Text", exact=True).fill("{query}, {words}")
         await page.get_by_role("button", name="Add the version").click()
