@@ -11,7 +11,6 @@ import pytest
 
 from adapters.cutting import token_measure
 from adapters.weights import PACKAGED_EMBEDDER
-from api.pages.compare import changed_lines
 from api.pages.results import answer_html
 from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry

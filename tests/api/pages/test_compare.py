@@ -1,7 +1,5 @@
 """Several runs on one page."""
 
-import re
-
 import httpx
 import pytest
 

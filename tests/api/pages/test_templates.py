@@ -54,10 +54,10 @@ async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
     ]:
         filled = {"title": "Mine", "text": TEXT} | values
 
-    reply = await send(client, await see(client, AT), AT, **filled)
+        reply = await send(client, await see(client, AT), AT, **filled)
 
-    assert reply.status_code == 422
-    assert message in words(reply)
-    assert f'id="wrong-{field}"' in reply.text
-    assert {name: form(reply, AT)[name] for name in filled} == filled
-    assert len(await stored(ctx)) == 1
+        assert reply.status_code == 422
+        assert message in words(reply)
+        assert f'id="wrong-{field}"' in reply.text
+        assert {name: form(reply, AT)[name] for name in filled} == filled
+        assert len(await stored(ctx)) == 1

@@ -49,9 +49,8 @@ async def test_a_document_is_shown_by_its_job(client: httpx.AsyncClient, documen
     assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
 
 
-@pytest.mark.parametrize(
-    ("address", "body", "status", "kind"),
-    [
+async def test_what_cannot_be_done_is_a_problem(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
+    for address, body, status, kind in [
         ("/documents/1/repair/reply", {"reply": "I cannot."}, 400, "reply-unusable"),
         ("/documents/1/selection/reply", {"reply": "9 : H2"}, 400, "reply-unusable"),
     ]:
