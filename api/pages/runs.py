@@ -110,11 +110,7 @@ async def run_page(
         documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
         judged = await evaluations.of_run(connection, run_id) if overview.kind == "query" else ()
-        scores, unreadable = None, None
-        try:
-            scores = await run_scores(connection, run_id)
-        except Refused as error:
-            unreadable = str(error)
+        scores = await run_scores(connection, run_id)
     view.jobs.sort(key=lambda job: job_ids.index(job.job_id))
     count = overview.states.get(state, 0) if state else overview.jobs
     return page(
