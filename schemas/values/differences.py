@@ -1,9 +1,9 @@
 """Differences between two scored runs."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from schemas.values.base import Request, Value
 from schemas.values.runs import Option, RunOrigin
@@ -47,47 +47,6 @@ class Gate(Value):
     """Subjects that failed in the second run alone, and are in no difference; of several modes the most."""
     baseline_failed_alone: int
     """Those that failed in the first run alone."""
-
-
-_INTERVAL: Final[dict[str, Any]] = {
-    "value": -0.05,
-    "low": -0.12,
-    "high": 0.01,
-    "std": 0.03,
-    "drop_rate": 0.0,
-    "resamples": 10000,
-}
-_EXAMPLE: Final[dict[str, Any]] = {
-    "kind": "participant",
-    "mode": "few_shot",
-    "runs": ["r12", "r13"],
-    "comparisons": 1,
-    "headline": "few_shot",
-    "confidence": "llm",
-    "measured": "score of an item",
-    "settings": {"EMBEDDING_TOP_K_REFERENCES": [2, 3]},
-    "compared": [
-        {
-            "run_id": "r13",
-            "mode": "few_shot",
-            "subjects": 41,
-            "settings": {"EMBEDDING_TOP_K_REFERENCES": 3},
-            "measures": {
-                "few_shot": {
-                    "item_mae_weighted": {
-                        "subjects": 41,
-                        "baseline": 0.62,
-                        "value": 0.57,
-                        "delta": _INTERVAL,
-                        "corrected": _INTERVAL,
-                    }
-                }
-            },
-            "failed": 0,
-        }
-    ],
-    "movements": [{"subject": "316", "item": "Sleep", "truth": 2, "values": [3.0, 2.0], "job_ids": [34, 75]}],
-}
 
 
 class ComparedMeasure(Value):
@@ -144,8 +103,6 @@ class Movement(Value):
 
 class Comparison(Value):
     """Runs of one kind, and each of one mode, compared with the first of them."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     kind: str
     mode: str | None

@@ -1,36 +1,10 @@
 """What a submission would do, estimated before anything is stored."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from schemas.values.base import Value
-
-_STAGE: Final[dict[str, Any]] = {
-    "jobs": 41,
-    "calls_at_most": 246,
-    "jobs_unbounded": 0,
-    "calls_expected": 43.0,
-    "prompt_tokens": 90300,
-    "reply_tokens": 12900,
-    "seconds": 615.0,
-}
-_EXAMPLE: Final[dict[str, Any]] = {
-    "kind": "participant",
-    "profile": "paper",
-    "jobs": 41,
-    "modes": {"few_shot": 41},
-    "existing_run": "r12",
-    "stages": {"score": _STAGE},
-    **{name: _STAGE[name] for name in ("calls_at_most", "calls_expected", "prompt_tokens", "reply_tokens")},
-    "seconds": 310.0,
-    "basis": ["r3", "r7"],
-    "currency": "EUR",
-    "money": 0.0116,
-    "models": {"gemma3:27b": "available"},
-    "missing": [],
-    "notices": [],
-}
 
 
 class StageEstimate(Value):
@@ -53,8 +27,6 @@ class StageEstimate(Value):
 
 class Estimate(Value):
     """A submission that was planned and not stored; of one that cannot be planned, only what is missing."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     kind: str = ""
     profile: str
