@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import asyncpg
@@ -23,7 +22,7 @@ from schemas.settings.base import (
 )
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.profiles import ChangedSetting
-from schemas.settings.resolve import EffectiveSettings, report_names
+from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
@@ -68,35 +67,6 @@ def show(profile: str | None, assignments: tuple[tuple[str, str], ...], as_json:
         print_json(_as_json(run, process))
     else:
         _print_tables(run, process)
-
-
-@config.command()
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.pass_context
-def check(context: click.Context, file: Path | None, as_json: bool) -> None:
-    """Show what ragq does with each name of FILE, or of the environment and .env.
-
-    A name is honoured, refused, warned about, or not read: the names of ai-psychiatrist's .env too. Values are not
-    printed, except those that are refused. Exits with 1 when a submission would be refused.
-
-    \b
-    Example:
-        ragq config check
-        ragq config check ../ai-psychiatrist/.env
-    """
-    report = report_names(os.environ, ENV_FILE) if file is None else report_names({}, file)
-    if as_json:
-        print_json({"names": [one._asdict() for one in report.names], "problems": report.problems})
-    else:
-        table = plain_table("name", "in ragq", "from", "what it does, or what to use instead")
-        for one in report.names:
-            table.add_row(one.name, one.treatment, Text(one.origin), Text(one.note))
-        draw(table)
-        for problem in report.problems:
-            draw(Text(problem, "red"), err=True)
-    if not report.is_usable:
-        context.exit(1)
 
 
 class Row(NamedTuple):

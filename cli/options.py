@@ -211,7 +211,7 @@ def _warn(warnings: Sequence[str]) -> None:
         print_text(f"Warning: {warning}", err=True)
     if (more := len(warnings) - _WARNINGS) > 0:
         names = counted(more, "more name")
-        print_text(f"Warning: {names} without effect; `ragq config check` shows what to use instead.", err=True)
+        print_text(f"Warning: {names} without effect; `ragq doctor` lists them.", err=True)
 
 
 def known_prices() -> Prices | None:

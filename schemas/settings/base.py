@@ -1,7 +1,6 @@
 """Groups of settings, single settings, and layers of values, where a later layer overrides an earlier one."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from io import StringIO
@@ -11,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from schemas.suggestions import nearest
 
 
 class SettingsGroup(BaseModel):
@@ -251,19 +252,9 @@ def unusable_value(setting: Setting, value: object, origin: str) -> str:
 
 def unknown_name(name: str, origin: str, known: Iterable[str], *, what: str = "setting") -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
-    lowered = {one.lower(): one for one in known}
-    nearest = get_close_matches(name.lower(), list(lowered), n=1)
-    advice = f"did you mean {lowered[nearest[0]]}?" if nearest else "remove it."
+    meant = nearest(name, known)
+    advice = "remove it." if meant is None else f"did you mean {meant}?"
     return f"{name} ({origin}) is not a {what}; {advice}"
-
-
-def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
-    """One problem for every unknown name of the layer that starts with one of the prefixes."""
-    return [
-        unknown_name(name, layer.origin, known)
-        for name in layer.variables
-        if name.startswith(prefixes) and name not in known
-    ]
 
 
 def misspelt_name(name: str, origin: str, meant: str) -> str:

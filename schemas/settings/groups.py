@@ -112,7 +112,7 @@ class OllamaSettings(SettingsGroup):
     """Calls to a language model server."""
 
     timeout_seconds: Annotated[int, Ge(10)] = 600
-    """Seconds that one chat call may take."""
+    """Seconds that one chat call may take; if unset, the value of PYDANTIC_AI_TIMEOUT_SECONDS."""
 
 
 class PsqSettings(SettingsGroup):

@@ -1,138 +1,93 @@
 """The names in files and in the environment: those of ai-psychiatrist, misspelt ones, and what ragq does with each."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Final, NamedTuple
 
-from schemas.settings.base import Given, Layer, misspelt_name, unknown_names, without_effect
+from schemas.settings.base import Given, Layer, misspelt_name, unknown_name, without_effect
 from schemas.settings.run import RUN_SETTINGS
 from schemas.suggestions import has_mistakes
 
-_TRUE = ("true", "1", "yes", "on", "t", "y")
-_FALSE = ("false", "0", "no", "off", "f", "n")
 
+class Limited(NamedTuple):
+    """A name of which ragq has some of the original's values."""
 
-class Treatment(StrEnum):
-    """What ragq does with a name."""
-
-    #: It has its effect.
-    HONOURED = "honoured"
-    #: Refused, but for some of its values.
-    REFUSED = "refused"
-    #: It has no effect, and a warning names what to use instead.
-    WARNED = "warned about"
-
-
-class OriginalName(NamedTuple):
-    """A name of the original's environment."""
-
-    treatment: Treatment
+    accepted: tuple[str, ...]
+    """In small letters; the others are refused."""
     note: str
-    """The effect, the reason of the refusal, or what to use instead: the end of a sentence, without a full stop."""
-    accepted: tuple[str, ...] = ()
-    """Of REFUSED: the values that are not refused, in small letters."""
-    another_name_of: str | None = None
-
-    @property
-    def accepted_in_words(self) -> str:
-        """The accepted values; the first two ways to write true or false are enough."""
-        return " or ".join(self.accepted[:2])
+    """Why: the end of a sentence, without a full stop."""
 
     @property
     def in_words(self) -> str:
-        """Its treatment, with the values that are not refused."""
-        return f"{self.treatment}, except {self.accepted_in_words}" if self.accepted else self.treatment
+        """The accepted values; the first two ways to write true or false are enough."""
+        return " or ".join(self.accepted[:2])
 
 
-#: The note of a name that is a setting of ragq.
-SAME_NAME: Final = "the setting of this name"
-
-
-def _same(*names: str) -> dict[str, OriginalName]:
-    return {name: OriginalName(Treatment.HONOURED, SAME_NAME) for name in names}
-
-
-def _warned(note: str, *names: str) -> dict[str, OriginalName]:
-    return {name: OriginalName(Treatment.WARNED, note) for name in names}
-
-
-_NO_FEEDBACK = "ragq has no qualitative assessment and no feedback loop; nothing replaces it"
-
-ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
-    **_warned(_NO_FEEDBACK, "MODEL_QUALITATIVE_MODEL", "MODEL_META_REVIEW_MODEL"),
-    **_same("OLLAMA_HOST", "OLLAMA_PORT"),
-    "OLLAMA_TIMEOUT_SECONDS": OriginalName(
-        Treatment.HONOURED, "the setting of this name; if unset, the value of `PYDANTIC_AI_TIMEOUT_SECONDS`"
+LIMITED: Final = {
+    "PYDANTIC_AI_ENABLED": Limited(
+        ("true", "1", "yes", "on", "t", "y"),
+        "replies are always checked, and asked for again when they cannot be used",
     ),
-    "PYDANTIC_AI_ENABLED": OriginalName(
-        Treatment.REFUSED, "replies are always checked, and asked for again when they cannot be used", _TRUE
-    ),
-    "PYDANTIC_AI_TIMEOUT_SECONDS": OriginalName(
-        Treatment.HONOURED, "the setting of this name; if unset, the value of `OLLAMA_TIMEOUT_SECONDS`"
-    ),
-    "LLM_BACKEND": OriginalName(
-        Treatment.REFUSED,
+    "LLM_BACKEND": Limited(
+        ("ollama", "openai"),
         "ragq asks a server for replies: serve the model with one that has OpenAI's API, and set LLM_BACKEND=openai "
         "and RAGQ_OPENAI_BASE_URL",
-        ("ollama", "openai"),
     ),
-    **_warned(
-        "ragq chooses the device of the embedder itself; set CUDA_VISIBLE_DEVICES to choose one", "LLM_HF_DEVICE"
+    "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": Limited(
+        ("false", "0", "no", "off", "f", "n"), "ragq has no keyword backfill, which the original removed"
     ),
-    **_warned(
-        "ragq quantises no model: name a quantised model of the server, or one of the hub for the embedder",
-        "LLM_HF_QUANTIZATION",
-        "HF_QUANTIZATION_GROUP_SIZE",
-    ),
-    **_warned("set HF_HOME, which the library for models reads", "LLM_HF_CACHE_DIR"),
-    **_warned("set HF_TOKEN, which the library for models reads", "LLM_HF_TOKEN"),
-    **_warned("set OLLAMA_TIMEOUT_SECONDS", "HF_DEFAULT_CHAT_TIMEOUT"),
-    **_warned("set EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS", "HF_DEFAULT_EMBED_TIMEOUT"),
-    **_warned("the server limits the length of a reply; a reply that is cut off is an error", "HF_MAX_NEW_TOKENS"),
-    "SEVERITY_INFERENCE_MODE": OriginalName(
-        Treatment.HONOURED,
-        "another name of `QUANTITATIVE_SEVERITY_INFERENCE_MODE`; both with different values are refused",
-        another_name_of="QUANTITATIVE_SEVERITY_INFERENCE_MODE",
-    ),
-    "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": OriginalName(
-        Treatment.REFUSED, "ragq has no keyword backfill, which the original removed", _FALSE
-    ),
-    **_warned("ragq has no keyword backfill, which the original removed", "QUANTITATIVE_KEYWORD_BACKFILL_CAP"),
-    "BINARY_STRATEGY": OriginalName(Treatment.REFUSED, "the original defines no other strategy", ("threshold",)),
-    **_warned(
-        _NO_FEEDBACK,
-        "FEEDBACK_ENABLED",
-        "FEEDBACK_MAX_ITERATIONS",
-        "FEEDBACK_SCORE_THRESHOLD",
-        "FEEDBACK_TARGET_SCORE",
-    ),
-    "DATA_BASE_DIR": OriginalName(
-        Treatment.HONOURED,
-        "the folder of `ragq import participants` and `ragq index import` when they name none",
-    ),
-    "DATA_TRANSCRIPTS_DIR": OriginalName(
-        Treatment.HONOURED, "the folder of transcripts of `ragq import participants` without `--transcripts`"
-    ),
-    "DATA_EMBEDDINGS_PATH": OriginalName(
-        Treatment.HONOURED, "the file of `ragq index import` without FILE; the index has the name that runs search"
-    ),
-    **_warned(
-        "`ragq import participants` reads the label files of its folder under their published names",
-        "DATA_TRAIN_CSV",
-        "DATA_DEV_CSV",
-    ),
-    **_same("LOG_LEVEL", "LOG_FORMAT"),
-    **_warned("log lines have a time and the name of their event", "LOG_INCLUDE_TIMESTAMP", "LOG_INCLUDE_CALLER"),
-    **_warned("set RAGQ_API_HOST", "API_HOST"),
-    **_warned("set RAGQ_API_PORT", "API_PORT"),
-    **_warned("set RAGQ_API_CORS_ORIGINS, names with commas between", "API_CORS_ORIGINS"),
-    **_warned("`ragq api` is one process; start more of them on other values of RAGQ_API_PORT", "API_WORKERS"),
-    **_warned("`ragq api` does not reload its code; start it again", "API_RELOAD"),
-    **_warned("ragq scores imported participants, each under the id of its folder", "SERVER_AD_HOC_PARTICIPANT_ID"),
-    "TESTING": OriginalName(Treatment.HONOURED, "if set, no `.env` file is read"),
+    "BINARY_STRATEGY": Limited(("threshold",), "the original defines no other strategy"),
 }
-"""Those that are not settings of a run by the same name and meaning, in the order of the original's groups."""
+"""Names of the original of which some values are refused."""
 
+ALIASES: Final = {"SEVERITY_INFERENCE_MODE": "QUANTITATIVE_SEVERITY_INFERENCE_MODE"}
+"""Other names of settings; both with different values are refused."""
+
+OF_COMMANDS: Final = {
+    "DATA_BASE_DIR": "the folder of `ragq import participants` and `ragq references` when they name none",
+    "DATA_TRANSCRIPTS_DIR": "the folder of transcripts of `ragq import participants` without `--transcripts`",
+    "DATA_EMBEDDINGS_PATH": (
+        "the file of `ragq references import` without FILE; the index has the name that runs search"
+    ),
+    "TESTING": "if set, no `.env` file is read",
+}
+"""Names of the original that commands read, with their effect."""
+
+_NO_FEEDBACK = "ragq has no qualitative assessment and no feedback loop; nothing replaces it"
+_NO_QUANTISATION = "ragq quantises no model: name a quantised model of the server, or one of the hub for the embedder"
+_PUBLISHED_NAMES = "`ragq import participants` reads the label files of its folder under their published names"
+_LOGGED = "log lines have a time and the name of their event"
+
+WITHOUT_EFFECT: Final = {
+    "MODEL_QUALITATIVE_MODEL": _NO_FEEDBACK,
+    "MODEL_META_REVIEW_MODEL": _NO_FEEDBACK,
+    "LLM_HF_DEVICE": "ragq chooses the device of the embedder itself; set CUDA_VISIBLE_DEVICES to choose one",
+    "LLM_HF_QUANTIZATION": _NO_QUANTISATION,
+    "HF_QUANTIZATION_GROUP_SIZE": _NO_QUANTISATION,
+    "LLM_HF_CACHE_DIR": "set HF_HOME, which the library for models reads",
+    "LLM_HF_TOKEN": "set HF_TOKEN, which the library for models reads",
+    "HF_DEFAULT_CHAT_TIMEOUT": "set OLLAMA_TIMEOUT_SECONDS",
+    "HF_DEFAULT_EMBED_TIMEOUT": "set EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS",
+    "HF_MAX_NEW_TOKENS": "the server limits the length of a reply; a reply that is cut off is an error",
+    "QUANTITATIVE_KEYWORD_BACKFILL_CAP": "ragq has no keyword backfill, which the original removed",
+    "FEEDBACK_ENABLED": _NO_FEEDBACK,
+    "FEEDBACK_MAX_ITERATIONS": _NO_FEEDBACK,
+    "FEEDBACK_SCORE_THRESHOLD": _NO_FEEDBACK,
+    "FEEDBACK_TARGET_SCORE": _NO_FEEDBACK,
+    "DATA_TRAIN_CSV": _PUBLISHED_NAMES,
+    "DATA_DEV_CSV": _PUBLISHED_NAMES,
+    "LOG_INCLUDE_TIMESTAMP": _LOGGED,
+    "LOG_INCLUDE_CALLER": _LOGGED,
+    "API_HOST": "set RAGQ_API_HOST",
+    "API_PORT": "set RAGQ_API_PORT",
+    "API_CORS_ORIGINS": "set RAGQ_API_CORS_ORIGINS, names with commas between",
+    "API_WORKERS": "`ragq api` is one process; start more of them on other values of RAGQ_API_PORT",
+    "API_RELOAD": "`ragq api` does not reload its code; start it again",
+    "SERVER_AD_HOC_PARTICIPANT_ID": "ragq scores imported participants, each under the id of its folder",
+}
+"""Names of the original that are warned about, with what to use instead: the end of a sentence, without a full stop."""
+
+ORIGINAL_NAMES: Final = frozenset({*LIMITED, *ALIASES, *OF_COMMANDS, *WITHOUT_EFFECT})
+"""Names of the original's environment that are no settings, or have fewer values."""
 
 OWN_PREFIXES: Final = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
 """Prefixes that only ragq uses. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
@@ -140,11 +95,13 @@ OWN_PREFIXES: Final = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
 _DISTINCT_LENGTH: Final = 15
 """Length from which a name is so distinct that two mistakes in it, also in its prefix, are recognised."""
 
+_OF_PROCESS: Final = ("OLLAMA_HOST", "OLLAMA_PORT", "LOG_LEVEL", "LOG_FORMAT")
+"""Settings of a process under names that other programs have too."""
+
 _NEAR_NAMES: Final = tuple(
     name
-    for name in (*RUN_SETTINGS, *ORIGINAL_NAMES)
+    for name in (*RUN_SETTINGS, *LIMITED, *ALIASES, *OF_COMMANDS, *_OF_PROCESS)
     if not name.startswith(OWN_PREFIXES)
-    and (name not in ORIGINAL_NAMES or ORIGINAL_NAMES[name].treatment is not Treatment.WARNED)
 )
 
 
@@ -160,66 +117,51 @@ class CheckedNames(NamedTuple):
 def check_names(layers: Sequence[Layer]) -> CheckedNames:
     """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about."""
     given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
-    of_original = {name: given[name] for name in ORIGINAL_NAMES if name in given}
     refused = {
-        name: found
-        for name, found in of_original.items()
-        if ORIGINAL_NAMES[name].treatment is Treatment.REFUSED
-        and found.text.lower() not in ORIGINAL_NAMES[name].accepted
+        name: f"{name} is {given[name].text!r} ({given[name].layer.origin}); allowed is {one.in_words}: {one.note}."
+        for name, one in LIMITED.items()
+        if name in given and given[name].text.lower() not in one.accepted
     }
-    problems = [
-        f"{name} is {found.text!r} ({found.layer.origin}); allowed is {original.accepted_in_words}: {original.note}."
-        for name, found in refused.items()
-        for original in (ORIGINAL_NAMES[name],)
-    ]
     warnings = [
-        without_effect(name, found.layer.origin, ORIGINAL_NAMES[name].note)
-        for name, found in of_original.items()
-        if ORIGINAL_NAMES[name].treatment is Treatment.WARNED
+        without_effect(name, given[name].layer.origin, note) for name, note in WITHOUT_EFFECT.items() if name in given
     ]
-    return CheckedNames(
-        [layer._replace(variables=_as_settings(layer.variables, refused)) for layer in layers],
-        [*problems, *_disagreements(given)],
-        warnings,
-    )
+    settings = [layer._replace(variables=_as_settings(layer.variables, refused)) for layer in layers]
+    return CheckedNames(settings, [*refused.values(), *_disagreements(given)], warnings)
 
 
-def misspelt_names(layers: Sequence[Layer], *, known: Collection[str]) -> list[str]:
-    """One problem for every name that no setting has and that is ragq's own, or near a name that ragq reads."""
+def misspelt_names(
+    layers: Sequence[Layer], *, prefixes: tuple[str, ...] = OWN_PREFIXES, known: Collection[str], of: Collection[str]
+) -> list[str]:
+    """One problem for every unknown name that has one of these prefixes, or that is near one of the names `of`."""
     problems = []
     for layer in layers:
-        problems += unknown_names(layer, prefixes=OWN_PREFIXES, known=known)
-        problems += [
-            misspelt_name(name, layer.origin, near)
-            for name in layer.variables
-            if (near := near_name(name, known)) is not None
-        ]
+        unknown = [name for name in layer.variables if name not in known]
+        problems += [unknown_name(name, layer.origin, known) for name in unknown if name.startswith(prefixes)]
+        near = {name: near_name(name) for name in unknown}
+        problems += [misspelt_name(name, layer.origin, meant) for name, meant in near.items() if meant and meant in of]
     return problems
 
 
-def near_name(name: str, known: Collection[str]) -> str | None:
-    """The name of a setting that this one is a misspelling of, or None.
+def near_name(name: str) -> str | None:
+    """The name without a prefix of ragq's own that this one is a misspelling of, or None.
 
     Other programs use prefixes such as LOG_ and MODEL_ too, so only a single mistake after the same prefix counts, and
     two in a long name. A name that continues another, such as LOG_LEVEL_FILE, is a name of its own.
 
-    >>> near_name("LLM_BACKND", ()), near_name("LLM_API_KEY", ()), near_name("LOG_LEVEL_FILE", ())
+    >>> near_name("LLM_BACKND"), near_name("LLM_API_KEY"), near_name("LOG_LEVEL_FILE")
     ('LLM_BACKEND', None, None)
     """
-    if name in known or name.startswith(OWN_PREFIXES):
-        return None
     for other in _NEAR_NAMES:
         has_its_prefix = name.partition("_")[0] == other.partition("_")[0]
         mistakes = 2 if len(other) >= _DISTINCT_LENGTH else int(has_its_prefix)
-        if not name.startswith(other) and has_mistakes(name, other, at_most=mistakes):
+        if not name.startswith((other, *OWN_PREFIXES)) and has_mistakes(name, other, at_most=mistakes):
             return other
     return None
 
 
 def _disagreements(given: Mapping[str, Given]) -> Iterator[str]:
-    for name, original in ORIGINAL_NAMES.items():
-        setting = original.another_name_of
-        here, there = given.get(name), given.get(setting or "")
+    for name, setting in ALIASES.items():
+        here, there = given.get(name), given.get(setting)
         if here is not None and there is not None and here.text != there.text:
             yield (
                 f"{name}={here.text} ({here.layer.origin}) and {setting}={there.text} ({there.layer.origin}) are two "
@@ -229,7 +171,4 @@ def _disagreements(given: Mapping[str, Given]) -> Iterator[str]:
 
 def _as_settings(variables: Mapping[str, str], refused: Collection[str]) -> dict[str, str]:
     kept = {name: text for name, text in variables.items() if name not in refused}
-    for name, original in ORIGINAL_NAMES.items():
-        if original.another_name_of is not None and kept.get(name):
-            kept.setdefault(original.another_name_of, kept[name])
-    return kept
+    return {setting: kept[name] for name, setting in ALIASES.items() if kept.get(name)} | kept

@@ -15,11 +15,9 @@ from schemas.settings.base import (
     checked,
     disagreement,
     given_in,
-    misspelt_name,
     outside_layers,
-    unknown_names,
 )
-from schemas.settings.names import ORIGINAL_NAMES, near_name
+from schemas.settings.names import ORIGINAL_NAMES, misspelt_names
 from schemas.settings.run import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.
@@ -272,13 +270,7 @@ class EffectiveProcess(NamedTuple):
 def effective_process(environment: Mapping[str, str], env_file: Path | None) -> EffectiveProcess:
     """As ProcessSettings.from_environment, with the sources."""
     layers, problems = outside_layers(environment, env_file)
-    for layer in layers:
-        problems += unknown_names(layer, prefixes=("RAGQ_",), known=KNOWN_NAMES)
-        problems += [
-            misspelt_name(name, layer.origin, near)
-            for name in layer.variables
-            if (near := near_name(name, KNOWN_NAMES)) is not None and near in PROCESS_SETTINGS
-        ]
+    problems += misspelt_names(layers, prefixes=("RAGQ_",), known=KNOWN_NAMES, of=PROCESS_SETTINGS)
     given = {name: found for name, found in given_in(layers, PROCESS_SETTINGS).items() if found.text}
     settings, unusable = checked(
         ProcessSettings,

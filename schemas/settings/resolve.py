@@ -1,13 +1,10 @@
-"""The values of a run and their sources, and a report of every name that could give one.
+"""The values of a run and their sources: default < profile < chosen < file < environment < config < option."""
 
-Default < profile < chosen < file < environment < config < option.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from schemas.errors import SettingsError
 from schemas.settings.base import (
@@ -21,8 +18,8 @@ from schemas.settings.base import (
     unknown_name,
     without_effect,
 )
-from schemas.settings.names import ORIGINAL_NAMES, OWN_PREFIXES, Treatment, check_names, misspelt_names, near_name
-from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS, effective_process
+from schemas.settings.names import ALIASES, LIMITED, OF_COMMANDS, WITHOUT_EFFECT, check_names, misspelt_names
+from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, ChangedSetting, changed_settings, choose_profile
 from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings
 from schemas.suggestions import did_you_mean
@@ -84,7 +81,7 @@ def resolve(
     range, unknown names with the nearest known one.
     """
     outside, problems = outside_layers(environment, env_file)
-    problems += misspelt_names(outside, known=KNOWN_NAMES)
+    problems += misspelt_names(outside, known=KNOWN_NAMES, of=KNOWN_NAMES)
     named = check_names(outside)
     chosen = choose_profile(profile, outside)
     if chosen.profile not in PROFILES:
@@ -129,99 +126,11 @@ def _two_timeouts(run: RunSettings) -> list[str]:
     ]
 
 
-def _not_of_a_run(option: Layer) -> list[str]:
-    problems = []
-    for name in option.variables.keys() - RUN_SETTINGS.keys():
-        if name in PROCESS_SETTINGS:
-            problems.append(f"{name} ({option.origin}) belongs to the process; set it in the environment.")
-        elif name in ORIGINAL_NAMES:
-            problems += _not_an_option(name, option)
+def _not_of_a_run(option: Layer) -> Iterator[str]:
+    for name in sorted(option.variables.keys() - RUN_SETTINGS.keys() - ALIASES.keys() - LIMITED.keys()):
+        if name in WITHOUT_EFFECT:
+            yield without_effect(name, option.origin, WITHOUT_EFFECT[name])
+        elif name in PROCESS_SETTINGS or name in OF_COMMANDS:
+            yield f"{name} ({option.origin}) belongs to the process; set it in the environment."
         else:
-            problems.append(unknown_name(name, option.origin, RUN_SETTINGS))
-    return sorted(problems)
-
-
-def _not_an_option(name: str, option: Layer) -> list[str]:
-    original = ORIGINAL_NAMES[name]
-    if original.accepted or original.another_name_of:
-        return []
-    if original.treatment is Treatment.WARNED:
-        return [without_effect(name, option.origin, original.note)]
-    return [f"{name} ({option.origin}) belongs to the environment: {original.note}."]
-
-
-_OTHER: Final = "not read"
-
-
-class NameReport(NamedTuple):
-    """A name, without its value."""
-
-    name: str
-    origin: str
-    treatment: str
-    """`honoured`, `refused`, `warned about` or `not read`."""
-    note: str
-
-
-class NamesReport(NamedTuple):
-    """Every name, and what else a submission would refuse."""
-
-    names: list[NameReport]
-    problems: list[str]
-    """Those of no single name: an unreadable line, an unknown profile."""
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether a submission would accept the names and values."""
-        return not self.problems and all(report.treatment != Treatment.REFUSED for report in self.names)
-
-
-def report_names(environment: Mapping[str, str], env_file: Path | None) -> NamesReport:
-    """The names of the .env file and of the environment, in their order; the value of none is in the report.
-
-    Of the environment, names that ragq neither reads nor takes for a misspelling are left out.
-    """
-    layers, _ = outside_layers(environment, env_file)
-    found = _problems(environment, env_file)
-    origins = {name: layer.origin for layer in layers for name in layer.variables}
-    reports = [
-        _report(name, origin, found)
-        for name, origin in origins.items()
-        if origin != layers[-1].origin or name in KNOWN_NAMES or _is_misspelt(name)
-    ]
-    by_name = [problem for name in origins for problem in _of(name, found)]
-    return NamesReport(reports, [problem for problem in found if problem not in by_name])
-
-
-def _problems(environment: Mapping[str, str], env_file: Path | None) -> list[str]:
-    found: list[str] = []
-    for check in (
-        lambda: resolve(environment=environment, env_file=env_file),
-        lambda: effective_process(environment, env_file),
-    ):
-        try:
-            check()
-        except SettingsError as error:
-            found += [problem for problem in error.problems if problem not in found]
-    return found
-
-
-def _report(name: str, origin: str, problems: Sequence[str]) -> NameReport:
-    if own := list(_of(name, problems)):
-        return NameReport(name, origin, Treatment.REFUSED, " ".join(own))
-    if name in ORIGINAL_NAMES:
-        original = ORIGINAL_NAMES[name]
-        treatment = Treatment.HONOURED if original.accepted else original.treatment
-        return NameReport(name, origin, treatment, original.note)
-    if name in KNOWN_NAMES:
-        of = "of the process" if name in PROCESS_SETTINGS else "of a run"
-        return NameReport(name, origin, Treatment.HONOURED, f"a setting {of}")
-    return NameReport(name, origin, _OTHER, "no name of ragq")
-
-
-def _of(name: str, problems: Sequence[str]) -> Iterator[str]:
-    return (problem for problem in problems if problem.startswith((f"{name} ", f"{name}=")))
-
-
-def _is_misspelt(name: str) -> bool:
-    return name.startswith(OWN_PREFIXES) or near_name(name, KNOWN_NAMES) is not None
+            yield unknown_name(name, option.origin, RUN_SETTINGS)

@@ -219,7 +219,7 @@ def check_settings(environment: Mapping[str, str]) -> Findings:
     more = f"; changed: {changed}" if changed else ""
     yield Finding("profile", Verdict.OK, f"{settings.profile}: {settings.profile_source}{more}")
     for warning in settings.warnings:
-        yield Finding("settings", Verdict.WARN, shown(warning), "`ragq config check` explains every name.")
+        yield Finding("settings", Verdict.WARN, shown(warning))
 
 
 def check_disk(environment: Mapping[str, str]) -> Findings:

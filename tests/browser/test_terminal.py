@@ -19,7 +19,7 @@ COMMANDS = (
     *("runs", "show r1", "show r2", "show r11", "show r12", "inspect j1", "failures r6", "report r11", "diff r11 r11"),
     *("corpus list", "corpus show default", "preset list", "preset show", "template list", "index list"),
     *("splits list", "vocabulary list", "vocabulary show wardrobe", "tags show r12 --verbose --phrase-ranks"),
-    *("config show", "config check", "token list", "query list"),
+    *("config show", "token list", "query list"),
 )
 
 

@@ -14,7 +14,7 @@ from api.app import make_app
 from api.context import ApiContext
 from cli.main import cli
 from schemas.settings.base import Setting, allowed, by_group, value_in_words
-from schemas.settings.names import ORIGINAL_NAMES, SAME_NAME
+from schemas.settings.names import ALIASES, LIMITED, OF_COMMANDS, WITHOUT_EFFECT
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
 from schemas.settings.profiles import PROFILES
@@ -136,7 +136,7 @@ _ORIGINAL = """\
 ## Names of the original
 
 Environment names of ai-psychiatrist that are not settings above, or differ from them. A name that is warned about has
-no effect; `--set` refuses it. `ragq config check FILE` checks a whole file.
+no effect; `--set` refuses it.
 """
 
 
@@ -177,9 +177,10 @@ def _profiles() -> Iterator[str]:
 
 def _original_names() -> str:
     rows = [
-        (f"`{name}`", original.in_words, original.note)
-        for name, original in ORIGINAL_NAMES.items()
-        if original.note != SAME_NAME
+        *((f"`{name}`", f"refused, except {one.in_words}", one.note) for name, one in LIMITED.items()),
+        *((f"`{name}`", "honoured", f"another name of `{setting}`") for name, setting in ALIASES.items()),
+        *((f"`{name}`", "honoured", note) for name, note in OF_COMMANDS.items()),
+        *((f"`{name}`", "warned about", note) for name, note in WITHOUT_EFFECT.items()),
     ]
     return _markdown_table(("name", "in ragq", "what it does, or what to use instead"), rows)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.names import ORIGINAL_NAMES, Treatment
+from schemas.settings.names import LIMITED, ORIGINAL_NAMES, WITHOUT_EFFECT
 from schemas.settings.process import PROCESS_SETTINGS
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RUN_SETTINGS
@@ -43,9 +43,6 @@ NAMES = {
 }
 ALL_NAMES = [prefix + name for prefix, names in NAMES.items() for name in names.split()]
 
-#: Read by other code than the settings.
-OF_COMMANDS = {"DATA_BASE_DIR", "DATA_TRANSCRIPTS_DIR", "DATA_EMBEDDINGS_PATH", "TESTING"}
-
 
 def problems(**asked: Any) -> list[str]:
     with pytest.raises(Refused) as refusal:
@@ -67,28 +64,18 @@ EVERYWHERE = pytest.mark.parametrize("how", ["file", "environment", "option"])
 
 
 def test_every_name_of_the_original_is_known_and_the_table_has_no_other() -> None:
-    assert ORIGINAL_NAMES.keys() <= set(ALL_NAMES) <= ORIGINAL_NAMES.keys() | RUN_SETTINGS.keys()
+    assert ORIGINAL_NAMES <= set(ALL_NAMES) <= ORIGINAL_NAMES | RUN_SETTINGS.keys() | PROCESS_SETTINGS.keys()
 
 
-@pytest.mark.parametrize("name", ORIGINAL_NAMES)
-def test_a_name_that_is_honoured_is_read(name: str) -> None:
-    original = ORIGINAL_NAMES[name]
-
-    reads = RUN_SETTINGS.keys() | PROCESS_SETTINGS.keys() | OF_COMMANDS
-    if original.treatment is Treatment.HONOURED:
-        assert (original.another_name_of or name) in reads
-    elif original.treatment is Treatment.WARNED:
-        assert name not in reads
-
-
-@pytest.mark.parametrize("name", [name for name, one in ORIGINAL_NAMES.items() if one.treatment is Treatment.WARNED])
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
 def test_a_name_without_effect_is_warned_about_and_its_value_is_not_shown(name: str, tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text(f"{name}=hidden\n")
 
     settings = resolve(profile="paper", environment={}, env_file=file)
 
-    note = ORIGINAL_NAMES[name].note
+    assert name not in RUN_SETTINGS.keys() | PROCESS_SETTINGS.keys()
+    note = WITHOUT_EFFECT[name]
     assert settings.warnings == (f"{name} (file {file}) has no effect: {note}.",)
     assert resolve(profile="paper", environment={name: ""}).warnings == ()
     assert problems(options={name: "hidden"}) == [f"{name} (option --set) has no effect: {note}."]
@@ -111,9 +98,7 @@ def test_a_value_that_ragq_does_not_have_is_refused_once(
         given(name, refused, how, tmp_path)
 
     assert f"- {name} is {refused!r} (" in str(refusal.value)
-    assert f"; allowed is {ORIGINAL_NAMES[name].accepted_in_words}: {ORIGINAL_NAMES[name].note}.\n" in str(
-        refusal.value
-    )
+    assert f"; allowed is {LIMITED[name].in_words}: {LIMITED[name].note}.\n" in str(refusal.value)
     assert given(name, accepted, how, tmp_path).warnings == ()
 
 
