@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -22,7 +22,7 @@ from services.doctor.examine import examine
 from services.doctor.servers import Verdict
 from stack.connections import Connections, connections
 from stack.home import Home, find_home, write_private
-from stack.parts import ORDER, PORT_SETTINGS, processes_of
+from stack.parts import ORDER, PORT_SETTINGS
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
 from stack.processes import api_command, worker_command
@@ -50,14 +50,9 @@ OWNERS_TOKEN = "owner"
 @click.option("--no-api", is_flag=True, help="Leave the API and its pages out.")
 @click.option("--no-flower", is_flag=True, help="Leave the monitor out.")
 @click.option(
-    "--processes",
-    type=click.IntRange(min=1),
-    help="Processes of the worker for language models.  [default: one a core; 1 for the embedded model]",
-)
-@click.option(
     "--timeout", "timeout_s", default=120.0, show_default=True, help="Seconds that the parts may take to be healthy."
 )
-def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes: int | None, timeout_s: float) -> None:
+def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s: float) -> None:
     """Start Postgres, the broker, the language model, workers, the API and Flower, and wait until all are healthy.
 
     Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
@@ -97,7 +92,6 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
         ports={part: port for part, port in ports.items() if sources[PORT_SETTINGS[part]] is not SettingSource.DEFAULT},
         worker_stop_s=settings.ragq_stop_seconds,
         llm_concurrency=settings.llm_stages,
-        llm_processes=processes,
         migrate=migrate,
         ping=ping_workers,
         report=_report,
@@ -385,14 +379,8 @@ def logs(part: str | None, lines: int, follow: bool) -> NoReturn:
       ragq logs --follow
     """
     home = find_home(_environment())
-    found = [str(home.log(name)) for name in _processes(home, [part] if part else PARTS) if home.log(name).exists()]
+    found = [str(home.log(name)) for name in ([part] if part else PARTS) if home.log(name).exists()]
     if not found:
         raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
     # -F follows a log over its rotation.
     os.execvp("tail", ["tail", "-n", str(lines), *(["-F"] if follow else []), *found])
-
-
-def _processes(home: Home, parts: Sequence[str]) -> list[str]:
-    """The parts, each with the further processes of it that have a log."""
-    count = {part: 1 + len(list(home.logs.glob(f"{part}-[0-9]*.log"))) for part in parts}
-    return [name for part in parts for name in processes_of(part, count[part])]

@@ -2,9 +2,7 @@
 
 import math
 import os
-import re
 import signal
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -34,7 +32,6 @@ WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_QUEUES)
 SERVERS = ("postgres", "valkey", "llm")
 #: What everything else needs, then what answers, then what works and what looks on.
 ORDER = (*SERVERS, *WORKERS, "api", "flower")
-_NUMBERED = re.compile(r"(.*)-(\d+)")
 
 ARENAS = "MALLOC_ARENA_MAX"
 #: Arenas in which glibc keeps freed memory: one per thread, its default, costs a worker 60 MB more in an import.
@@ -49,20 +46,9 @@ API_STOP_S = 15
 FLOWER_STOP_S = 10
 
 
-def processes_of(worker: str, count: int) -> list[str]:
-    """The parts of a worker with so many processes: `worker-llm`, `worker-llm-2`, ..."""
-    return [worker, *(f"{worker}-{number}" for number in range(2, count + 1))]
-
-
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of parts as ORDER has them, each once."""
-    return sorted(set(names), key=lambda name: (ORDER.index(_part_of(name)[0]), _part_of(name)[1]))
-
-
-def _part_of(name: str) -> tuple[str, int]:
-    """The part that a process belongs to, and its number."""
-    numbered = _NUMBERED.fullmatch(name)
-    return (numbered[1], int(numbered[2])) if numbered else (name, 1)
+    return sorted(set(names), key=ORDER.index)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +107,7 @@ def make_plan(
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
     `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one. `llm_concurrency` is the number of stages at a time of the worker for language models; its processes
-    share it.
+    another one. `llm_concurrency` is the number of stages at a time of the worker for language models.
     """
     names = in_order({*wanted, *running})
     servers = dict(outside)
@@ -173,13 +158,10 @@ def make_plan(
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
     concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
     worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
-    processes = Counter(_part_of(name)[0] for name in names)
     for name in names:
         if name.startswith(WORKER):
-            part, _ = _part_of(name)
-            worker = part.removeprefix(WORKER)
-            at_a_time = math.ceil(concurrency[worker] / processes[part])
-            command = worker_command(name.removeprefix(WORKER), WORKER_QUEUES[worker], at_a_time)
+            worker = name.removeprefix(WORKER)
+            command = worker_command(worker, WORKER_QUEUES[worker], concurrency[worker])
             environment = {ARENAS: os.environ.get(ARENAS, MOST_ARENAS)} | own
             parts.append(Part(name=name, command=command, environment=environment, stop_timeout_s=worker_stops_in))
     api_url = None

@@ -72,15 +72,13 @@ def is_loopback(host: str) -> bool:
     >>> [is_loopback(host) for host in ("0.0.0.0", "::", "", "192.168.1.7")]
     [False, False, False, False]
     """
-    if (address := literal(host)) is not None:
-        return _is_loopback(address)
     if not host:
         return False
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host.removeprefix("[").removesuffix("]"), None, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    return bool(found) and all(is_loopback(str(address[0])) for *_, address in found)
+    return bool(found) and all(_is_loopback(literal(str(address[0]))) for *_, address in found)
 
 
 def literal(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -91,9 +89,9 @@ def literal(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _is_loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+def _is_loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
     inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (inner or address).is_loopback
+    return address is not None and (inner or address).is_loopback
 
 
 NOBODY = "nobody"

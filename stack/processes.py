@@ -1,6 +1,5 @@
 """The command lines of ragq's own processes."""
 
-import os
 import signal
 import sys
 import time
@@ -27,11 +26,6 @@ FLOWER_USER = "ragq"
 FLOWER_TASKS = 5000
 #: Of its histogram of runtimes, in seconds: its own end at 10, and a stage of a language model takes minutes.
 FLOWER_BUCKETS = "0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800"
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:

@@ -12,11 +12,10 @@ from schemas.errors import StackError
 from stack.connections import masked
 from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
-from stack.orphans import end_orphans
-from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, processes_of, servers_from_outside
+from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, servers_from_outside
 from stack.probes import Health, Ping
-from stack.processes import WORKER_CONCURRENCY, cores
-from stack.status import PartStatus, status
+from stack.processes import WORKER_CONCURRENCY
+from stack.status import PartStatus, end_orphans, status
 from stack.supervision import SUPERVISOR, Supervisor
 from stages.reports.words import counted
 from store.database import DATABASE_ERRORS, Database
@@ -105,7 +104,6 @@ def up(
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
     llm_concurrency: int = WORKER_CONCURRENCY["llm"],
-    llm_processes: int | None = None,
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,
@@ -114,8 +112,7 @@ def up(
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
     `ports` are chosen ones, by part; a worker that is stopped has `worker_stop_s` to finish its stages.
-    `llm_concurrency` is that of `make_plan`. `llm_processes` share it; without a number, one a core, and one alone
-    beside the embedded language model, which answers one request at a time.
+    `llm_concurrency` is that of `make_plan`.
     `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
     stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
     this call started is stopped again then.
@@ -125,10 +122,7 @@ def up(
         state, running = _found(home, supervisor, report)
         outside = servers_from_outside(environment, state)
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
-        if llm_processes is None:
-            has_server = "OLLAMA_HOST" in outside
-            llm_processes = min(cores(), llm_concurrency) if has_server else 1
-        wanted |= {*WORKERS, *processes_of("worker-llm", llm_processes)} if workers else set()
+        wanted |= set(WORKERS) if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
         plan = make_plan(
             home,

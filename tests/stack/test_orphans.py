@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stack.home import Home, RecordedPart, State
-from stack.orphans import end_orphans, find_orphans
+from stack.status import end_orphans, find_orphans
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

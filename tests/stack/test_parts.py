@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import StackError
 from stack.home import Home, RecordedPart, State
-from stack.parts import ORDER, make_plan, processes_of, servers_from_outside
+from stack.parts import ORDER, make_plan, servers_from_outside
 from stack.ports import free_port
 
 OUTSIDE = {
@@ -85,22 +85,3 @@ def test_another_server_for_a_running_stack_is_refused_without_passwords() -> No
         "REDIS_URL is redis://:***@other/0, and the running stack uses redis://:***@broker:6379/0. "
         "Run `ragq down` first, or unset REDIS_URL."
     )
-
-
-def test_the_processes_of_a_worker_are_parts_that_share_its_stages(tmp_path: Path) -> None:
-    names = processes_of("worker-llm", 3)
-    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["flower", *names, "worker-model"], running=(), llm_concurrency=8)
-    assert [part.name for part in plan.parts] == [
-        "worker-model",
-        "worker-llm",
-        "worker-llm-2",
-        "worker-llm-3",
-        "flower",
-    ]
-    workers = [part.command for part in plan.parts if part.name in names]
-    assert ["--concurrency=3" in command for command in workers] == [True, True, True]
-    assert [word for command in workers for word in command if word.startswith("--hostname=")] == [
-        "--hostname=llm@%h",
-        "--hostname=llm-2@%h",
-        "--hostname=llm-3@%h",
-    ]
