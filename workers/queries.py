@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
@@ -27,7 +28,7 @@ from stages.queries.augment import source_texts
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
-from stages.queries.ranking import NO_RANKER, CrossEncoderRanker, NoRanker, Ranker, ScoreFusion, WithoutWeights
+from stages.queries.ranking import NO_RANKER, Ranker, by_cross_encoder, by_score_fusion, keep_order
 from stages.queries.rerank import rerank_chunks
 from stages.queries.retrieve import embed_query, retrieve_chunks
 from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
@@ -139,23 +140,24 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
 async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors) -> Ranker:
     preset = work.preset
     if preset.reranking.ranker == NO_RANKER:
-        return NoRanker()
-    if preset.reranking.ranker == "cross-encoder":
-        ranker = CrossEncoderRanker(
-            work.wiring.pair_scorer(preset.reranking.model),
-            timeout_s=work.settings.ragq.reranker_timeout_seconds,
-            batch_size=preset.retrieval.reranker_batch_size,
-            max_tokens=preset.retrieval.reranker_max_length,
+        return keep_order
+    fusion: Ranker | None = None
+    if preset.reranking.ranker != "cross-encoder" or preset.reranking.without_weights != "fail":
+        fusion = partial(
+            by_score_fusion,
+            query_vector=(await work.vectors(EmbeddedQuery))[0],
+            chunk_vectors=vectors,
+            lexical_scores=await _lexical_scores(work, query, list(vectors)),
         )
-        if preset.reranking.without_weights == "fail":
-            return ranker
-        return WithoutWeights(ranker, await _score_fusion(work, query, vectors))
-    return await _score_fusion(work, query, vectors)
-
-
-async def _score_fusion(work: Work, query: StoredQuery, vectors: postings.ChunkVectors) -> ScoreFusion:
-    original = (await work.vectors(EmbeddedQuery))[0]
-    return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
+        if preset.reranking.ranker != "cross-encoder":
+            return fusion
+    return partial(
+        by_cross_encoder,
+        scorer=work.wiring.pair_scorer(preset.reranking.model),
+        preset=preset.retrieval,
+        timeout_s=work.settings.ragq.reranker_timeout_seconds,
+        instead=fusion,
+    )
 
 
 async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:

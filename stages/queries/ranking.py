@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +17,17 @@ from stages.corpora.works import WorkText
 from stages.ports import PairScorer
 
 
-class Ranker(Protocol):
-    """Scores passages against the original query. Each is built for one query and its candidates."""
+class Ranked(NamedTuple):
+    """Scores of passages against the original query."""
 
-    @property
-    def name(self) -> str:
-        """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`."""
-        ...
+    by: str
+    """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`."""
+    scores: list[float]
+    """A finite number per candidate, in order; higher is better, and scales differ between rankers."""
 
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
-        """A finite number per candidate, in order; higher is better, and scales differ between rankers.
 
-        Without candidates the list is empty and no model is called.
-        """
-        ...
+Ranker = Callable[[str, Sequence[RerankedChunk]], Awaitable[Ranked]]
+"""Without candidates there are no scores, and no model is called."""
 
 
 def drop_short(
@@ -213,89 +210,59 @@ def _jaccard(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
 
 
-CROSS_ENCODER = "cross-encoder"
+NO_RANKER: Final = "none"
 
 
-class CrossEncoderRanker(NamedTuple):
-    """The raw logits of the pairs of query and enriched content."""
-
-    scorer: PairScorer
-    timeout_s: float
-    batch_size: int
-    max_tokens: int
-
-    @property
-    def name(self) -> str:
-        return f"{CROSS_ENCODER} {self.scorer.name}"
-
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
-        passages = [candidate.enriched_content for candidate in candidates]
-        return await self.scorer.score_pairs(
-            query, passages, timeout_s=self.timeout_s, batch_size=self.batch_size, max_tokens=self.max_tokens
-        )
-
-
-NO_RANKER = "none"
-
-
-class NoRanker(NamedTuple):
+async def keep_order(query: str, candidates: Sequence[RerankedChunk]) -> Ranked:
     """The fused scores, unchanged."""
-
-    @property
-    def name(self) -> str:
-        return NO_RANKER
-
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
-        return [candidate.fused_score for candidate in candidates]
+    return Ranked(NO_RANKER, [candidate.fused_score for candidate in candidates])
 
 
-SCORE_FUSION = "score-fusion"
+async def by_cross_encoder(
+    query: str,
+    candidates: Sequence[RerankedChunk],
+    *,
+    scorer: PairScorer,
+    preset: RetrievalPreset,
+    timeout_s: float,
+    instead: Ranker | None = None,
+) -> Ranked:
+    """The raw logits of the pairs of query and enriched content; those of the ranker `instead`, if there is one, when
+    the cross-encoder cannot be loaded, which the name then states."""
+    passages = [candidate.enriched_content for candidate in candidates]
+    try:
+        scores = await scorer.score_pairs(
+            query,
+            passages,
+            timeout_s=timeout_s,
+            batch_size=preset.reranker_batch_size,
+            max_tokens=preset.reranker_max_length,
+        )
+    except RerankerUnavailableError:
+        if instead is None:
+            raise
+        ranked = await instead(query, candidates)
+        return ranked._replace(by=f"{ranked.by}, without the weights of {scorer.name}")
+    return Ranked(f"cross-encoder {scorer.name}", scores)
 
 
-class ScoreFusion(NamedTuple):
+async def by_score_fusion(
+    query: str,
+    candidates: Sequence[RerankedChunk],
+    *,
+    query_vector: NDArray[np.float32],
+    chunk_vectors: Mapping[int, NDArray[np.float32]],
+    lexical_scores: Mapping[int, float],
+) -> Ranked:
     """z(cosine) + z(full-text score), both of the original query, over the candidates.
 
     Both are computed for every candidate, whichever search found it: giving a candidate that only one search listed the
-    worst score of the other measured worse than the fused list itself.
+    worst score of the other measured worse than the fused list itself. Vectors have length 1; ChunksGoneError is raised
+    where one is missing. A chunk without a lexical score does not match, and has 0.
     """
-
-    query_vector: NDArray[np.float32]
-    """Of length 1."""
-    chunk_vectors: Mapping[int, NDArray[np.float32]]
-    """By chunk id, of length 1; ChunksGoneError where one is missing."""
-    lexical_scores: Mapping[int, float]
-    """By chunk id; a chunk that is absent does not match and scores 0."""
-
-    @property
-    def name(self) -> str:
-        return SCORE_FUSION
-
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
-        ids = [candidate.chunk_id for candidate in candidates]
-        if gone := [id_ for id_ in ids if id_ not in self.chunk_vectors]:
-            raise ChunksGoneError(gone)
-        cosines = np.array([float(self.chunk_vectors[id_].astype(np.float64) @ self.query_vector) for id_ in ids])
-        lexical = np.array([self.lexical_scores.get(id_, 0.0) for id_ in ids])
-        return [float(score) for score in z_scores(cosines) + z_scores(lexical)]
-
-
-class WithoutWeights:
-    """Scores by the cross-encoder; by the other ranker when it cannot be loaded, which the name then states."""
-
-    def __init__(self, cross_encoder: CrossEncoderRanker, instead: ScoreFusion) -> None:
-        self._cross_encoder = cross_encoder
-        self._instead = instead
-        self._is_unavailable = False
-
-    @property
-    def name(self) -> str:
-        if self._is_unavailable:
-            return f"{self._instead.name}, without the weights of {self._cross_encoder.scorer.name}"
-        return self._cross_encoder.name
-
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
-        try:
-            return await self._cross_encoder.scores(query, candidates)
-        except RerankerUnavailableError:
-            self._is_unavailable = True
-            return await self._instead.scores(query, candidates)
+    ids = [candidate.chunk_id for candidate in candidates]
+    if gone := [id_ for id_ in ids if id_ not in chunk_vectors]:
+        raise ChunksGoneError(gone)
+    cosines = np.array([float(chunk_vectors[id_].astype(np.float64) @ query_vector) for id_ in ids])
+    lexical = np.array([lexical_scores.get(id_, 0.0) for id_ in ids])
+    return Ranked("score-fusion", [float(score) for score in z_scores(cosines) + z_scores(lexical)])

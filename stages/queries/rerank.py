@@ -40,8 +40,8 @@ async def rerank_chunks(
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
     original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
     ChunksGoneError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
-    unchanged. If nothing was retrieved, or the filters drop all, the ranker is not called: there are no chunks with
-    `allow_empty`, otherwise NothingRelevantError is raised.
+    unchanged. If nothing was retrieved, or the filters drop all, there are no chunks with `allow_empty`, otherwise
+    NothingRelevantError is raised.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     _refuse_gone(hits, chunks, works)
@@ -49,7 +49,7 @@ async def rerank_chunks(
     if not long_enough and not allow_empty:
         raise _nothing_left(dropped, preset)
     candidates = [_candidate(chunk, hits[chunk.id], expansion, works[chunk.work_id], preset) for chunk in long_enough]
-    scores = await ranker.scores(query, candidates) if candidates else []
+    by, scores = await ranker(query, candidates)
     scored = [_scored(candidate, score) for candidate, score in zip(candidates, scores, strict=True)]
     ranked = sorted(scored, key=lambda chunk: -chunk.final_score)
     ids = [chunk.chunk_id for chunk in ranked]
@@ -60,7 +60,7 @@ async def rerank_chunks(
         mmr_lambda=preset.mmr_lambda,
     )
     return RerankedChunks(
-        ranker=ranker.name,
+        ranker=by,
         chunks=tuple(ranked[place] for place in selected),
         ranking=tuple(ids),
         dropped=dropped,

@@ -18,7 +18,7 @@ from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
 from stages.queries.augment import augment_prompt as _augment_prompt
 from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
-from stages.queries.ranking import CrossEncoderRanker
+from stages.queries.ranking import by_cross_encoder as _by_cross_encoder
 from stages.queries.ranking import select_diverse as _select_diverse
 from stages.queries.rerank import rerank_chunks as _rerank_chunks
 from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
@@ -67,11 +67,7 @@ reference_block = partial(_reference_block, prompt_format=RUN.ragq.prompt_format
 
 retrieve_chunks = partial(_retrieve_chunks, preset=retrieval())
 select_diverse = partial(_select_diverse, mmr_lambda=_PRESET.retrieval.mmr_lambda)
-cross_encoder_ranker = partial(
-    CrossEncoderRanker,
-    batch_size=_PRESET.retrieval.reranker_batch_size,
-    max_tokens=_PRESET.retrieval.reranker_max_length,
-)
+by_cross_encoder = partial(_by_cross_encoder, preset=retrieval())
 rerank_chunks = partial(_rerank_chunks, preset=retrieval(), allow_empty=_PRESET.validation.allow_empty)
 keep_all = partial(_keep_all, allow_empty=_PRESET.validation.allow_empty)
 consolidate_chunks = partial(_consolidate_chunks, preset=consolidation())

@@ -11,7 +11,7 @@ from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.works import WorkText
 from stages.queries.expand import no_expansion
-from stages.queries.ranking import drop_short
+from stages.queries.ranking import Ranked, drop_short
 from tests.stages.at_defaults import rerank_chunks, retrieval
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 
@@ -24,12 +24,11 @@ class FixedRanker:
     """Gives each chunk the score that the test chose, and records what it was asked."""
 
     by_id: Mapping[int, float]
-    name: str = "fixed"
     asked: list[tuple[str, list[str]]] = field(default_factory=list)
 
-    async def scores(self, query: str, candidates: Sequence[RerankedChunk]) -> list[float]:
+    async def __call__(self, query: str, candidates: Sequence[RerankedChunk]) -> Ranked:
         self.asked.append((query, [candidate.enriched_content for candidate in candidates]))
-        return [self.by_id[candidate.chunk_id] for candidate in candidates]
+        return Ranked("fixed", [self.by_id[candidate.chunk_id] for candidate in candidates])
 
 
 def retrieved(*ids: int) -> RetrievedChunks:
