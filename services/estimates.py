@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.resolve import EffectiveSettings
@@ -17,14 +17,12 @@ from stages.reports.costs import most_calls
 from stages.reports.words import counted, notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
-from store.runs.past_work import PastRun, PastStage
+from store.runs.past_work import PastStage
 from store.runs.runs import NewJob, NewRun
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
 
-#: The newest runs of the kind that are looked at.
-LOOKED_AT: Final = 100
-#: Of these with equal models, the newest that calls, tokens and seconds are estimated from.
+#: The newest runs of the kind with equal models that calls, tokens and seconds are estimated from.
 COMPARED: Final = 10
 #: Settings that decide which stages ask a language model, and how often, beside the models themselves.
 _WHO_IS_ASKED: Final = (
@@ -83,14 +81,13 @@ async def estimate(
         missing = await _missing_servers(connection, run)
         existing = await runs.find(connection, run)
         modes = Counter(job.mode for job in run.jobs)
-        past = await past_work.past_runs(connection, run.kind, list(modes), limit=LOOKED_AT)
+        alike = await past_work.alike_runs(connection, run.kind, list(modes), _who_is_asked(run), limit=COMPARED)
     try:
         served = await served_models(run, live)
     except ModelUnavailableError as error:
         served = ()
         missing.append(str(error))
     found = {one.model for one in served}
-    alike = [one.id for one in past if _is_alike(one, run)][:COMPARED]
     async with database.connection() as connection:
         try:
             await refuse_long_transcripts(connection, replace(run, models=served))
@@ -142,13 +139,13 @@ async def _missing_servers(connection: Connection, run: NewRun) -> list[str]:
     return []
 
 
-def _is_alike(past: PastRun, run: NewRun) -> bool:
-    """Whether a past run asked the same models in the same stages."""
-    names = [name for name in run.settings if name.startswith("MODEL_") or name.endswith("_MODEL")]
-    return all(
-        past.settings.get(name, {}).get("value") == run.settings.get(name, {}).get("value")
-        for name in (*names, *_WHO_IS_ASKED)
-    )
+def _who_is_asked(run: NewRun) -> dict[str, Any]:
+    """The settings in which a past run has to be the same to have asked the same models in the same stages."""
+    return {
+        name: found["value"]
+        for name, found in run.settings.items()
+        if name.startswith("MODEL_") or name.endswith("_MODEL") or name in _WHO_IS_ASKED
+    }
 
 
 def _stages(

@@ -1,18 +1,19 @@
 """What past runs of a kind asked and took, for estimates: medians of their jobs. Nothing of it changes a row."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from store.database import Connection
 from store.runs.edits import MANUAL
 from store.runs.forks import COPIED
 
-RUNS = """
-SELECT r.id, r.settings FROM run AS r
-WHERE r.kind = $1 AND EXISTS (
+ALIKE = """
+SELECT r.id FROM run AS r
+WHERE r.kind = $1 AND r.settings @> $3 AND EXISTS (
     SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($2::text[]) AND j.status = 'succeeded'
 )
-ORDER BY r.id DESC LIMIT $3
+ORDER BY r.id DESC LIMIT $4
 """
 
 # The first jobs of each run: one of a million says as much as soon.
@@ -55,13 +56,6 @@ SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY r.at_once) FROM (
 """
 
 
-class PastRun(NamedTuple):
-    """A run with jobs that succeeded."""
-
-    id: int
-    settings: dict[str, Any]
-
-
 class PastStage(NamedTuple):
     """The medians of a stage over jobs of past runs in one mode."""
 
@@ -72,15 +66,18 @@ class PastStage(NamedTuple):
     reply_tokens: float | None
 
 
-async def past_runs(connection: Connection, kind: str, modes: Sequence[str], *, limit: int) -> list[PastRun]:
-    """The newest runs of a kind with jobs in one of these modes that succeeded, newest first."""
-    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, list(modes), limit)]
+async def alike_runs(
+    connection: Connection, kind: str, modes: Sequence[str], settings: Mapping[str, Any], *, limit: int
+) -> list[int]:
+    """The newest runs of a kind with these settings and jobs in one of these modes that succeeded, newest first."""
+    wanted = json.dumps({name: {"value": value} for name, value in settings.items()})
+    return [row["id"] for row in await connection.fetch(ALIKE, kind, list(modes), wanted, limit)]
 
 
 async def past_stages(connection: Connection, run_ids: Sequence[int]) -> dict[tuple[str, str], PastStage]:
     """Mode and stage -> the medians over these runs."""
     rows = await connection.fetch(STAGES, list(run_ids), [MANUAL, COPIED])
-    return {(row["mode"], row["stage"]): PastStage(*list(row.values())[2:]) for row in rows}
+    return {(row["mode"], row["stage"]): PastStage(**{name: row[name] for name in PastStage._fields}) for row in rows}
 
 
 async def at_once(connection: Connection, run_ids: Sequence[int]) -> float:

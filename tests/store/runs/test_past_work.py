@@ -35,14 +35,14 @@ async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection:
         for number in range(1000)
     ]
     run_id = (await runs.store(connection, replace(new_run(), jobs=jobs))).run_id
-    assert await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9) == []
+    assert await past_work.alike_runs(connection, new_run().kind, ["few_shot"], {}, limit=9) == []
     await connection.execute(WORK, run_id)
 
-    (run,) = await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9)
+    alike = await past_work.alike_runs(connection, new_run().kind, ["few_shot"], {}, limit=9)
     found = await past_work.past_stages(connection, [run_id])
     at_once = await past_work.at_once(connection, [run_id])
 
-    assert run.id == run_id
+    assert alike == [run_id]
     median = PastStage(seconds=10, calls=1, prompt_tokens=7, reply_tokens=None)
     assert found == {("few_shot", "extract"): median, ("zero_shot", "extract"): median}
     assert at_once == pytest.approx(2)
