@@ -297,41 +297,26 @@ def _summaries(scores: ScoreTable) -> FittingTable:
 
 def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> FittingTable:
     table = plain_table("\nitem")
+    columns: list[list[str]] = []
     for row in rows:
         for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):
             table.add_column(f"{row.participant_id if not place else ''}\n{heading}", justify="right", min_width=_CELL)
-    for item in PHQ8Item:
-        cells: list[str] = []
-        for row in rows:
-            cells += [_item(row.modes.get(mode), item) for mode in modes]
-            cells.append(_MISSING if row.truth is None else str(row.truth[item]))
-        table.add_row(item, *cells)
-    totals: list[str] = []
-    errors: list[str] = []
-    for row in rows:
-        totals += [_total(row.modes.get(mode)) for mode in modes]
-        totals.append(_MISSING if row.truth_total is None else str(row.truth_total))
-        errors += [*(_error(row.modes.get(mode)) for mode in modes), ""]
-    table.add_row("total", *totals, style="bold")
-    table.add_row("MAE", *errors, style="dim")
+        columns += [_scored(row.modes.get(mode)) for mode in modes]
+        truth = [_MISSING] * 8 if row.truth is None else [str(row.truth[item]) for item in PHQ8Item]
+        columns.append([*truth, _MISSING if row.truth_total is None else str(row.truth_total), ""])
+    styles = {"total": "bold", "MAE": "dim"}
+    for name, *cells in zip([*PHQ8Item, "total", "MAE"], *columns, strict=True):
+        table.add_row(name, *cells, style=styles.get(name))
     return table
 
 
-def _item(scores: ModeScores | None, item: PHQ8Item) -> str:
-    if scores is None or scores.items is None:
-        return _MISSING
-    score = scores.items[item]
-    return NOT_AVAILABLE if score is None else str(score)
-
-
-def _total(scores: ModeScores | None) -> str:
-    if scores is None or scores.items is None:
-        return _MISSING
-    return f"{scores.lowest_total}-{scores.highest_total}" if scores.total is None else str(scores.total)
-
-
-def _error(scores: ModeScores | None) -> str:
-    return _MISSING if scores is None or scores.mae is None else number(scores.mae, 2)
+def _scored(one: ModeScores | None) -> list[str]:
+    """The items of a participant in a mode, their total, and their mean error."""
+    if one is None or one.items is None:
+        return [_MISSING] * 10
+    items = [NOT_AVAILABLE if one.items[item] is None else str(one.items[item]) for item in PHQ8Item]
+    total = f"{one.lowest_total}-{one.highest_total}" if one.total is None else str(one.total)
+    return [*items, total, _MISSING if one.mae is None else number(one.mae, 2)]
 
 
 def _notes_of_scores(scores: ScoreTable) -> list[Text]:
