@@ -41,6 +41,8 @@ class RunTable(columns.Row, table=True):
     environment_id: int | None = columns.reference("environment.id", deleted=None)
     """Where it was submitted."""
     priority: str = columns.text(Priority.NORMAL)
+    emptied_at: datetime | None = columns.time()
+    """When all but its results was purged."""
     created_at: datetime = columns.now()
 
 

@@ -94,7 +94,7 @@ class Attempt(Value):
 
 
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
-    """The output of a stage that is done; None when it is not."""
+    """The output of a stage that is done; None when it is not, or when the output was purged."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
     return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
 

@@ -1,16 +1,21 @@
-"""Old runs go in short transactions, with all their texts."""
+"""Old runs go in short transactions, and what is left in their place says so."""
 
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import deletions, job_control, ledger, runs
+from store.questions.query_runs import existing_view
+from store.runs import attempts, chain, deletions, job_control, ledger, runs
 from store.runs.deletions import DeletedRun
+from store.runs.run_view import run_view
+from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import participant_run
 from tests.refusals import refused
 from tests.store.conftest import new_run
-from tests.store.questions.test_deletions import a_marked_question, call_a_model, marked
+from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.runs.test_deletions import finished_run
 from tests.store.scored import claimed
 from tests.store.statements import until_blocked
@@ -18,9 +23,10 @@ from tests.store.statements import until_blocked
 NOW = timedelta()
 
 
-async def purged(connection: Connection, run_id: int) -> list[DeletedRun]:
-    found = await deletions.find(connection, older_than=NOW, run_id=run_id)
-    return [await deletions.delete_run(connection, one) for one in found]
+async def purged(connection: Connection, run_id: int | None = None, *, keep_results: bool = False) -> list[DeletedRun]:
+    found = await deletions.find(connection, older_than=NOW, run_id=run_id, keep_results=keep_results)
+    delete = deletions.empty if keep_results else deletions.delete_run
+    return [await delete(connection, one) for one in found]
 
 
 async def age(connection: Connection, run_id: int, days: int) -> None:
@@ -54,7 +60,10 @@ async def test_only_runs_that_finished_long_ago_are_purged(connection: Connectio
     assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
 
 
-async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(database: Database) -> None:
+@pytest.mark.parametrize("keep_results", [False, True])
+async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
+    database: Database, keep_results: bool
+) -> None:
     async with database.connection() as user, database.connection() as purger, database.connection() as third:
         made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
         await call_a_model(user, made[0].job_ids[0], "expand", "the same")
@@ -63,7 +72,7 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(data
         async with user.transaction():
             call_id = await user.fetchval("SELECT id FROM llm_call")
             await ledger.use(user, claim.attempt_id, call_id, "expand", is_reused=True)
-            purging_it = asyncio.create_task(purged(purger, made[0].run_id))
+            purging_it = asyncio.create_task(purged(purger, made[0].run_id, keep_results=keep_results))
             await until_blocked(third, purger)
         (done,) = await purging_it
 
@@ -75,16 +84,52 @@ async def test_a_run_that_became_active_is_not_purged(connection: Connection) ->
     shown = await finished_run(connection)
     await job_control.retry(connection, job_id=shown.failed)
 
-    with refused("run-active"):
-        await deletions.delete_run(connection, shown.run_id)
+    for delete in (deletions.delete_run, deletions.empty):
+        with refused("run-active"):
+            await delete(connection, shown.run_id)
 
 
-async def test_the_texts_of_a_purged_question_are_gone(connection: Connection) -> None:
+async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    # Settings and calls of these tests are stored without their real hashes.
+    flaws = (await chain.audit(connection, shown.run_id)).flaws
+    await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "pe": 1, "energy": -1}'""")
+
+    await purged(connection, shown.run_id, keep_results=True)
+
+    after, again = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
+    assert [job.scores for job in again.jobs] == [job.scores for job in report.jobs]
+    assert await counted(connection, "stage_vector") == [0]
+    rows = await connection.fetch("SELECT DISTINCT request::text, reply, tokens FROM llm_call")
+    assert [tuple(row) for row in rows] == [("{}", "", None)]
+    assert set((await chain.audit(connection, shown.run_id)).flaws) <= set(flaws)
+    assert await attempts.output(connection, shown.succeeded, "extract") is None
+    assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
+    assert shown.run_id in await deletions.find(connection, older_than=NOW)
+
+
+async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    await purged(connection, keep_results=True)
+
+    await job_control.retry(connection, job_id=shown.failed)
+
+    rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
+    assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)
+
+
+async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answer(connection: Connection) -> None:
     query = await a_marked_question(connection)
     assert len(await marked(connection)) > 4
     await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE status <> 'succeeded'")
     await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
 
+    await purged(connection, query.run_id, keep_results=True)
+    left, shown = await marked(connection), await existing_view(connection, query.id)
     await purged(connection, query.run_id)
 
+    assert shown.expansion is None
+    assert not {"llm_call.reply", "llm_call.request"} & set(left)
     assert await marked(connection) == []
