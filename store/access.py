@@ -45,18 +45,6 @@ SELECT * FROM revoked
 
 ANY_LIVE = f"SELECT EXISTS (SELECT FROM api_token WHERE {LIVE})"
 
-# Requests that come at once do not wait for each other to write the minute down.
-BY_TOKEN = f"""
-WITH stale AS (
-    SELECT id FROM api_token
-    WHERE token_hash = $1 AND {LIVE} AND (used_at IS NULL OR used_at < now() - interval '1 minute')
-    FOR NO KEY UPDATE SKIP LOCKED
-), used AS (
-    UPDATE api_token AS t SET used_at = now() FROM stale WHERE t.id = stale.id
-)
-SELECT id, scope FROM api_token WHERE token_hash = $1 AND {LIVE}
-"""
-
 
 class Scope(StrEnum):
     """What a token may do."""
@@ -135,12 +123,6 @@ async def any_live(connection: Connection) -> bool:
     return bool(await connection.fetchval(ANY_LIVE))
 
 
-async def holder_of_token(connection: Connection, secret: str) -> Holder | None:
-    """Whose a token is; None for one that is unknown, expired or revoked. Notes its use, once a minute."""
-    row = await connection.fetchrow(BY_TOKEN, hashed(secret))
-    return None if row is None else Holder(row["id"], Scope(row["scope"]))
-
-
 def new_secret() -> str:
     """256 random bits as text that needs no quoting in a header, a cookie or a shell."""
     return secrets.token_urlsafe(_SECRET_BYTES)
@@ -154,12 +136,13 @@ def hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# One row always: whose session it is, if anybody's, and whether there is any token that opens.
+# One row always: whose token or session it is, if anybody's, and whether there is any token that opens. Requests that
+# come at once do not wait for each other to write the minute down.
 RECOGNISE = f"""
 WITH found AS (
-    SELECT t.id, t.scope FROM api_session AS s
-    JOIN (SELECT id, scope FROM api_token WHERE {LIVE}) AS t ON t.id = s.token_id
-    WHERE s.session_hash = $1 AND s.expires_at > now()
+    SELECT id, scope FROM api_token AS t WHERE {LIVE} AND (token_hash = $1 OR EXISTS (
+        SELECT FROM api_session AS s WHERE s.token_id = t.id AND s.session_hash = $1 AND s.expires_at > now()
+    ))
 ), stale AS (
     SELECT t.id FROM api_token AS t JOIN found ON found.id = t.id
     WHERE t.used_at IS NULL OR t.used_at < now() - interval '1 minute'
@@ -184,17 +167,20 @@ END = "DELETE FROM api_session WHERE session_hash = $1"
 
 
 class Recognised(NamedTuple):
-    """The session of a browser."""
+    """What a token or a session opens."""
 
     holder: Holder | None
-    """None when it has no session, or one that has ended."""
+    """None for one that is unknown, expired or revoked, and without any."""
     any_live: bool
     """There is a live token, so that requests need one."""
 
 
-async def recognise(connection: Connection, session: str | None) -> Recognised:
-    """Whose session a cookie holds, and whether anybody has to show a token at all; notes the token's use."""
-    row = await connection.fetchrow(RECOGNISE, None if session is None else hashed(session))
+async def recognise(connection: Connection, secret: str | None) -> Recognised:
+    """Whose token, or session of a browser, a secret is, and whether anybody has to show one at all.
+
+    Notes the use of the token, once a minute.
+    """
+    row = await connection.fetchrow(RECOGNISE, None if secret is None else hashed(secret))
     holder = None if row["id"] is None else Holder(row["id"], Scope(row["scope"]))
     return Recognised(holder, row["any_live"])
 

@@ -6,7 +6,6 @@ A middleware checks every request before its body is read, for every address, th
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
@@ -26,7 +25,7 @@ from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.ports import is_loopback, literal
 from store import access
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import DATABASE_ERRORS, Database
 
 Answer = TypeVar("Answer")
 
@@ -68,28 +67,22 @@ class Authenticator(NamedTuple):
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
         """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
         if "authorization" in connection.headers:
-            bearer = bearer_of(connection)
-            return None if bearer is None else await self._bearer(bearer)
+            if (bearer := bearer_of(connection)) is None:
+                return None
+            holder, _ = await self._recognise(bearer)
+            return None if holder is None else _principal(holder, token_in_request=True)
         session = connection.cookies.get(SESSION_COOKIE)
         may_be_open = self.on_loopback and _is_local(connection)
         if session is None and not may_be_open:
             return None
-        holder, any_live = await self._query(lambda lent: access.recognise(lent, session))
+        holder, any_live = await self._recognise(session)
         if holder is not None:
             return _principal(holder, has_session=True)
         return Principal(name="open", can_write=True) if may_be_open and not any_live else None
 
-    async def _bearer(self, bearer: str) -> Principal | None:
-        if bearer.startswith(access.PREFIX):
-            holder = await self._query(lambda lent: access.holder_of_token(lent, bearer))
-        else:
-            holder, _ = await self._query(lambda lent: access.recognise(lent, bearer))
-        return None if holder is None else _principal(holder, token_in_request=True)
-
-    async def _query(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    async def _recognise(self, secret: str | None) -> access.Recognised:
         try:
-            async with self.database.connection() as lent:
-                return await question(lent)
+            return await self.database.once(access.recognise, secret)
         except asyncpg.UndefinedTableError:
             raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
 

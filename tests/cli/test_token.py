@@ -2,7 +2,7 @@
 
 import json
 
-from store.access import Scope, holder_of_token
+from store.access import Scope, recognise
 from tests.cli.conftest import Ragq, Stored
 
 
@@ -11,7 +11,7 @@ def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Stored) -> None:
 
     assert made.stdout.startswith("ragq_")
     assert made.stdout.count("\n") == 1
-    assert stored(holder_of_token, made.stdout.strip()).scope is Scope.WRITE
+    assert stored(recognise, made.stdout.strip()).holder.scope is Scope.WRITE
     assert made.stdout.strip() not in made.stderr
     assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
 
@@ -19,7 +19,7 @@ def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Stored) -> None:
 def test_a_token_may_be_read_only_and_expire(ragq: Ragq, stored: Stored) -> None:
     made = ragq("token", "create", "monitor", "--read-only", "--days", "30")
 
-    assert stored(holder_of_token, made.stdout.strip()).scope is Scope.READ
+    assert stored(recognise, made.stdout.strip()).holder.scope is Scope.READ
     [listed] = json.loads(ragq("token", "list", "--json").stdout)
     assert (listed["scope"], listed["is_live"], listed["expires_at"] is None) == ("read", True, False)
     assert ragq("token", "create", "x", "--days", "0").exit_code == 2
@@ -45,4 +45,4 @@ def test_revoking_the_last_token_reports_open_access(ragq: Ragq, stored: Stored)
     assert first.output == "Revoked token 1, laptop.\n"
     assert last.stdout == "Revoked token 2, phone.\n"
     assert "No live token is left" in last.stderr
-    assert [stored(holder_of_token, secret) for secret in secrets] == [None, None]
+    assert [stored(recognise, secret).holder for secret in secrets] == [None, None]

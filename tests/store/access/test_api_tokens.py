@@ -13,8 +13,8 @@ HOUR = timedelta(hours=1)
 OVER = timedelta(seconds=-1)
 
 
-async def holder(connection: Connection, session: str | None) -> Holder | None:
-    return (await recognise(connection, session)).holder
+async def holder(connection: Connection, secret: str | None) -> Holder | None:
+    return (await recognise(connection, secret)).holder
 
 
 async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection) -> None:
@@ -22,10 +22,10 @@ async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection)
 
     assert secret.startswith(PREFIX)
     assert len(secret) == len(PREFIX) + 43
-    assert await access.holder_of_token(connection, secret) == Holder(stored.id, Scope.WRITE)
+    assert await holder(connection, secret) == Holder(stored.id, Scope.WRITE)
     assert await connection.fetchval("SELECT token_hash FROM api_token") == hashed(secret)
-    assert await access.holder_of_token(connection, secret + "x") is None
-    assert await access.holder_of_token(connection, "\ud800") is None
+    assert await holder(connection, secret + "x") is None
+    assert await holder(connection, "\ud800") is None
 
 
 async def test_a_revoked_and_an_expired_token_do_not_open(connection: Connection) -> None:
@@ -35,8 +35,8 @@ async def test_a_revoked_and_an_expired_token_do_not_open(connection: Connection
     ended = await access.revoke(connection, "revoked")
 
     assert (ended.id, ended.is_live) == (revoked.stored.id, False)
-    assert await access.holder_of_token(connection, revoked.secret) is None
-    assert await access.holder_of_token(connection, expired.secret) is None
+    assert await holder(connection, revoked.secret) is None
+    assert await holder(connection, expired.secret) is None
     assert [token.is_live for token in await access.list_all(connection)] == [False, False]
     assert not await access.any_live(connection)
 
@@ -50,7 +50,7 @@ async def test_a_name_is_free_again_when_its_token_has_ended(connection: Connect
     await access.revoke(connection, "expired")
     again = await access.create(connection, "expired", Scope.READ)
 
-    assert await access.holder_of_token(connection, again.secret) is not None
+    assert await holder(connection, again.secret) is not None
 
 
 async def test_a_token_is_revoked_by_its_id_or_name(connection: Connection) -> None:
@@ -66,13 +66,13 @@ async def test_a_token_is_revoked_by_its_id_or_name(connection: Connection) -> N
 
 async def test_use_is_noted_once_a_minute(connection: Connection) -> None:
     secret, made = await access.create(connection, "laptop", Scope.READ)
-    await access.holder_of_token(connection, secret)
+    await holder(connection, secret)
     [first] = await access.list_all(connection)
-    await access.holder_of_token(connection, secret)
+    await holder(connection, secret)
     assert await access.list_all(connection) == [first]
 
     await connection.execute("UPDATE api_token SET used_at = now() - interval '61 seconds'")
-    await access.holder_of_token(connection, secret)
+    await holder(connection, secret)
     [later] = await access.list_all(connection)
 
     assert made.used_at is None
