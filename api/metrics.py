@@ -16,7 +16,7 @@ from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
 from schemas.values.estimates import Prices
 from store.database import Database
-from store.runs.attempts import AttemptCounts, AttemptTotals
+from store.runs.attempts import AttemptTotals, Counts
 from store.runs.backlog import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
@@ -51,7 +51,7 @@ class Metrics:
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_again_at = 0.0
-        self._kept: tuple[QueueFigures, AttemptCounts] | None = None
+        self._kept: tuple[QueueFigures, Counts] | None = None
         self._registry = CollectorRegistry()
         self.requests = Histogram(
             "ragq_http_request_seconds",
@@ -69,7 +69,7 @@ class Metrics:
         registry.register(_Collected([*_gauges(figures), *_counters(totals, self._prices)]))
         return generate_latest(registry) + generate_latest(self._registry)
 
-    async def _read(self) -> tuple[QueueFigures, AttemptCounts]:
+    async def _read(self) -> tuple[QueueFigures, Counts]:
         async with self._reading:
             began = time.monotonic()
             if self._kept is None or began >= self._read_again_at:
@@ -112,31 +112,31 @@ def _gauges(figures: QueueFigures) -> Iterator[Metric]:
     yield from (depth, oldest, jobs, leases, seen)
 
 
-def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:
+def _counters(totals: Counts, prices: Prices | None) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "ragq_stage_seconds",
         "Seconds of the attempts that ended since the first reading of this process.",
         labels=("stage", "outcome"),
     )
     bounds = (*map(str, STAGE_SECONDS), "+Inf")
-    for stage, outcome in sorted({(stage, outcome) for stage, outcome, _ in totals.attempts}):
+    for stage, outcome in sorted({labels[1:3] for labels in totals if labels[0] == "attempts"}):
         buckets = []
         attempts = 0
         for bucket, bound in enumerate(bounds):
-            attempts += totals.attempts[stage, outcome, bucket]
+            attempts += totals["attempts", stage, outcome, str(bucket)]
             buckets.append((bound, attempts))
-        seconds.add_metric((stage, outcome), buckets, totals.microseconds[stage, outcome] / 1e6)
+        seconds.add_metric((stage, outcome), buckets, totals["microseconds", stage, outcome] / 1e6)
     yield seconds
-    calls = {(model, "hit" if is_reused else "miss"): count for (model, is_reused), count in totals.calls.items()}
     since = "since the first reading of this process"
-    for name, what, labels, counts in (
-        ("calls", f"Calls of language models {since}; hits reuse a stored reply.", ("model", "cache"), calls),
-        ("tokens", f"Tokens of calls with cache=miss {since}.", ("model", "direction"), totals.tokens),
-        ("tokens_saved", f"Tokens of calls with cache=hit {since}.", ("model", "direction"), totals.saved_tokens),
+    for name, what, labels in (
+        ("calls", f"Calls of language models {since}; hits reuse a stored reply.", ("model", "cache")),
+        ("tokens", f"Tokens of calls with cache=miss {since}.", ("model", "direction")),
+        ("tokens_saved", f"Tokens of calls with cache=hit {since}.", ("model", "direction")),
     ):
         counter = CounterMetricFamily(f"ragq_llm_{name}", what, labels=labels)
-        for values, count in sorted(counts.items()):
-            counter.add_metric(values, count)
+        for (counted, *values), count in sorted(totals.items()):
+            if counted == name:
+                counter.add_metric(values, count)
         yield counter
     if prices is not None:
         cost = CounterMetricFamily(
@@ -145,7 +145,7 @@ def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:
             labels=("model", "currency"),
         )
         for model, price in sorted(prices.models.items()):
-            paid = totals.tokens[model, "prompt"] * price.prompt + totals.tokens[model, "reply"] * price.reply
+            paid = totals["tokens", model, "prompt"] * price.prompt + totals["tokens", model, "reply"] * price.reply
             cost.add_metric((model, prices.currency), paid / 1_000_000)
         yield cost
 

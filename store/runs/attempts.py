@@ -1,11 +1,9 @@
 """What attempts stored: current outputs, and the whole history."""
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -200,32 +198,10 @@ GROUP BY c.model, u.is_reused
 """
 
 
-@dataclass(frozen=True)
-class AttemptCounts:
-    """Attempts and calls in numbers."""
-
-    attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """By stage, outcome and bucket: the first bucket whose bound they do not exceed, or the number of bounds."""
-    microseconds: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Spent, by stage and outcome."""
-    calls: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """Calls of language models, by model and whether the answer was there already."""
-    tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Paid for, by model and direction: `prompt` or `reply`."""
-    saved_tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of calls that the ledger answered, likewise."""
-
-    def plus(self, more: "AttemptCounts") -> "AttemptCounts":
-        """Both together."""
-        return self._each(operator.add, more)
-
-    def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
-        """The larger of each number."""
-        return self._each(operator.or_, reported)
-
-    def _each(self, combine: Callable[[Any, Any], Any], other: "AttemptCounts") -> "AttemptCounts":
-        names = [one.name for one in fields(self)]
-        return AttemptCounts(*(combine(getattr(self, name), getattr(other, name)) for name in names))
+Counts: TypeAlias = Counter[tuple[str, ...]]
+"""Numbers by what is counted, and its labels. By stage and outcome `microseconds`, and `attempts` by bucket too: the
+first bucket whose bound they do not exceed, or the number of bounds. Of language models `calls`, by model and `hit` or
+`miss` of the ledger; `tokens` that were paid for and `tokens_saved`, by model and direction, `prompt` or `reply`."""
 
 
 class AttemptTotals:
@@ -234,29 +210,29 @@ class AttemptTotals:
     def __init__(self, bounds_s: Sequence[float]) -> None:
         self._bounds_s = list(bounds_s)
         self._settled_to: int | None = None
-        self._settled = AttemptCounts()
-        self._reported = AttemptCounts()
+        self._settled: Counts = Counter()
+        self._reported: Counts = Counter()
 
-    async def read(self, connection: Connection) -> AttemptCounts:
+    async def read(self, connection: Connection) -> Counts:
         """Everything since the first reading: attempts that ended, and calls that were answered."""
         if self._settled_to is None:
             self._settled_to = await connection.fetchval(BEGINNING)
         before = self._settled_to
         settled_to = await connection.fetchval(SETTLED, before)
-        settled = self._settled.plus(await self._between(connection, before, settled_to))
+        settled = self._settled + await self._between(connection, before, settled_to)
         recent = await self._between(connection, settled_to, None)
         self._settled_to, self._settled = settled_to, settled
-        self._reported = settled.plus(recent).at_least(self._reported)
+        self._reported = (settled + recent) | self._reported
         return self._reported
 
-    async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
-        found = AttemptCounts()
+    async def _between(self, connection: Connection, after: int, until: int | None) -> Counts:
+        found: Counts = Counter()
         for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, COPIED]):
-            found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
-            found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
+            found["attempts", row["stage"], row["outcome"], str(row["bucket"])] += row["attempts"]
+            found["microseconds", row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):
-            found.calls[row["model"], row["is_reused"]] += row["calls"]
-            tokens = found.saved_tokens if row["is_reused"] else found.tokens
-            tokens[row["model"], "prompt"] += row["prompt_tokens"]
-            tokens[row["model"], "reply"] += row["reply_tokens"]
+            cache, tokens = ("hit", "tokens_saved") if row["is_reused"] else ("miss", "tokens")
+            found["calls", row["model"], cache] += row["calls"]
+            found[tokens, row["model"], "prompt"] += row["prompt_tokens"]
+            found[tokens, row["model"], "reply"] += row["reply_tokens"]
         return found
