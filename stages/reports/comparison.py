@@ -19,7 +19,7 @@ from schemas.values.differences import (
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import RankingStage
-from schemas.values.runs import ReportedRun, ScoredJob, ScoredRun, SettingValue
+from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
@@ -67,63 +67,47 @@ class _Resampling(NamedTuple):
     level: float
     """Of the corrected ones."""
 
+    @classmethod
+    def of(cls, measures: Measures | RetrievalMeasures, *, comparisons: int) -> "_Resampling":
+        return cls(measures.bootstrap_resamples, measures.bootstrap_seed, corrected_level(comparisons))
 
-def compare_scores(
-    sides: Sequence[RunInMode],
-    *,
-    chosen: Mapping[str, Any],
-) -> Comparison:
+
+class _Side(NamedTuple):
+    """A run of any kind, in one mode, with the jobs of its subjects."""
+
+    run: ScoredRun | QueryRun
+    jobs: Mapping[str, ScoredJob | RankedQuery]
+    mode: str | None = None
+
+
+def compare_scores(sides: Sequence[RunInMode], *, chosen: Mapping[str, Any]) -> Comparison:
     """Scored runs, on the participants that each and the first have scored.
 
     `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
     depression in two ways, and for a confidence that a run lacks the signals for.
     """
     by_run = [{job.participant_id: job for job in jobs_of(*side)} for side in sides]
-    first, *others = sides
-    level = corrected_level(len(others))
+    cohorts = [cohort_of_jobs(jobs.values()) for jobs in by_run]
+    first, *others = [
+        _Side(run, {str(number): job for number, job in jobs.items()}, mode.value)
+        for (run, mode), jobs in zip(sides, by_run, strict=True)
+    ]
+    compared = []
+    for (run, mode), side, cohort in zip(sides[1:], others, cohorts[1:], strict=True):
+        measures = common_measures(sides[0].run, run, chosen)
+        resampling = _Resampling.of(measures, comparisons=len(others))
+        found = paired_deltas(scored_metrics(measures), cohorts[0], cohort, **resampling._asdict())
+        found |= _tokens(first, side, resampling)
+        subjects = len(_succeeded(first, side))
+        compared.append(_compared("participant", first, side, subjects=subjects, measures={mode.value: found}))
     return _comparison(
         "participant",
-        [side.run for side in sides],
-        mode=first.mode.value,
-        headline=others[0].mode.value,
+        [first, *others],
+        headline=others[0].mode,
         confidence=measures_of(first.run.settings, chosen).confidence,
         measured="score of an item",
-        compared=tuple(
-            _scored(first, by_run[0], side, jobs, common_measures(first.run, side.run, chosen), level)
-            for side, jobs in zip(others, by_run[1:], strict=True)
-        ),
+        compared=tuple(compared),
         movements=_by_range(_item_movements(by_run)),
-    )
-
-
-def _scored(
-    first: RunInMode,
-    baseline: Mapping[int, ScoredJob],
-    side: RunInMode,
-    own: Mapping[int, ScoredJob],
-    measures: Measures,
-    level: float,
-) -> ComparedRun:
-    resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, level)
-    found = paired_deltas(
-        scored_metrics(measures),
-        cohort_of_jobs(baseline.values()),
-        cohort_of_jobs(own.values()),
-        resamples=resampling.resamples,
-        seed=resampling.seed,
-        level=level,
-    )
-    both = [key for key, job in baseline.items() if job.scores and key in own and own[key].scores]
-    pairs = [(baseline[key].job_id, own[key].job_id) for key in both]
-    statuses = [{str(key): job.status for key, job in sorted(of.items())} for of in (baseline, own)]
-    return _compared(
-        "participant",
-        first.run,
-        side.run,
-        statuses,
-        mode=side.mode.value,
-        subjects=len(both),
-        measures={side.mode.value: found | _tokens(first.run, side.run, pairs, resampling)},
     )
 
 
@@ -133,12 +117,33 @@ Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]
 
 def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) -> Comparison:
     """Runs of queries, in every ranking that each and the first have, on the queries that both have."""
-    first, *others = runs
-    found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
     queries = [{query.key: query for query in run.queries} for run in runs]
+    first, *others = [_Side(run, jobs) for run, jobs in zip(runs, queries, strict=True)]
+    found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
     stage = _last_common_stage(found)
     ndcg = measure_names(measures.cutoff)[0]
-    unlike = set().union(*(_unlike(queries[0], of) for of in queries[1:]))
+    resampling = _Resampling.of(measures, comparisons=len(others))
+    all_unlike: set[str] = set()
+    compared = []
+    for run, side, own, after in zip(runs[1:], others, queries[1:], found[1:], strict=True):
+        common = [key for key in queries[0] if key in own]
+        unlike = {key for key in common if queries[0][key].judgements != own[key].judgements}
+        all_unlike |= unlike
+        like = [key for key in common if key not in unlike]
+        rankings = _rankings(like, (found[0], after), measures.cutoff, resampling)
+        for ranking, shares in _overlaps(runs[0], run, common, cutoff=measures.cutoff).items():
+            rankings.setdefault(ranking, {})["overlap"] = _without_interval(shares)
+        of_rankings = {ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings}
+        compared.append(
+            _compared(
+                "query",
+                first,
+                side,
+                subjects=len(common),
+                measures=of_rankings | {"calls": _tokens(first, side, resampling)},
+                unlike_judgements=len(unlike),
+            )
+        )
     movements = [
         Movement(
             subject=key,
@@ -146,47 +151,15 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
             job_ids=tuple(of[key].job_id for of in queries),
         )
         for key in found[0]
-        if stage is not None and key not in unlike and all(stage in of.get(key, {}) for of in found)
+        if stage is not None and key not in all_unlike and all(stage in of.get(key, {}) for of in found)
     ]
-    resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, corrected_level(len(others)))
     return _comparison(
         "query",
-        runs,
+        [first, *others],
         headline="" if stage is None else stage.value,
         measured=ndcg if stage is None else f"{ndcg} of {stage.value}",
-        compared=tuple(
-            _asked(first, run, (found[0], after), measures.cutoff, resampling)
-            for run, after in zip(others, found[1:], strict=True)
-        ),
+        compared=tuple(compared),
         movements=_by_range(movements),
-    )
-
-
-def _asked(
-    first: QueryRun, run: QueryRun, found: tuple[Qualities, Qualities], cutoff: int, resampling: _Resampling
-) -> ComparedRun:
-    before, own = ({query.key: query for query in side.queries} for side in (first, run))
-    common = [key for key in before if key in own]
-    unlike = _unlike(before, own)
-    pairs = [
-        (before[key].job_id, own[key].job_id)
-        for key in common
-        if {before[key].status, own[key].status} == {JobStatus.SUCCEEDED}
-    ]
-    rankings = _rankings([key for key in common if key not in unlike], found, cutoff, resampling)
-    for ranking, shares in _overlaps(first, run, common, cutoff=cutoff).items():
-        rankings.setdefault(ranking, {})["overlap"] = _without_interval(shares)
-    return _compared(
-        "query",
-        first,
-        run,
-        [{key: query.status for key, query in of.items()} for of in (before, own)],
-        subjects=len(common),
-        measures={
-            **{ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings},
-            "calls": _tokens(first, run, pairs, resampling),
-        },
-        unlike_judgements=len(unlike),
     )
 
 
@@ -206,11 +179,6 @@ def _rankings(
     return {ranking: _means(names, of, resampling) for ranking, of in pairs.items() if of}
 
 
-def _unlike(before: Mapping[str, RankedQuery], own: Mapping[str, RankedQuery]) -> set[str]:
-    """The queries of both that are judged otherwise."""
-    return {key for key in before if key in own and before[key].judgements != own[key].judgements}
-
-
 def scored_metrics(measures: Measures) -> Metrics:
     """The metrics that runs are compared in."""
     confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
@@ -221,11 +189,12 @@ def scored_metrics(measures: Measures) -> Metrics:
     }
 
 
-def _comparison(kind: str, runs: Sequence[ReportedRun], *, mode: str | None = None, **found: Any) -> Comparison:
+def _comparison(kind: str, sides: Sequence[_Side], **found: Any) -> Comparison:
     """With what is said of the runs of every kind."""
+    runs = [side.run for side in sides]
     return Comparison(
         kind=kind,
-        mode=mode,
+        mode=sides[0].mode,
         runs=tuple(f"r{run.run_id}" for run in runs),
         comparisons=len(runs) - 1,
         settings=_settings([run.settings for run in runs]),
@@ -235,18 +204,29 @@ def _comparison(kind: str, runs: Sequence[ReportedRun], *, mode: str | None = No
     )
 
 
-def _compared(
-    kind: str, first: ReportedRun, run: ReportedRun, statuses: Sequence[Mapping[str, JobStatus]], **found: Any
-) -> ComparedRun:
-    """With what is said of a run of every kind. `statuses` are those of the subjects of the baseline, and its own."""
+def _compared(kind: str, first: _Side, side: _Side, **found: Any) -> ComparedRun:
+    """With what is said of a run of every kind, and who is in one run alone, or failed in one alone."""
+    run, base, own = side.run, first.jobs, side.jobs
+    one_failed = [key for key in base if key in own and base[key].status.has_failed != own[key].status.has_failed]
     return ComparedRun(
         run_id=f"r{run.run_id}",
-        settings=_own_settings(first.settings, run.settings),
+        mode=side.mode,
+        settings=_own_settings(first.run.settings, run.settings),
         notices=tuple(notices(kind, run.profile, run.request)),
         origin=run.origin,
-        **_alone(*statuses),
+        failed=sum(job.status.has_failed or job.status is JobStatus.CANCELLED for job in own.values()),
+        failed_alone=tuple(key for key in one_failed if own[key].status.has_failed),
+        baseline_failed_alone=tuple(key for key in one_failed if base[key].status.has_failed),
+        only_here=tuple(key for key in own if key not in base),
+        missing=tuple(key for key in base if key not in own),
         **found,
     )
+
+
+def _succeeded(first: _Side, side: _Side) -> list[str]:
+    """The subjects that both finished."""
+    finished = [{key for key, job in of.jobs.items() if job.status is JobStatus.SUCCEEDED} for of in (first, side)]
+    return [key for key in first.jobs if key in finished[0] & finished[1]]
 
 
 def _means(
@@ -281,26 +261,14 @@ def _without_interval(shares: Sequence[float]) -> ComparedMeasure:
     return ComparedMeasure(subjects=len(shares), baseline=baseline, value=_mean(shares), delta=none, corrected=none)
 
 
-def _tokens(
-    left: ScoredRun | QueryRun, right: ScoredRun | QueryRun, jobs: Sequence[tuple[int, int]], resampling: _Resampling
-) -> dict[str, ComparedMeasure]:
+def _tokens(first: _Side, side: _Side, resampling: _Resampling) -> dict[str, ComparedMeasure]:
     """The tokens of the calls for a subject, whoever paid for them: what the gate calls `cost`."""
-    before, after = tokens_by_job(left.stage_calls), tokens_by_job(right.stage_calls)
-    pairs = [([float(before[one])], [float(after[other])]) for one, other in jobs]
+    before, after = tokens_by_job(first.run.stage_calls), tokens_by_job(side.run.stage_calls)
+    pairs = [
+        ([float(before[first.jobs[key].job_id])], [float(after[side.jobs[key].job_id])])
+        for key in _succeeded(first, side)
+    ]
     return _means(("tokens",), pairs, resampling)
-
-
-def _alone(baseline: Mapping[str, JobStatus], own: Mapping[str, JobStatus]) -> dict[str, Any]:
-    """The subjects of one run alone, and those that failed in one alone."""
-    common = [key for key in baseline if key in own]
-    has_failed = [{key: of[key].has_failed for key in common} for of in (baseline, own)]
-    return {
-        "failed": sum(status.has_failed or status is JobStatus.CANCELLED for status in own.values()),
-        "failed_alone": tuple(key for key in common if has_failed[1][key] and not has_failed[0][key]),
-        "baseline_failed_alone": tuple(key for key in common if has_failed[0][key] and not has_failed[1][key]),
-        "only_here": tuple(key for key in own if key not in baseline),
-        "missing": tuple(key for key in baseline if key not in own),
-    }
 
 
 def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, list[float]]:
