@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
@@ -95,20 +95,14 @@ def data_directory() -> Path:
     return Path(environment().get("DATA_BASE_DIR") or "data")
 
 
-def tell_unread(folder: Path, known: Mapping[str, str], *, hint: Callable[[Path], str | None] | None = None) -> None:
+def tell_unread(folder: Path, known: Mapping[str, str]) -> None:
     """Print on stderr the files of a folder that are not read, and what each may have been meant for.
 
-    `known` are the names that are read, and what each has: of those that are absent, the nearest is named. `hint` is
-    asked about files that are near to none. Hidden files and sub-folders are not named.
+    `known` are the names that are read, and what each has: of those that are absent, the nearest is named. Hidden
+    files and sub-folders are not named.
     """
     there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
     absent = [name for name in known if name not in there]
-
-    def meant(name: str) -> str | None:
-        if other := nearest(name, absent):
-            return f"is it {other}, {known[other]}?"
-        return None if hint is None else hint(folder / name)
-
     if unread := sorted(there - {*known}):
-        named = [f"{name} ({words})" if (words := meant(name)) else name for name in unread]
+        named = [f"{name} (is it {of}, {known[of]}?)" if (of := nearest(name, absent)) else name for name in unread]
         draw(f"Not read: {listed(named)}.", err=True)

@@ -164,7 +164,6 @@ def _of_participants(run: Submission) -> dict[str, Any]:
         "few-shot-only": modes == {AssessmentMode.FEW_SHOT},
         "zero-shot-only": modes == {AssessmentMode.ZERO_SHOT},
         "allow-overlap": bool(request.get("overlap")),
-        "allow-variant-mismatch": bool((request.get("variants") or {}).get("mismatch_allowed")),
     }
 
 

@@ -181,7 +181,7 @@ KINDS: dict[str, Kind] = {
                 type=_FILE,
                 help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
             ),
-            request_options(ParticipantRequest, "allow_overlap", "allow_variant_mismatch"),
+            request_options(ParticipantRequest, "allow_overlap"),
         ),
         participants_request,
     ),

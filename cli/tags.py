@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -28,7 +27,7 @@ from services.tags import (
     vocabulary_of_name,
 )
 from stages.reports.words import counted
-from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
+from stages.tags.vocabulary_files import FILES
 from store import vocabularies
 from store.database import Connection
 from store.vocabularies import StoredVocabulary, TagsResult
@@ -219,13 +218,8 @@ def _similarity(found: StoredVocabulary) -> str:
 @click.command("tags")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--name", help="What the vocabulary is called; the name of its folder unless given.")
-@click.option(
-    "--ratings",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of ratings with another name than ratings.csv or word_rating_probabilities.csv.",
-)
 @json_option
-def import_command(directory: Path, name: str | None, ratings: Path | None, as_json: bool) -> None:
+def import_command(directory: Path, name: str | None, as_json: bool) -> None:
     """Import a vocabulary of tags: tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv.
 
     Ratings are probabilities of not being safe for work; tags of 0.95 or more are found with --allow-nsfw alone. It
@@ -235,17 +229,11 @@ def import_command(directory: Path, name: str | None, ratings: Path | None, as_j
     \b
     Example:
         ragq import tags topics/
-        ragq import tags topics/ --ratings word_ratings.csv
         ragq index tags topics
     """
     called = directory.resolve().name if name is None else name
     files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
-    if ratings is not None:
-        if there := [file for file in RATINGS if file in files and not ratings.samefile(directory / file)]:
-            raise Refused(f"{directory / there[0]} rates tags too. Leave out --ratings, or move that file away.")
-        files[RATINGS[0]] = read_file(ratings)
-    given = {} if ratings is None else {ratings.name: ""}
-    tell_unread(directory, FILES | given, hint=None if ratings or {*RATINGS} & {*files} else _could_rate)
+    tell_unread(directory, FILES)
     vocabulary = read_vocabulary(called, files)
     kept = with_database(keep_vocabulary, called, vocabulary)
     counts = kept.model_dump(exclude={"id"})
@@ -256,14 +244,6 @@ def import_command(directory: Path, name: str | None, ratings: Path | None, as_j
         print_text(f"Warning: {kept.warning}", err=True)
     if not as_json:
         print_text(f"`ragq index tags {called}` builds its models.", err=True)
-
-
-def _could_rate(path: Path) -> str | None:
-    """What is said about a file that has the form of ratings."""
-    if path.suffix != ".csv":
-        return None
-    with path.open("rb") as file:
-        return f"ratings? `--ratings {quote(str(path))}` reads it" if could_rate(file.read(4096)) else None
 
 
 @click.command("tags")

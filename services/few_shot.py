@@ -16,7 +16,6 @@ from services.new_runs import PlannedRun
 from services.served_models import asked_models
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
-from stages.participants.embed import variant_difference
 from stages.participants.score_reply import baseline_record
 from stages.participants.splits import sources, training_name
 from stages.participants.transcripts import import_command
@@ -125,7 +124,6 @@ async def plan_search(
     assessed: Assessed,
     *,
     allow_overlap: bool = False,
-    allow_variant_mismatch: bool = False,
     named: str | None = None,
 ) -> PlannedSearch:
     """The search of the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or of the `named` index, without anybody
@@ -140,7 +138,6 @@ async def plan_search(
         settings,
         data_set=assessed.data_set,
         transcripts=assessed.variants,
-        allow_variant_mismatch=allow_variant_mismatch,
         named=named,
     )
     labels = await references.labels(connection, index.id)
@@ -162,8 +159,6 @@ async def plan_search(
         record |= allowed_overlap(index, labels, both, assessed)
     else:
         refuse_overlap(index, labels, both, assessed)
-    if variant_difference(index.variant, assessed.variants):
-        record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}

@@ -124,7 +124,6 @@ async def fitting_index(
     *,
     data_set: str | None,
     transcripts: Mapping[TranscriptVariant, int],
-    allow_variant_mismatch: bool = False,
     with_sidecars: bool = True,
     named: str | None = None,
 ) -> StoredIndex:
@@ -157,10 +156,7 @@ async def fitting_index(
             build = build_command(settings, index.source)
             named_as = address(index, stored)
             one.lacks.extend(await unfit_sidecars(connection, index, settings.run, name=named_as, build=build))
-    fit = [
-        one for one in compared if not (one.differences or one.lacks) and (allow_variant_mismatch or not one.variant)
-    ]
-    fit = [one for one in fit if not one.variant] or fit
+    fit = [one for one in compared if not (one.differences or one.lacks or one.variant)]
     fit = [one for one in fit if one.candidate.name == asked] or fit
     if not fit:
         raise _mismatch(compared, settings)
@@ -261,11 +257,11 @@ def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> Embedd
 
 
 def _variant_remedy(index: StoredIndex, settings: EffectiveSettings) -> str:
-    import_it = f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
+    remedy = f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
     if named_parts(index_name(settings.run.embedding.embeddings_file)).variant is None:
         command = build_command(settings, index.source)
-        import_it += f"; `{command}` builds an index from those that are stored"
-    return f"{import_it}; --allow-variant-mismatch runs on both, and every report of the run shows it."
+        remedy += f"; `{command}` builds an index from those that are stored"
+    return f"{remedy}."
 
 
 def _names(indexes: Iterable[StoredIndex]) -> str:

@@ -56,7 +56,6 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             settings,
             assessed,
             allow_overlap=request.allow_overlap,
-            allow_variant_mismatch=request.allow_variant_mismatch,
             named=request.references,
         )
         if AssessmentMode.FEW_SHOT in request.modes

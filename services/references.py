@@ -250,8 +250,7 @@ async def plan_chunk_scores(
             connection,
             settings,
             data_set=None,
-            transcripts=await interviews.variants(connection),
-            allow_variant_mismatch=True,
+            transcripts={},
             with_sidecars=False,
         )
         if name is None

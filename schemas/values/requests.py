@@ -94,8 +94,6 @@ class ParticipantRequest(Request):
     allow_overlap: bool = False
     """Search an index with participants of the submitted split; their chunks are left out, and every report shows
     it."""
-    allow_variant_mismatch: bool = False
-    """Search an index that was built from another variant of the transcripts; every report shows it."""
 
     @model_validator(mode="after")
     def _one_choice_of_participants(self) -> Self:

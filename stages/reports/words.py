@@ -164,9 +164,7 @@ def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
     variants = request.get("variants") or {}
     transcripts, index = variants.get("transcripts") or {}, variants.get("index")
     counted = ", ".join(f"{variant} ({count})" for variant, count in transcripts.items())
-    if variants.get("mismatch_allowed"):
-        yield f"Variant mismatch allowed: transcripts are {counted}, the reference index was built from {index}."
-    elif len(transcripts) > 1:
+    if len(transcripts) > 1:
         yield f"The transcripts are of several variants: {counted}."
     if "unknown" in (*transcripts, index):
         whose = {"transcripts": "unknown" in transcripts, "reference index": index == "unknown"}

@@ -202,13 +202,6 @@ def _first_cells(data: bytes) -> list[str]:
         return []
 
 
-def could_rate(data: bytes) -> bool:
-    """Whether the beginning of a file could be ratings: lines of a name and a probability, under a header or not."""
-    lines = data.decode("utf-8", "replace").splitlines()[1:6]
-    cells = [line.rsplit(",", 1) for line in lines if line.strip()]
-    return bool(cells) and all(len(pair) == 2 and pair[0] and _probability(pair[1]) is not None for pair in cells)
-
-
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:
     tags = (target for tag in document.tags for target in ((tag,) if tag in named else aliases.get(tag, (tag,))))
     return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)

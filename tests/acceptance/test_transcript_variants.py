@@ -34,17 +34,8 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
         f"ragq: Reference index '{NAME}' does not fit the settings of this run:\n"
         "  transcripts: the index was built from variant raw, those of the run are participant_only (3)\n"
         f"`ragq import participants DIR --name {name} --replace` imports the transcripts in the variant of the index; "
-        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored; "
-        "--allow-variant-mismatch runs on both, and "
-        "every report of the run shows it.\n"
+        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored.\n"
     )
-
-    allowed = fresh.ragq(*SUBMIT, "--allow-variant-mismatch")
-    expected = {"transcripts": {"participant_only": 3}, "index": "raw", "mismatch_allowed": True}
-    assert variants_of(fresh, allowed) == expected
-    notice = "Variant mismatch allowed: transcripts are participant_only (3), the reference index was built from raw."
-    assert notice in allowed.stderr
-    assert notice in fresh.ragq("show", allowed.json["run"]).stdout.replace("\n", " ")
 
     assert fresh.ragq("index", "references", "--split", "paper-train").exit_code == 0
     done = fresh.ragq(*SUBMIT)

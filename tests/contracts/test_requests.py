@@ -26,7 +26,6 @@ PARTICIPANTS: dict[str, tuple[Any, list[str]]] = {
     "until": ("assemble", ["--until", "assemble"]),
     "evidence": (EVIDENCE, ["--evidence", "evidence.json"]),
     "allow_overlap": (True, ["--allow-overlap"]),
-    "allow_variant_mismatch": (True, ["--allow-variant-mismatch"]),
 }
 #: Field of the terms of a run -> its value, and the arguments of the terminal.
 TERMS: dict[str, tuple[Any, list[str]]] = {

@@ -10,7 +10,7 @@ from tests.store.scored import import_labels, store_scored_run
 REQUEST: Final[dict[str, Any]] = {
     "overlap": {"index": "tiny_avec_train", "participants": [316, 319]},
     "left_parity": ["EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6"],
-    "variants": {"transcripts": {"raw": 1, "unknown": 1}, "index": "participant_qa", "mismatch_allowed": True},
+    "variants": {"transcripts": {"raw": 1, "unknown": 1}, "index": "participant_qa"},
 }
 
 NOTICES: Final = (
@@ -18,8 +18,7 @@ NOTICES: Final = (
     "figures.",
     "Overlap allowed: 2 participants of reference index 'tiny_avec_train' are assessed here or in the same split: 316, "
     "319. Their chunks were left out of every search.",
-    "Variant mismatch allowed: transcripts are raw (1), unknown (1), the reference index was built from "
-    "participant_qa.",
+    "The transcripts are of several variants: raw (1), unknown (1).",
     "Transcript variant of transcripts unknown: stored before variants were recorded, or from files that do not name "
     "theirs.",
 )
