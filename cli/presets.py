@@ -23,9 +23,8 @@ from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
 from stages.queries.templates import OF_ANSWERS, TemplateTag
 from store.database import Connection
-from store.questions import presets, templates
-from store.questions.presets import StoredPreset
-from store.questions.templates import StoredTemplate
+from store.questions import presets
+from store.questions.presets import StoredPreset, StoredTemplate
 
 _ORIGIN = "command line"
 _VALUES = assignment("retrieval.dense_limit=25")
@@ -191,7 +190,7 @@ def template_list_command(as_json: bool) -> None:
     Example:
         ragq template list
     """
-    found = with_database(templates.list_all)
+    found = with_database(presets.all_templates)
     if as_json:
         print_json(found)
         return
@@ -222,8 +221,8 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
     """
 
     async def read(connection: Connection) -> tuple[StoredTemplate, dict[str, str]]:
-        stored = await templates.get(connection, TemplateTag(tag), version)
-        return stored, await templates.variables(connection, TemplateTag(tag))
+        stored = await presets.template(connection, TemplateTag(tag), version)
+        return stored, await presets.variables(connection, TemplateTag(tag))
 
     stored, variables = with_database(read)
     if as_json:
@@ -248,7 +247,7 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
         ragq template new query_expansion mine.txt --title "More angles"
     """
     text = _read(file)
-    stored = with_database(templates.add, TemplateTag(tag), text, title=title)
+    stored = with_database(presets.add_template, TemplateTag(tag), text, title=title)
     print_result(
         stored,
         f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
@@ -268,7 +267,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
         ragq template activate query_expansion 1
     """
     used = effective_settings(None, ()).run.ragq.answer_template
-    stored = with_database(templates.activate, TemplateTag(tag), version)
+    stored = with_database(presets.activate_template, TemplateTag(tag), version)
     print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)

@@ -33,7 +33,7 @@ from stages.queries.templates import TemplateTag
 from store.corpora import works
 from store.corpora.works import work_missing
 from store.database import Connection
-from store.questions import templates
+from store.questions import presets
 from store.runs import attempts, edits, jobs
 from store.runs.jobs import Job
 
@@ -434,7 +434,7 @@ def selection_change(text: str) -> bool | None:
 
 async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
     version: int | None = job.inputs.get("templates", {}).get(tag)
-    return (await templates.get(connection, tag, version)).text
+    return (await presets.template(connection, tag, version)).text
 
 
 async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:

@@ -28,7 +28,7 @@ from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Connection, Database
-from store.questions import templates
+from store.questions import presets
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -222,7 +222,7 @@ async def _import(
 
 async def document_templates(connection: Connection) -> dict[str, int]:
     """The active version of each template by which a model decides about documents, by tag."""
-    return {tag: (await templates.get(connection, tag)).version for tag in OF_DOCUMENTS}
+    return {tag: (await presets.template(connection, tag)).version for tag in OF_DOCUMENTS}
 
 
 def asks_model(settings: EffectiveSettings) -> bool:

@@ -37,7 +37,7 @@ from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.index_runs import ChunkIdentity
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")

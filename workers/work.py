@@ -19,8 +19,8 @@ from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ChatModel, Embedder, TextVectors
 from stages.queries.templates import TemplateTag
 from store.database import Connection, Database
-from store.questions import templates
-from store.questions.templates import StoredTemplate
+from store.questions import presets
+from store.questions.presets import StoredTemplate
 from store.references import interviews, references
 from store.runs import attempts, runs
 from store.runs.attempts import KeyedText
@@ -204,7 +204,7 @@ class Work:
     async def template(self, tag: TemplateTag) -> StoredTemplate:
         """The version of the template that was active at submission; of a template that is newer, the active one."""
         version: int | None = self.claim.inputs["templates"].get(tag)
-        found = await self.database.ask(templates.get, tag, version)
+        found = await self.database.ask(presets.template, tag, version)
         self.read[f"template {tag}"] = found.version
         return found
 

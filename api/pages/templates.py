@@ -15,7 +15,7 @@ from api.security.csrf import csrf
 from schemas.errors import TemplateError
 from schemas.values.base import Text, first_problem
 from stages.queries.templates import RULES, TemplateTag
-from store.questions import templates
+from store.questions import presets
 
 NOTICES: Final = {
     "added": "The version is added. It is used once it is activated.",
@@ -29,7 +29,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def templates_page(request: Request, ctx: Context) -> Response:
     """Every template with its active version."""
     async with ctx.database.connection() as connection:
-        stored = await templates.list_all(connection)
+        stored = await presets.all_templates(connection)
     versions = {tag: [one for one in stored if one.tag == tag] for tag in TemplateTag}
     return page(request, "templates.html.j2", versions=versions, rules=RULES)
 
@@ -59,7 +59,7 @@ async def add(
     try:
         new = TemplateBody(title=title.strip(), template_content=text)
         async with ctx.database.connection() as connection:
-            added = await templates.add(connection, tag, new.template_content, title=new.title)
+            added = await presets.add_template(connection, tag, new.template_content, title=new.title)
     except ValidationError as error:
         problem = first_problem(error)
         wrong = {"title" if problem.field == "title" else "text": problem.words}
@@ -73,7 +73,7 @@ async def add(
 async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response:
     """Use the version for new prompts."""
     async with ctx.database.connection() as connection:
-        await templates.activate(connection, tag, version)
+        await presets.activate_template(connection, tag, version)
     return RedirectResponse(f"/templates/{tag}?notice=active#version-{version}", 303)
 
 
@@ -89,10 +89,10 @@ async def _page(
     wrong: dict[str, str] | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
-        versions = (await templates.list_all(connection, tag))[::-1]
+        versions = (await presets.all_templates(connection, tag))[::-1]
     origin = next((one for one in versions if one.version == of or (of is None and one.is_active)), None)
     if of is not None and origin is None:
-        raise templates.template_missing(tag, of)
+        raise presets.template_missing(tag, of)
     return page(
         request,
         "template.html.j2",

@@ -13,9 +13,8 @@ from schemas.settings.preset import by_name
 from schemas.values.base import Text
 from stages.queries.templates import TemplateTag
 from store.database import Connection
-from store.questions import presets, templates
-from store.questions.presets import StoredPreset
-from store.questions.templates import StoredTemplate
+from store.questions import presets
+from store.questions.presets import StoredPreset, StoredTemplate
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
 
@@ -179,15 +178,15 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 async def list_templates(ctx: Context) -> TemplatesReply:
     """Every template with all of its versions."""
     async with ctx.database.connection() as connection:
-        versions = await templates.list_all(connection)
-        variables = await templates.variables_by_tag(connection)
+        versions = await presets.all_templates(connection)
+        variables = await presets.variables_by_tag(connection)
     return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
 
 
 @templates_router.get("/{tag}")
 async def list_versions(tag: TemplateTag, ctx: Context) -> list[StoredTemplate]:
     """All versions of a template, the newest first."""
-    versions = await ctx.database.once(templates.list_all, tag)
+    versions = await ctx.database.once(presets.all_templates, tag)
     return versions[::-1]
 
 
@@ -198,7 +197,7 @@ async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, respon
     Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
     async with ctx.database.connection() as connection:
-        added = await templates.add(connection, tag, body.template_content, title=body.title)
+        added = await presets.add_template(connection, tag, body.template_content, title=body.title)
         reply = await _version(connection, added)
     response.headers["Location"] = f"{templates_router.prefix}/{tag}/{reply.version}"
     return reply
@@ -208,7 +207,7 @@ async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, respon
 async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """One version of a template."""
     async with ctx.database.connection() as connection:
-        return await _version(connection, await templates.get(connection, tag, version))
+        return await _version(connection, await presets.template(connection, tag, version))
 
 
 @templates_router.put("/{tag}/{version}")
@@ -216,7 +215,7 @@ async def change_version(tag: TemplateTag, version: Version, body: VersionBody, 
     """Change the title of a version. Another text is stored as the next version, because stored prompts refer to this
     one; it is active if this one was. The reply has the version that was stored."""
     async with ctx.database.connection() as connection:
-        stored = await templates.change(connection, tag, version, title=body.title, text=body.template_content)
+        stored = await presets.change_template(connection, tag, version, title=body.title, text=body.template_content)
         return await _version(connection, stored)
 
 
@@ -224,7 +223,7 @@ async def change_version(tag: TemplateTag, version: Version, body: VersionBody, 
 async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """Use this version for new prompts. Stored prompts do not change."""
     async with ctx.database.connection() as connection:
-        return await _version(connection, await templates.activate(connection, tag, version))
+        return await _version(connection, await presets.activate_template(connection, tag, version))
 
 
 def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Mapping[str, str]) -> TemplateReply:
@@ -238,7 +237,7 @@ def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Map
 
 
 async def _version(connection: Connection, stored: StoredTemplate) -> TemplateVersion:
-    variables = await templates.variables(connection, TemplateTag(stored.tag))
+    variables = await presets.variables(connection, TemplateTag(stored.tag))
     return TemplateVersion(**vars(stored), variables=_variables(variables))
 
 

@@ -26,10 +26,10 @@ from stages.queries.retrieve import query_texts
 from stages.queries.templates import TemplateTag, pasted_answer
 from store.access import RequestKey, once, release
 from store.database import Connection
-from store.questions import presets, queries, query_runs, templates
+from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis, make_prompt
+from store.questions.presets import StoredTemplate
 from store.questions.queries import StoredQuery
-from store.questions.templates import StoredTemplate
 from store.runs import attempts, backlog, edits, jobs, runs
 from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
@@ -229,11 +229,11 @@ async def _asked_by(connection: Connection, query: StoredQuery, name: str | None
     assert frozen.preset is not None
     tag = TemplateTag(frozen.run.ragq.answer_template)
     if name is None:
-        return frozen.preset, await templates.get(connection, tag, job.inputs["templates"].get(tag))
+        return frozen.preset, await presets.template(connection, tag, job.inputs["templates"].get(tag))
     chosen = await presets.get(connection, name)
     stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), frozen.preset)
     version = job.inputs["templates"].get(tag) if stays else None
-    return chosen.preset, await templates.get(connection, tag, version)
+    return chosen.preset, await presets.template(connection, tag, version)
 
 
 class AskResult(NamedTuple):
@@ -261,7 +261,7 @@ async def preview_expansion_prompt(
     `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
     """
     stored = await presets.get(connection, preset)
-    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
+    template = await presets.template(connection, TemplateTag.QUERY_EXPANSION)
     wanted = stored.preset.expansion.n if n is None else n
     return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)
 

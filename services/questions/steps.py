@@ -17,7 +17,7 @@ from schemas.values.queries import Expansion, Origin
 from services.questions.submission import refuse_idle_expansion
 from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
-from store.questions import presets, queries, templates
+from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, job_control, jobs, overviews, runs
 from store.runs.chain import content_hash
@@ -168,7 +168,7 @@ async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str],
         subject=old.subject,
         inputs=inputs
         | {
-            "templates": {tag: (await templates.get(connection, tag)).version for tag in OF_QUESTIONS},
+            "templates": {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS},
             "moved_from": query.job_id,
         },
         stages=chain,

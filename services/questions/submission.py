@@ -25,7 +25,7 @@ from stages.texts.characters import is_plain_id
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_works
 from store.database import Connection
-from store.questions import presets, queries, templates
+from store.questions import presets, queries
 from store.questions.query_runs import documents_of
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -129,7 +129,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     inputs: dict[str, Any] = {
         "corpus_id": corpus.id,
         "model_digest": corpus.model_digest or "",
-        "templates": {tag: (await templates.get(connection, tag)).version for tag in OF_QUESTIONS},
+        "templates": {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS},
         "expansion": expansion,
         "response": request.response,
     }

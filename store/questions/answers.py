@@ -13,8 +13,8 @@ from schemas.values.queries import (
 from stages.queries.augment import augment_prompt
 from store.corpora import works
 from store.database import Connection
+from store.questions.presets import StoredTemplate
 from store.questions.queries import ANSWERING
-from store.questions.templates import StoredTemplate
 
 BASIS = """
 SELECT jsonb_object_agg(f.key, f.value)

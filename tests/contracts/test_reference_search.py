@@ -14,7 +14,7 @@ from stages.ports import ReferenceSearch
 from stages.texts.characters import short_hash
 from stages.vectors import unit_rows
 from store.database import Database
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.store.reference_indexes import store_index
 

@@ -12,8 +12,7 @@ from services.indexes import ImportedIndex, import_artifact
 from stages.participants.artifacts import ArtifactFile, LoadRules
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.references.references import StoredIndex
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch, StoredIndex
 from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
 from tests.store.reference_indexes import person
 

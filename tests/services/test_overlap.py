@@ -18,7 +18,7 @@ from services.participants import plan_participants
 from stages.participants.retrieve import retrieve_references
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from tests.stages.at_defaults import RUN
 from tests.store import reference_indexes
 from tests.store.reference_indexes import person, publish_index

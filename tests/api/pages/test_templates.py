@@ -6,8 +6,8 @@ import pytest
 from api.context import ApiContext
 from stages.queries.templates import TemplateTag
 from store.database import Connection
-from store.questions import templates
-from store.questions.templates import StoredTemplate
+from store.questions import presets
+from store.questions.presets import StoredTemplate
 from tests.api.pages.html import form, see, send, words
 
 TAG = TemplateTag.QUERY_EXPANSION
@@ -17,13 +17,13 @@ TEXT = "Ask {n} times, in {{braces}}:\n{query}\n"
 
 async def stored(ctx: ApiContext) -> list[StoredTemplate]:
     async with ctx.database.connection() as connection:
-        return await templates.list_all(connection, TAG)
+        return await presets.all_templates(connection, TAG)
 
 
 @pytest.fixture
 async def two_versions(connection: Connection) -> None:
     """A second version, which is not active."""
-    await templates.add(connection, TAG, TEXT, title="Shorter")
+    await presets.add_template(connection, TAG, TEXT, title="Shorter")
 
 
 async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(

@@ -8,7 +8,7 @@ from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.edits import answer, preview
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection
-from store.questions import presets, queries, templates
+from store.questions import presets, queries
 from store.runs import attempts, stages
 from tests.refusals import refused
 from tests.services.questions.questions import WHOLE, a_question, chain, flaws, job_status
@@ -43,8 +43,8 @@ async def test_another_preset_uses_its_number_of_sources_and_the_active_template
     few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
     await presets.create(connection, "Few", few)
     text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
-    added = await templates.add(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
-    await templates.activate(connection, TemplateTag.SHORT_ANSWER, added.version)
+    added = await presets.add_template(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
+    await presets.activate_template(connection, TemplateTag.SHORT_ANSWER, added.version)
 
     own = await preview(connection, query, preset="balanced")
     other = await preview(connection, query, preset="few")

@@ -7,7 +7,7 @@ import numpy as np
 from schemas.values.participants import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from store.runs import job_control, stages
 from store.runs.stages import Claim
 from tests.store.index_builds import chunked, embedded, planned, publish

@@ -8,7 +8,7 @@ import pytest
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import PHQ8Item
 from store.database import Database
-from store.references.search import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk
 from tests.store.reference_indexes import store_index
 
