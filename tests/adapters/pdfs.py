@@ -1,7 +1,5 @@
 """PDFs, written by hand."""
 
-from collections.abc import Sequence
-
 
 def pdf(*, text: str) -> bytes:
     """A PDF of one page with a line of text; without any, an empty page."""
@@ -15,27 +13,20 @@ def line(text: str) -> str:
 
 def pages_of(*contents: str) -> bytes:
     """A PDF of pages with these contents."""
-    return pages_of_streams([(content.encode(), "") for content in contents])
-
-
-def pages_of_streams(streams: Sequence[tuple[bytes, str]]) -> bytes:
-    """A PDF of pages with these contents, each with its filter, and a form `Fm1` of which nothing is drawn."""
-    form = 4 + 2 * len(streams)
-    kids = [f"{4 + 2 * number} 0 R" for number in range(len(streams))]
+    kids = [f"{4 + 2 * number} 0 R" for number in range(len(contents))]
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
-    for stream, described in streams:
+    for content in contents:
         objects += [
             (
                 f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects) + 2} 0 R "
-                f"/Resources << /Font << /F1 3 0 R >> /XObject << /Fm1 {form} 0 R >> >> >>"
+                "/Resources << /Font << /F1 3 0 R >> >> >>"
             ).encode(),
-            f"<< /Length {len(stream)} {described} >>\nstream\n".encode() + stream + b"\nendstream",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream".encode(),
         ]
-    objects.append(b"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 3 >>\nstream\nq Q\nendstream")
     made, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, start=1):
         places.append(len(made))

@@ -14,7 +14,7 @@ from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.outline import DocumentFormat, format_of
-from tests.adapters.pdfs import pdf
+from tests.adapters.pdfs import GREEN, pages_of, pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
@@ -147,6 +147,16 @@ async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:
 async def test_a_scan_is_refused_and_the_way_to_its_text_named() -> None:
     with pytest.raises(DocumentError, match="ocrmypdf"):
         await convert(pdf(text=""), DocumentFormat.PDF, LIMITS)
+
+
+async def test_a_page_of_a_file_that_is_cut_off_is_damaged_where_its_contents_are_missing() -> None:
+    whole = pages_of(GREEN, GREEN, GREEN)
+    cut = whole[: whole.index(b"8 0 obj\n")]
+    # The table of a file that was saved step by step is in its beginning too.
+    for ending, page in ((b"trailer\n<< /Size 10 /Root 1 0 R >>\n", 3), (b"", None)):
+        with pytest.raises(DocumentError, match=r"cut off|damaged") as error:
+            await convert(cut + ending, DocumentFormat.PDF, LIMITS)
+        assert error.value.page == page
 
 
 async def test_an_archive_that_unpacks_to_too_much_is_refused_unread() -> None:
