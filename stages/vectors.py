@@ -1,6 +1,6 @@
 """Vectors of an embedder, checked and cut to the dimension of the index."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from stages.ports import Embedder, TextVectors, Vectors
 _ZERO = 1e-8
 _UNIT = 1e-6
 
-_FOUND = {
+FOUND = {
     VectorDefect.NAN: "NaN",
     VectorDefect.INFINITE: "infinite numbers",
     VectorDefect.ZERO: "only zeros",
@@ -42,9 +42,10 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
         raise EmbeddingDimensionMismatchError(expected=dimension, actual=matrix.shape[1])
     # Squares of large float32 numbers overflow float32.
     cut = matrix[:, :dimension].astype(np.float64)
-    _refuse_rows([bool(np.isnan(row).any()) for row in cut], VectorDefect.NAN)
-    _refuse_rows([bool(np.isinf(row).any()) for row in cut], VectorDefect.INFINITE)
-    _refuse_rows([bool((np.abs(row) <= _ZERO).all()) for row in cut], VectorDefect.ZERO)
+    for at, defect in defects(cut):
+        raise EmbeddingValidationError(
+            f"Vector {at + 1} of {rows} has {FOUND[defect]}; check the embedding model.", defect=defect
+        )
     lengths = np.linalg.norm(cut, axis=1, keepdims=True)
     lengths[np.abs(lengths - 1) < _UNIT] = 1
     return np.asarray(cut / lengths, dtype=np.float32)
@@ -62,12 +63,15 @@ async def embedded_by(embedder: Embedder, found: Sequence[TextVectors], *, dimen
     )
 
 
-def _refuse_rows(bad: list[bool], defect: VectorDefect) -> None:
-    if any(bad):
-        raise EmbeddingValidationError(
-            f"Vector {bad.index(True) + 1} of {len(bad)} has {_FOUND[defect]}; check the embedding model.",
-            defect=defect,
-        )
+def defects(matrix: NDArray[np.floating]) -> Iterator[tuple[int, VectorDefect]]:
+    """The rows that cannot be normalised, of which each has what is wrong with it."""
+    for at, row in enumerate(matrix):
+        if np.isnan(row).any():
+            yield at, VectorDefect.NAN
+        elif np.isinf(row).any():
+            yield at, VectorDefect.INFINITE
+        elif (np.abs(row) <= _ZERO).all():
+            yield at, VectorDefect.ZERO
 
 
 def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash, s
 from stages.ports import Vectors
 from stages.replies.parsing import json_type, strict_object
 from stages.texts.characters import can_be_stored, first_lines
-from stages.vectors import unit_rows
+from stages.vectors import FOUND, defects, unit_rows
 
 
 class ArtifactFile(StrEnum):
@@ -388,7 +388,6 @@ def _chunk_scores_wrong(scores: Any) -> str | None:
     return None
 
 
-_ZERO: Final = 1e-8
 _SMALL: Final = 16_000_000
 _MOST_PER_BYTE: Final = 20
 """Vectors hardly compress; what unpacks to more than this, and is not small, is refused before it is unpacked."""
@@ -461,13 +460,11 @@ def _short(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> list[
 
 def _refuse_unsound(vectors: Mapping[int, Vectors], dimension: int, file: str) -> None:
     """Raise EmbeddingValidationError for rows that cannot be normalised once they are cut."""
-    found = []
-    for participant_id, rows in vectors.items():
-        for row, cut in enumerate(rows[:, :dimension]):
-            is_zero = (np.abs(cut) <= _ZERO).all()
-            defects = {"NaN": np.isnan(cut).any(), "infinity": np.isinf(cut).any(), "only zeros": is_zero}
-            if what := next((what for what, is_so in defects.items() if is_so), None):
-                found.append(f"participant {participant_id}, chunk {row}: {what}")
+    found = [
+        f"participant {participant_id}, chunk {row}: {FOUND[defect]}"
+        for participant_id, rows in vectors.items()
+        for row, defect in defects(rows[:, :dimension])
+    ]
     if found:
         raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(found)}")
 

@@ -1,9 +1,10 @@
 """Stage `expand`: other wordings of the query, from a language model, pasted, or none."""
 
 import re
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.settings.preset import ExpansionPreset
@@ -13,8 +14,8 @@ from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import whole_reply
-from stages.replies.parsing import closed_object, json_type, strict_object
-from stages.texts.characters import DATA_RULE, can_be_stored, fenced
+from stages.replies.parsing import closed_object, strict_object
+from stages.texts.characters import DATA_RULE, Storable, fenced
 
 
 def intent_of(text: str) -> str | None:
@@ -58,6 +59,18 @@ def _text_of(max_tokens: int | None, chars_per_token: float) -> dict[str, Any]:
     return {"type": "string", "maxLength": max(most, 1)}
 
 
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), Storable]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    queries: list[_Text] = []
+    hyde_answer: Annotated[str, StringConstraints(strip_whitespace=True), Storable] = ""
+    intent: Annotated[str, StringConstraints(max_length=_INTENT_CHARS), Storable] = ""
+    entities: list[_Text] = []
+
+
 def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
     """The expansion in a reply: one JSON object, alone or in a code fence, which need not be closed.
 
@@ -69,23 +82,24 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
     >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
     ('tea leaves oxidation',)
     """
-    reply = _object(raw)
-    violations = dict(_shape_violations(reply))
-    checks: Mapping[str, Callable[[Any], str | None]] = {
-        "queries": lambda value: _texts_violation(value) or _number_violation(value, n),
-        "hyde_answer": _text_violation,
-        "intent": lambda value: _text_violation(value) or _intent_violation(value),
-        "entities": _texts_violation,
-    }
-    violations |= {key: wrong for key, check in checks.items() if key in reply and (wrong := check(reply[key]))}
-    if violations:
-        raise ExpansionReplyError(raw, violations)
+    found = _object(raw)
+    if found.keys().isdisjoint(_Reply.model_fields):
+        raise ExpansionReplyError(raw, {"the object": f"has none of {', '.join(sorted(_Reply.model_fields))}"})
+    try:
+        reply = _Reply.model_validate(found)
+    except ValidationError as error:
+        # The name of a key that is not expected may be of the question.
+        wrong = error.errors(include_input=False, include_url=False, include_context=False)
+        places = ("the object" if one["type"] == "extra_forbidden" else ".".join(map(str, one["loc"])) for one in wrong)
+        raise ExpansionReplyError(raw, dict(zip(places, (one["msg"] for one in wrong), strict=True))) from None
+    if n is not None and "queries" in found and len(reply.queries) != n:
+        raise ExpansionReplyError(raw, {"queries": f"expected {n} entries, found {len(reply.queries)}"})
     return Expansion(
         origin=origin,
-        queries=tuple(query.strip() for query in reply.get("queries", [])),
-        hyde_answer=reply.get("hyde_answer", "").strip(),
-        intent=intent_of(reply.get("intent", "")),
-        entities=tuple(entity.strip() for entity in reply.get("entities", [])),
+        queries=tuple(reply.queries),
+        hyde_answer=reply.hyde_answer,
+        intent=intent_of(reply.intent),
+        entities=tuple(reply.entities),
     )
 
 
@@ -116,38 +130,6 @@ def _before_closing_fence(body: str) -> str:
             return body[: at + len(line.rstrip()) - len(_FENCE)]
         at += len(line)
     return body
-
-
-def _shape_violations(reply: dict[str, Any]) -> dict[str, str]:
-    keys = {"queries", "hyde_answer", "intent", "entities"}
-    if keys.isdisjoint(reply):
-        return {"the object": f"has none of {', '.join(sorted(keys))}"}
-    if unknown := len(reply.keys() - keys):
-        return {"the object": f"has {unknown} unexpected {'key' if unknown == 1 else 'keys'}"}
-    return {}
-
-
-def _texts_violation(value: Any) -> str | None:
-    if not isinstance(value, list):
-        return f"expected an array, found {json_type(value)}"
-    for place, entry in enumerate(value, start=1):
-        if wrong := _text_violation(entry) or (None if entry.strip() else "is blank"):
-            return f"entry {place} {wrong}"
-    return None
-
-
-def _text_violation(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return f"expected a string, found {json_type(value)}"
-    return None if can_be_stored(value) else "contains characters that cannot be stored"
-
-
-def _number_violation(value: list[str], n: int | None) -> str | None:
-    return None if n is None or len(value) == n else f"expected {n} entries, found {len(value)}"
-
-
-def _intent_violation(value: str) -> str | None:
-    return None if len(value) <= _INTENT_CHARS else f"has more than {_INTENT_CHARS} characters"
 
 
 _SYSTEM = f"You prepare searches. You answer with one JSON object and with nothing else. {DATA_RULE}"

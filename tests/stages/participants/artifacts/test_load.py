@@ -118,7 +118,7 @@ def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (0, "only zeros")]
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinite numbers"), (-np.inf, "infinite numbers"), (0, "only zeros")]
 )
 def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> None:
     rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
