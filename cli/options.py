@@ -100,7 +100,7 @@ class _Field(click.ParamType[Any]):
 
     def __init__(self, field: FieldInfo) -> None:
         self._adapter: TypeAdapter[Any] = TypeAdapter(field.rebuild_annotation())
-        self.name = "number" if {int, float} & set(get_args(field.annotation)) else "text"
+        self.name = "number" if {int, float} & {field.annotation, *get_args(field.annotation)} else "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -149,7 +149,7 @@ def _request_option(name: str, field: FieldInfo, default: Any = None) -> Decorat
 
 def _choices(field: FieldInfo) -> list[str]:
     """The values of a field that takes no other; empty for one that takes any."""
-    literals = [one for one in get_args(field.annotation) if get_origin(one) is Literal]
+    literals = [one for one in (field.annotation, *get_args(field.annotation)) if get_origin(one) is Literal]
     return [str(value) for one in literals for value in get_args(one)]
 
 

@@ -10,11 +10,11 @@ from cli.config import with_database, with_open_database
 from cli.fork import from_option
 from cli.ids import RUN
 from cli.main import INTERRUPTED
-from cli.options import Choice, Typed, given, known_prices, request_options
+from cli.options import Choice, Typed, given, known_prices, request_options, together
 from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused
-from schemas.values.differences import ChosenMeasures, Sweep
+from schemas.values.differences import Measures, RetrievalMeasures, Sweep
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
@@ -36,7 +36,10 @@ metric_option = click.option(
 )
 
 
-measure_options = request_options(ChosenMeasures, *ChosenMeasures.model_fields)
+measure_options = together(
+    request_options(Measures, *(name for name in Measures.model_fields if name != "sources")),
+    request_options(RetrievalMeasures, "cutoff"),
+)
 
 
 @click.command()

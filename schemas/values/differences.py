@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from schemas.values.base import Request, Value
+from schemas.values.base import Value
 from schemas.values.runs import Option, RunOrigin
 from schemas.values.scoring import Interval
 
@@ -189,23 +189,36 @@ PredictionMode = Literal["item", "total", "binary"]
 """Scores of items, totals, or depressed or not."""
 
 
+def _grid(given: Any) -> Any:
+    return coverage_grid(given) if isinstance(given, str) else given
+
+
+_Resamples = Annotated[int, Field(ge=2, le=1_000_000)]
+_Seed = Annotated[int, Field(ge=0, le=2**32 - 1), Option("--seed")]
+
+
 class Measures(Value):
     """The parameters of the metrics of a report."""
 
-    confidence: str = "llm"
-    loss: str = "abs_norm"
-    bootstrap_resamples: int = 10_000
-    bootstrap_seed: int = 42
-    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
-    """The coverages at which the risk is reported."""
-    area_coverage: float = 0.5
-    """The coverage at which truncated areas end."""
-    total_min_coverage: float = 0.5
-    """Share of the eight items that need a score for a total."""
-    binary_threshold: int = 10
-    """The total from which a participant counts as depressed."""
+    confidence: Annotated[str, Option(metavar="NAME")] = "llm"
+    """What a score's confidence is, `llm` unless given; a report lists all names. secondary:A+B:average (or :product)
+    joins two."""
+    loss: Literal["abs_norm", "abs"] = "abs_norm"
+    """The loss of an item's error: |error| / 3, unless given, or |error|."""
+    bootstrap_resamples: _Resamples = 10_000
+    """Times the participants, or queries, are drawn anew for an interval; 10,000 unless given."""
+    bootstrap_seed: _Seed = 42
+    """The same seed draws the same; 42 unless given."""
+    coverage_grid: Annotated[tuple[float, ...], BeforeValidator(_grid), Option(metavar="LIST")] = coverage_grid(GRID)
+    """Coverages at which the risk is shown, such as 0.1,0.25,0.5; RAGQ_COVERAGE_GRID of the run unless given."""
+    area_coverage: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Coverage at which truncated areas end; 0.5 unless given."""
+    total_min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of the eight items that need a score for a total; TOTAL_SCORE_MIN_COVERAGE of the run unless given."""
+    binary_threshold: Annotated[int, Field(ge=0, le=24)] = 10
+    """The total from which a participant counts as depressed; BINARY_THRESHOLD of the run unless given."""
     prediction_mode: PredictionMode = "item"
-    """What the report shows first; it has all of them."""
+    """Show scores of items, totals, or depressed or not first; PREDICTION_MODE of the run unless given."""
     sources: dict[str, str] = Field(default_factory=dict)
     """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
@@ -213,37 +226,7 @@ class Measures(Value):
 class RetrievalMeasures(Value):
     """The parameters of the measures of a report."""
 
-    cutoff: int = 10
-    """Documents that count, from the top."""
-    bootstrap_resamples: int = 10_000
-    bootstrap_seed: int = 42
-
-
-def _grid(given: Any) -> Any:
-    return coverage_grid(given) if isinstance(given, str) else given
-
-
-class ChosenMeasures(Request):
-    """The parameters that somebody chose for a report; the others are those of the run, or the defaults."""
-
-    confidence: Annotated[str | None, Option(metavar="NAME")] = None
-    """What a score's confidence is, `llm` unless given; a report lists all names. secondary:A+B:average (or :product)
-    joins two."""
-    loss: Literal["abs_norm", "abs"] | None = None
-    """The loss of an item's error: |error| / 3, unless given, or |error|."""
-    coverage_grid: Annotated[tuple[float, ...] | None, BeforeValidator(_grid), Option(metavar="LIST")] = None
-    """Coverages at which the risk is shown, such as 0.1,0.25,0.5; RAGQ_COVERAGE_GRID of the run unless given."""
-    area_coverage: Annotated[float | None, Field(gt=0, le=1)] = None
-    """Coverage at which truncated areas end; 0.5 unless given."""
-    bootstrap_resamples: Annotated[int | None, Field(ge=2, le=1_000_000)] = None
-    """Times the participants, or queries, are drawn anew for an interval; 10,000 unless given."""
-    bootstrap_seed: Annotated[int | None, Field(ge=0, le=2**32 - 1), Option("--seed")] = None
-    """The same seed draws the same; 42 unless given."""
-    prediction_mode: PredictionMode | None = None
-    """Show scores of items, totals, or depressed or not first; PREDICTION_MODE of the run unless given."""
-    total_min_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
-    """Share of the eight items that need a score for a total; TOTAL_SCORE_MIN_COVERAGE of the run unless given."""
-    binary_threshold: Annotated[int | None, Field(ge=0, le=24)] = None
-    """The total from which a participant counts as depressed; BINARY_THRESHOLD of the run unless given."""
-    cutoff: Annotated[int | None, Field(ge=1, le=100)] = None
+    cutoff: Annotated[int, Field(ge=1, le=100)] = 10
     """Documents from the top that count, of a run of queries; 10 unless given."""
+    bootstrap_resamples: _Resamples = 10_000
+    bootstrap_seed: _Seed = 42
