@@ -1,7 +1,7 @@
 """Works that requests bring, as texts or as files, imported into a corpus."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -48,11 +48,9 @@ async def import_requested(
     request: ImportRequest,
     files: Sequence[WorkFile],
     *,
-    profile: str | None = None,
-    values: Mapping[str, str] | None = None,
     passes_over: bool = False,
 ) -> ImportedFiles:
-    """Import files. `values` are settings over the embedder of the corpus, over those of this machine.
+    """Import files with the settings of this machine, and the embedder of the corpus where there is one.
 
     Raises WorkFilesError where files cannot be works; with `passes_over` only where none of them can.
     """
@@ -61,6 +59,6 @@ async def import_requested(
         read.readable()
     async with ctx.database.connection() as connection:
         made_with = await values_for_import(connection, request.corpus)
-    settings = ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
+    settings = ctx.run_settings(values=made_with)
     imported = await import_files(ctx.database, request, read.works, read.documents or None, settings)
     return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)

@@ -3,25 +3,23 @@
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, File, Query, Response, UploadFile
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from api.context import Context
 from api.parameters import PathId, next_offset
-from api.rest.base import Body, Reply, SettingsByName, StrictRoute, WithSettings, with_example
-from api.work_uploads import MAX_FILES, import_requested, relative_name, uploaded
+from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.work_uploads import MAX_FILES, import_requested, uploaded
 from schemas.values.base import Text
 from schemas.values.documents import CorpusSize, ListedWork
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import corpus_loss, delete_corpus
 from services.corpora import remove_works as delete_works
 from services.documents import listed_documents
-from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks, WorkFile
+from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.works import WorkSource
-
-FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 
 
 class CorporaReply(Reply):
@@ -55,42 +53,6 @@ class WorksReply(Reply):
     """Works of the corpus, or those that `search` finds."""
     next_offset: int | None = Field(examples=[100])
     """The `offset` of the next part; null in the last one."""
-
-
-class WorkBody(Body):
-    """A work of markdown."""
-
-    file_name: FileName = Field(examples=["tea.md"])
-    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
-    replaces it."""
-    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
-    """With or without front matter."""
-    title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
-    """Overrides the front matter, as do the next ones."""
-    authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
-    year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
-    tags: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
-    """With commas between."""
-
-    @property
-    def file(self) -> WorkFile:
-        """The work as a file."""
-        given = self.model_dump(exclude={"file_name", "markdown"}, exclude_none=True)
-        return WorkFile(self.file_name, self.markdown.encode(), relative_name(self.file_name), given)
-
-
-class ImportBody(ImportRequest, WithSettings):
-    """Works to import into a corpus, which is made if there is none of this name."""
-
-    model_config = with_example(
-        corpus="default", works=[{"file_name": "tea.md", "markdown": "# Tea\n\nTea is a drink.\n"}]
-    )
-
-    works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
-    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The profile; by default as for `ragq import works` on the machine of the API."""
-    settings: SettingsByName = Field(default={})
-    """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
 
 
 class ImportForm(ImportRequest):
@@ -224,28 +186,15 @@ async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWan
     )
 
 
-@router.post("/works", status_code=201, responses={200: {"model": ImportReply}})
-async def import_texts(body: ImportBody, ctx: Context, response: Response) -> ImportReply:
-    """Store texts of markdown as works of a corpus, and submit the run that embeds their chunks.
-
-    All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
-    another work has is refused by itself. `Location` is the corpus; `run_id` is the run to follow.
-    """
-    files = [work.file for work in body.works]
-    imported = await import_requested(ctx, body, files, profile=body.profile, values=body.values)
-    return _replied(imported, response)
-
-
 @router.post("/files", status_code=201, responses={200: {"model": ImportReply}})
 async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
-    """The same for files, as a form sends them (`multipart/form-data`).
+    """Store files of a form (`multipart/form-data`) as works of a corpus, and submit the run that embeds their chunks.
 
-    Files of other formats than markdown become works by the stages of a document; `documents` has their run.
+    All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
+    another work has is refused by itself. Files of other formats than markdown become works by the stages of a
+    document; `documents` has their run. `Location` is the corpus; `run_id` is the run to follow.
     """
-    return _replied(await import_requested(ctx, form, await uploaded(form.files)), response)
-
-
-def _replied(imported: ImportedFiles, response: Response) -> ImportReply:
+    imported = await import_requested(ctx, form, await uploaded(form.files))
     response.status_code = 201 if imported.has_changes else 200
     response.headers["Location"] = f"{router.prefix}/{imported.works.corpus.id}"
     return ImportReply.of(imported)

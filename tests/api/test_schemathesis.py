@@ -80,7 +80,7 @@ checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", 
 
 # Markdown has a heading.
 [[operations]]
-include-operation-id = ["import_texts", "import_files"]
+include-operation-id = ["import_files"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # Too many phrases are too large a body.

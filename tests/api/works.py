@@ -26,9 +26,7 @@ POT = "# The pot\n\nIt is hot.\n"
 
 async def imported(client: httpx.AsyncClient, *, corpus: str = "library", **texts: str) -> Any:
     """The reply to an import of these texts, by the names of their files without `.md`."""
-    works = [
-        {"file_name": f"{name}.md", "markdown": text} for name, text in (texts or {"tea": TEA, "pot": POT}).items()
-    ]
-    reply = await client.post("/corpora/works", json={"corpus": corpus, "works": works})
+    files = [("files", (f"{name}.md", text.encode())) for name, text in (texts or {"tea": TEA, "pot": POT}).items()]
+    reply = await client.post("/corpora/files", data={"corpus": corpus}, files=files)
     assert reply.status_code in (200, 201), reply.text
     return reply.json()

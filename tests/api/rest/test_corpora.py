@@ -44,13 +44,7 @@ async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClien
 async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClient) -> None:
     first = await imported(client)
 
-    again = await client.post(
-        "/corpora/works",
-        json={
-            "corpus": "library",
-            "works": [{"file_name": "/folder/tea.md", "markdown": TEA}, {"file_name": "copy.md", "markdown": POT}],
-        },
-    )
+    again = await send_files(client, ("/folder/tea.md", TEA.encode()), ("copy.md", POT.encode()))
     replaced = await imported(client, tea=TEA + "\nBlack leaves.\n")
 
     tea, pot = (file["work_id"] for file in first["files"])
