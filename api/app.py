@@ -1,28 +1,33 @@
 """The application, put together; a server runs `uvicorn --factory api.app:app`."""
 
 import os
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from api import mcp, problems
 from api.context import ApiContext
 from api.metrics import RequestLog
-from api.pages import PAGES, participants
+from api.pages import PAGES
 from api.problems import MEDIA_TYPE, Problem
 from api.rest import ROUTERS, TAGS
 from api.security.authentication import PUBLIC_PATHS, SESSIONS, Authentication, Authenticator
 from api.security.csrf import HEADER, set_browser_cookie
-from api.security.headers import BodyLimit, HostCheck, ResponseHeaders, add_security_headers
+from api.security.headers import CONTENT_SECURITY_POLICY, BodyLimit, HostCheck, ResponseHeaders, add_security_headers
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
@@ -55,6 +60,31 @@ def context() -> ApiContext:
     )
 
 
+_FILES: Final = "/static/docs"
+"""Where the files of Swagger UI are served."""
+
+_INLINE: Final = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+
+_reference = APIRouter(include_in_schema=False)
+
+
+@_reference.get("/docs")
+async def show_reference(request: Request) -> Response:
+    """Every address with its parameters, bodies and replies, which can be tried; its one inline script is allowed."""
+    shown = get_swagger_ui_html(
+        openapi_url=str(request.app.openapi_url),
+        title="API reference · ragq",
+        swagger_js_url=f"{_FILES}/swagger-ui-bundle.js",
+        swagger_css_url=f"{_FILES}/swagger-ui.css",
+        swagger_favicon_url="/static/icon.svg",
+    )
+    (script,) = _INLINE.findall(bytes(shown.body))
+    allowed = f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
+    policy = CONTENT_SECURITY_POLICY.replace("script-src 'self'", f"script-src 'self' {allowed}")
+    shown.headers["Content-Security-Policy"] = policy
+    return shown
+
+
 def make_app(ctx: ApiContext) -> FastAPI:
     """The API and the pages over a context, which the application closes at its end."""
 
@@ -78,14 +108,14 @@ def make_app(ctx: ApiContext) -> FastAPI:
     app.add_middleware(RequestLog, metrics=ctx.metrics)
     _describe(app)
     # Pages first: a browser gets the page of an address, other clients get its resource.
-    for router in (*PAGES, *ROUTERS):
+    for router in (*PAGES, _reference, *ROUTERS):
         for route in router.routes:
             assert isinstance(route, APIRoute)
             route.operation_id = route.name
             route.responses = _PROBLEMS | route.responses
             # As they are declared: `include_router` analyses each again at the first request, which takes .4 s.
             app.router.routes.append(route)
-    app.mount(participants.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
+    app.mount(_FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     tools = mcp.serve(app)
     return app

@@ -5,20 +5,16 @@ from typing import Final
 from fastapi import APIRouter
 
 from api.pages import (
+    answers,
     ask,
-    compare,
     corpora,
     documents,
-    evaluations,
-    jobs,
     login,
-    participants,
     presets,
     questions,
     results,
     runs,
     tags,
-    templates,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -27,18 +23,13 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     ask.router,
     questions.actions,
     questions.router,
+    answers.router,
     results.router,
-    compare.router,
-    runs.router,
-    jobs.router,
-    participants.router,
-    participants.files,
     results.files,
+    runs.router,
     tags.router,
-    evaluations.router,
     corpora.router,
     documents.router,
     documents.files,
     presets.router,
-    templates.router,
 )

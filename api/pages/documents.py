@@ -213,7 +213,6 @@ WORK_PAGE_LINES: Final = 500
 #: Fields that the head of the page shows; the others are in a list below it.
 _IN_HEAD: Final = ("title", "authors", "year", "abstract")
 
-
 Part = Annotated[int, Query(ge=1, le=1_000_000)]
 
 

@@ -19,7 +19,6 @@ START: Final = "/rag"
 # A path on this server: browsers read two slashes, or a backslash, as another site, and drop line ends.
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 
-
 router = APIRouter(include_in_schema=False)
 
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.answers import shown_answer
 from api.pages.forms import Next, Typed, assigned, can_run_all, form_key, next_step
-from api.pages.results import shown_answer
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -40,7 +40,6 @@ PAGE_ROWS: Final = 25
 # No resource shares these addresses, so every client gets their pages.
 lists = APIRouter(include_in_schema=False)
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
 
 #: Which questions a list shows: all, those that are not ready, or those in one status.
 Listed = Literal["", "pending"] | QueryStatus

@@ -1,190 +1,143 @@
-"""`/rag/{id}/results`: the answers to a question, with their sources."""
+"""What runs found: participants, scores, comparisons, evaluations and reports."""
 
 import asyncio
-import re
-from collections.abc import Collection, Iterator, Sequence
-from html import escape
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
-import nh3
-from fastapi import APIRouter, Depends, Request
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererProtocol
-from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
-from markupsafe import Markup
-from starlette.responses import RedirectResponse, Response
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import PlainTextResponse
+from starlette.responses import Response
 
 from api.context import Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.csrf import csrf
-from schemas.values.queries import QueryRun, Source
+from schemas.errors import Refused
+from schemas.values.base import Text
+from schemas.values.differences import Comparison, RetrievalMeasures
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
+from services.comparisons import compare, named_runs
+from services.evaluations import evaluation_report
 from services.reports import report_of, report_page, sheet_of
-from stages.queries.augment import SourceText, source_texts
-from stages.queries.templates import CITATION, LABEL
+from stages.participants.splits import first_index
+from stages.reports.comparison_sheet import comparison_sheet
+from stages.reports.evaluation import evaluation_sheet
+from stages.reports.score_table import score_csv
 from stages.reports.tables import as_csv
-from stages.texts.characters import commonmark
-from store.database import Connection
-from store.questions import answers, queries, query_runs
-from store.questions.queries import StoredResult
-from store.questions.query_runs import existing_view
-from store.views import reported_run
+from store.references import interviews, references
+from store.runs import overviews
+from store.runs.run_view import registered
+from store.views import reported_run, scores_of_run
 
-_TAGS: Final = {
-    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
-    *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
-}
-_SCHEMES: Final = {"http", "https", "mailto"}
-_OWN_LINK: Final = re.compile(r"#source-S[1-9]\d*")
-
-
-def answer_html(answer: str, labels: Collection[str]) -> Markup:
-    """An answer, with each cited label linked to its source, `#source-S1`; labels without a source are marked.
-
-    HTML in the answer is shown as text, and images as their descriptions. Headings start at level 3.
-    """
-    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels)})
-    clean = nh3.clean(
-        rendered,
-        tags=_TAGS,
-        clean_content_tags=set(),
-        attributes={"a": {"href", "class"}, "span": {"class"}, "ol": {"start"}},
-        attribute_filter=_attribute,
-        url_schemes=_SCHEMES,
-        link_rel="noreferrer noopener nofollow",
-    )
-    return Markup(clean)
-
-
-def _attribute(tag: str, attribute: str, value: str) -> str | None:
-    """Keep links to other sites, and to sources of an answer."""
-    if (tag, attribute) != ("a", "href") or _OWN_LINK.fullmatch(value):
-        return value
-    return value if value.partition(":")[0].lower() in _SCHEMES else None
-
-
-def _citation(state: StateInline, silent: bool) -> bool:
-    """`[S1]` and `[S1, S2]` are citations, whatever follows them; as `stages.queries.templates` finds them."""
-    found = CITATION.match(state.src, state.pos, state.posMax)
-    if found is None:
-        return False
-    if not silent:
-        token = state.push("citation", "", 0)
-        token.content = found[1]
-    state.pos = found.end()
-    return True
-
-
-def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
-    labels = LABEL.findall(tokens[place].content)
-    parts = (_render_label(label, env["labels"]) for label in labels)
-    return f'<span class="cites">[{", ".join(parts)}]</span>'
-
-
-def _render_label(label: str, labels: Collection[str]) -> str:
-    if label in labels:
-        return f'<a class="cite" href="#source-{label}">{label}</a>'
-    return f'<span class="cite-unknown">{label} (not in the prompt)</span>'
-
-
-def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    return escape(tokens[place].content)
-
-
-def _nest_headings(state: StateCore) -> None:
-    """Number headings by their nesting: an answer may begin with any level, and skip levels."""
-    above: list[int] = []
-    for opening, closing in _headings(state.tokens):
-        level = int(opening.tag[1:])
-        above = [*(one for one in above if one < level), level]
-        opening.tag = closing.tag = f"h{min(2 + len(above), 6)}"
-
-
-def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    for place, token in enumerate(tokens):
-        if token.type == "heading_open":
-            yield token, tokens[place + 2]
-
-
-def _markdown() -> MarkdownIt:
-    made = commonmark({"html": False}).enable(["table", "strikethrough"])
-    # A reference definition could turn every later citation into a link; indented lines of an answer are not code.
-    made.disable(["reference", "code"])
-    made.inline.ruler.before("link", "citation", _citation)
-    made.core.ruler.push("nest_headings", _nest_headings)
-    made.add_render_rule("citation", _render_citation)
-    made.add_render_rule("image", _render_image)
-    return made
-
-
-_MARKDOWN: Final = _markdown()
-
-
-#: Characters of an answer that the list shows.
-EXCERPT: Final = 340
+#: The newest runs; the list of runs has all.
+SHOWN: Final = 15
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class ShownAnswer(NamedTuple):
-    """An answer with the text of each source in its prompt."""
-
-    result: StoredResult
-    html: Markup
-    sources: list[tuple[Source, SourceText | None, bool]]
-    """Those that it cites, then those that were only in its prompt; the text is None where the prompt is."""
-    prompt: str | None
-    """None when it is no longer stored."""
-
-
-async def shown_answer(connection: Connection, job_id: int, result: StoredResult) -> ShownAnswer:
-    """An answer as pages show it, with links to the sources beside it."""
-    prompt = await answers.prompt(connection, job_id, result.prompt_hash)
-    labels = [source.label for source in result.sources]
-    texts = {} if prompt is None else source_texts(prompt, result.sources)
-    cited_first = sorted(result.sources, key=lambda source: source.label not in result.cited)
-    return ShownAnswer(
-        result=result,
-        html=answer_html(result.response_text, labels),
-        sources=[(source, texts.get(source.label), source.label in result.cited) for source in cited_first],
-        prompt=prompt,
+@router.get("/participants")
+async def participants_page(request: Request, ctx: Context) -> Response:
+    """What there is to score, and what was scored."""
+    async with ctx.database.connection() as connection:
+        newest = await overviews.overviews(connection, limit=SHOWN, kind="participant")
+        runs = await registered(connection, newest)
+        splits = await interviews.split_sizes(connection)
+        indexes = await references.current(connection)
+    return page(
+        request,
+        "participants.html.j2",
+        runs=runs,
+        figures={run.id: {one.mode: one for one in run.experiments} for run in runs},
+        modes=[AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT],
+        splits=splits,
+        indexes=indexes,
+        first_index=first_index(splits),
     )
 
 
-@router.get("/rag/{query_id:int}/results")
-async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
-    """The answers, newest first."""
+@router.get("/runs/{run_id}/scores")
+async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Response:
+    """Every participant; those without scores with their state."""
     async with ctx.database.connection() as connection:
-        view = await existing_view(connection, query_id)
-    return page(request, "results.html.j2", line=view.line, view=view, results=view.answers, excerpt=EXCERPT)
+        table = await scores_of_run(connection, run_id)
+        overview = await overviews.get(connection, run_id)
+    return page(
+        request,
+        "scores.html.j2",
+        overview=overview,
+        table=table,
+        items=list(PHQ8Item),
+    )
 
 
-@router.get("/rag/{query_id:int}/results/{result_id:int}")
-async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """One answer, and the text of each source in its prompt."""
+Mode = Literal["", "zero_shot", "few_shot"]
+
+
+@router.get("/runs/compare")
+async def compare_page(
+    request: Request,
+    ctx: Context,
+    runs: Annotated[Text, Query(max_length=2000)] = "",
+    mode: Mode = "",
+    other_mode: Mode = "",
+) -> Response:
+    """The form; with runs by number or name and commas between them, their comparison with the first."""
+    found: list[Comparison] = []
+    wrong: str | None = None
+    words = [one.strip() for one in runs.split(",") if one.strip()]
+    if len(words) > 1:
+        try:
+            async with ctx.database.connection() as connection:
+                numbers = await named_runs(connection, words)
+            found = await compare(
+                ctx.database,
+                numbers,
+                mode=mode or None,
+                other_mode=other_mode or None,
+            )
+        except Refused as error:
+            wrong = str(error)
+    return page(
+        request,
+        "compare.html.j2",
+        status=422 if wrong else 200,
+        runs=runs,
+        mode=mode,
+        other_mode=other_mode,
+        modes=list(AssessmentMode),
+        wrong=wrong,
+        sheets=[comparison_sheet(one) for one in found],
+    )
+
+
+@router.get("/runs/{run_id}/evaluation")
+async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Response:
+    """Precision and recall of citations, correctness, completeness, and how far the judge can be trusted."""
     async with ctx.database.connection() as connection:
-        view = await existing_view(connection, query_id)
-        result = await queries.result(connection, query_id, result_id)
-        shown = await shown_answer(connection, view.line.job_id, result)
-    return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)
-
-
-@router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
-async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """Delete the answer; the question is kept."""
-    async with ctx.database.connection() as connection:
-        await query_runs.delete_result(connection, await queries.get(connection, query_id), result_id)
-    return RedirectResponse(f"/rag/{query_id}/results", 303)
+        report = await evaluation_report(connection, run_id, measures=RetrievalMeasures())
+        overview = await overviews.overview(connection, run_id)
+    return page(
+        request,
+        "evaluation.html.j2",
+        overview=overview,
+        report=report,
+        sheet=evaluation_sheet(report),
+    )
 
 
 #: Matplotlib writes inline styles into its files; nothing else is allowed.
-CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 files = APIRouter(include_in_schema=False)
+
+
+@files.get("/runs/{run_id}/scores.csv")
+async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
+    """A row per participant and mode."""
+    table = await ctx.database.once(scores_of_run, run_id)
+    headers = {"Content-Disposition": f'attachment; filename="r{run_id}-scores.csv"'}
+    return PlainTextResponse(score_csv(table), media_type="text/csv", headers=headers)
 
 
 @files.get("/runs/{run_id}/report.{ending}")
@@ -195,7 +148,7 @@ async def report_file(ctx: Context, run_id: PathId, ending: Literal["html", "csv
     text = await asyncio.to_thread(_written, run, ending)
     name = f'filename="r{run_id}-report.{ending}"'
     if ending == "html":
-        headers = {"Content-Disposition": f"inline; {name}", "Content-Security-Policy": CONTENT_SECURITY_POLICY}
+        headers = {"Content-Disposition": f"inline; {name}", "Content-Security-Policy": _POLICY}
         return Response(text, media_type="text/html", headers=headers)
     media_type = "application/json" if ending == "json" else "text/csv"
     return Response(text, media_type=media_type, headers={"Content-Disposition": f"attachment; {name}"})

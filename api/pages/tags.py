@@ -102,7 +102,6 @@ async def _form(
 
 PAGE_TAGS: Final = 100
 
-
 Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$")]
 
 

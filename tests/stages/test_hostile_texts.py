@@ -11,7 +11,7 @@ import pytest
 
 from adapters.cutting import token_measure
 from adapters.weights import PACKAGED_EMBEDDER
-from api.pages.results import answer_html
+from api.pages.answers import answer_html
 from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.participants import Utterance

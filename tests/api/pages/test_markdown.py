@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.pages.results import answer_html
+from api.pages.answers import answer_html
 
 
 def test_a_cited_source_becomes_a_link_to_it_and_others_are_marked() -> None:
