@@ -14,10 +14,9 @@ DEMO_HOME ?= $(CURDIR)/.ragq/demo
 TEST_PROCESSES ?= 3
 # How long `make chaos` breaks things.
 MINUTES ?= 60
-SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-fast servers-test compose-test hosts-test chaos fuzz lint format docs pictures sbom bench clean
+.PHONY: help install demo test test-long test-fast servers-test compose-test hosts-test chaos lint format docs pictures sbom bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -64,10 +63,6 @@ hosts-test: $(INSTALLED) ## Part workers, database and broker of several hosts, 
 
 chaos: $(INSTALLED) ## Break everything at random for MINUTES=60 and check after each fault that nothing is lost
 	CHAOS_SECONDS=$$(( $(MINUTES) * 60 )) $(BIN)/python -m pytest -q -s tests/chaos
-
-fuzz: $(INSTALLED) ## Feed parsers, and converters of documents, with generated texts and files, SECONDS=120 each
-	$(PIP_INSTALL) -c constraints.txt -e '.[fuzz]'
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 compose-test: $(INSTALLED) ## Run docker-compose.yml on podman, as root on Debian, with stand-ins for images of registries
 	@.ci/debian podman runc catatonit netavark aardvark-dns iptables mmdebstrap debian-archive-keyring

@@ -93,14 +93,3 @@ def test_the_cross_encoder_that_ran_is_named_and_both_scores_are_kept(first_run:
         scores = [reference["rerank_score"] for reference in references]
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= reference["similarity"] <= 1 for reference in references)
-
-
-def test_token_signals_that_the_server_does_not_give_are_recorded_as_absent(first_run: FirstRun) -> None:
-    (attempt,) = first_run.installation.inspect(first_run.run_id, "score")
-
-    (experiment,) = first_run.report["experiments"]
-    assert [item["tokens"] for item in attempt["output"]["items"].values()] == [None] * 8
-    assert first_run.report["settings"]["RAGQ_TOKEN_SIGNALS"]["value"] is True
-    assert experiment["selective_prediction"]["signals"]["tokens"] == 0
-    assert "RAGQ_TOKEN_SIGNALS" in experiment["selective_prediction"]["unavailable"]["token_msp"]
-    assert attempt["calls"][0]["tokens"] is None

@@ -50,15 +50,6 @@ def test_the_reference_block_is_exact_to_the_byte(shared: Installation, outputs:
     )
 
 
-def test_the_two_modes_differ_only_in_the_reference_block(outputs: Outputs) -> None:
-    few, zero = (outputs["316", mode, "assemble"] for mode in ("few_shot", "zero_shot"))
-
-    assert zero["block"] == ""
-    assert [message["content"].replace(few["block"], "").split() for message in few["messages"]] == [
-        message["content"].split() for message in zero["messages"]
-    ]
-
-
 def test_nobody_is_their_own_reference(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> None:
     run_id = shared.submit(*evidence({304: 8}), *judged_by(ollama.model().name), "--allow-overlap")
 

@@ -54,14 +54,6 @@ def test_wrong_usage_ends_with_2(shared: Installation, arguments: tuple[str, ...
     assert "Usage: " in done.stderr
 
 
-def test_refused_submissions_store_nothing(shared: Installation, tmp_path: Path) -> None:
-    before = shared.value("SELECT count(*) FROM run")
-
-    refused(shared.ragq("submit", "--participants", "316,999"))
-
-    assert shared.value("SELECT count(*) FROM run") == before
-
-
 def test_a_data_set_with_bad_files_is_refused_whole_with_file_and_line(
     install: Install, migrated_template: str, tmp_path: Path
 ) -> None:

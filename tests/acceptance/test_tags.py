@@ -52,27 +52,27 @@ def phrases(tmp_path: Path) -> Any:
     return write
 
 
-def result(installation: Installation, file: str, *options: str) -> Any:
-    """The whole result of the only set of a file."""
+def results(installation: Installation, file: str, *options: str) -> list[Any]:
+    """The whole result of each set of a file."""
     by = ("--phrases", file, "--vocabulary", "wardrobe", "--until", "validate")
     done = installation.ragq("submit", *by, "--wait", "--json", *options)
     assert done.exit_code == 0, done.stderr
     whole = ("--verbose", "--phrase-ranks")
-    (one,) = installation.ragq("tags", "show", done.json["run"], "--json", *whole).json["sets"]
-    return one["result"]
+    return [one["result"] for one in installation.ragq("tags", "show", done.json["run"], "--json", *whole).json["sets"]]
 
 
-@pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
-def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phrases: Any, phrase: str) -> None:
+def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phrases: Any) -> None:
     everything = ("--set", "PSQ_RETRIEVAL_PER_PHRASE_K=50", "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=50")
+    names = phrases(["lingerie"], ["unmentionables"], ["night wear"], ["lingeries"])
 
-    refused = result(asked, phrases([phrase]), *everything)
-    permitted = result(asked, phrases([phrase]), *everything, "--allow-nsfw")
+    refused, permitted = results(asked, names, *everything), results(asked, names, *everything, "--allow-nsfw")
 
-    # As an alias of a permitted tag `night_wear` names pyjamas; that is a token, and no tag.
-    tags = [candidate["tag"] for report in refused[1] for candidate in report["candidates"]]
-    assert "lingerie" not in [*tags, *(candidate["tag"] for candidate in refused[0]), *refused[2]]
-    assert "lingerie" in [candidate["tag"] for candidate in permitted[0]]
+    assert len(refused) == len(permitted) == 4
+    for without, with_all in zip(refused, permitted, strict=True):
+        # As an alias of a permitted tag `night_wear` names pyjamas; that is a token, and no tag.
+        tags = [candidate["tag"] for report in without[1] for candidate in report["candidates"]]
+        assert "lingerie" not in [*tags, *(candidate["tag"] for candidate in without[0]), *without[2]]
+        assert "lingerie" in [candidate["tag"] for candidate in with_all[0]]
 
 
 def test_a_newer_vocabulary_of_the_name_does_not_affect_jobs_of_the_older_one(

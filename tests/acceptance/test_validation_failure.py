@@ -15,6 +15,7 @@ SELECT a.stage, a.number, a.outcome, a.output_hash
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORDER BY a.id
 """
 WORDS = "the lamp of the lighthouse"
+REPLY = f"{ACCEPT} because of {WORDS}"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,6 @@ class Story:
     shown: Finished
     outputs_now: list[dict[str, Any]]
     attempts: list[dict[str, Any]]
-    reply: str
     logs: str
 
     @property
@@ -38,16 +38,10 @@ class Story:
         return job
 
 
-@pytest.fixture(
-    scope="module",
-    params=[f"I would accept {WORDS}.", f'{{"decision": "{WORDS}"}}', f"{ACCEPT} because of {WORDS}"],
-    ids=["not JSON", "unknown decision", "words after JSON"],
-)
-def story(
-    request: pytest.FixtureRequest, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
-) -> Story:
+@pytest.fixture(scope="module")
+def story(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> Story:
     judge = ollama.model()
-    judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls in (3, 4, 5) else ACCEPT)
+    judge.answer = lambda prompt: ScriptedReply(REPLY if judge.calls in (3, 4, 5) else ACCEPT)
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
     run_id = failed.json["overview"]["id"]
     outputs_then = shared.rows(OUTPUTS, run_id)
@@ -60,7 +54,6 @@ def story(
         shown=shared.ragq("show", f"r{run_id}"),
         outputs_now=shared.rows(OUTPUTS, run_id),
         attempts=shared.inspect(run_id, "validate"),
-        reply=request.param,
         logs=shared.logs,
     )
 
@@ -119,9 +112,9 @@ def test_the_old_error_is_kept_with_its_reply(story: Story) -> None:
     assert (first["outcome"], second["outcome"]) == ("failed", "succeeded")
     assert (first["error"]["type"], first["error"]["details"]["raw_response"]) == (
         "schemas.errors.LLMResponseParseError",
-        story.reply,
+        REPLY,
     )
-    assert first["calls"][-1]["reply"] == story.reply
+    assert first["calls"][-1]["reply"] == REPLY
 
 
 def test_the_reply_is_stored_only_in_postgres(story: Story) -> None:

@@ -159,7 +159,7 @@ def populated_api(install: Install, populated_template: str) -> Iterator[LiveSer
         yield ctx
 
 
-@pytest.mark.parametrize("phases", ["examples,fuzzing,stateful", pytest.param("coverage", marks=pytest.mark.long)])
+@pytest.mark.parametrize("phases", ["examples,fuzzing", pytest.param("coverage,stateful", marks=pytest.mark.long)])
 def test_the_api_matches_its_description(phases: str, populated_api: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)

@@ -72,8 +72,9 @@ NAMES: Final = (
 class Poison:
     """Words in turn, so that each is used as often as any other."""
 
-    def __init__(self, words: Sequence[str], *, in_long: int) -> None:
+    def __init__(self, words: Sequence[str], *, in_long: int, also_in_long: Sequence[str] = ()) -> None:
         self._words: Iterator[str] = cycle(words)
+        self._others: Iterator[str] = cycle(also_in_long)
         self._in_long = in_long
 
     def line(self) -> str:
@@ -82,7 +83,8 @@ class Poison:
 
     def long(self) -> str:
         """Several of them, as paragraphs."""
-        return "\n\n".join(islice(self._words, self._in_long))
+        words = [*islice(self._words, self._in_long), *islice(self._others, self._in_long)]
+        return "\n\n".join(words)
 
     def into(self, value: Any, *, everywhere: bool = False, text_too: bool = False) -> Any:
         """A JSON value with the strings under the keys of TEXTS replaced, or every string."""

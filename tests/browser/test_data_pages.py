@@ -33,31 +33,6 @@ async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_w
         await expect(page.get_by_label("Corpora")).to_have_values(["uploaded"])
 
 
-async def test_works_are_uploaded_read_and_deleted_without_javascript(
-    visit: Visit, site_with_worker: SiteWithWorker
-) -> None:
-    async with visit(site_with_worker, java_script_enabled=False) as page:
-        await upload(page, "plain")
-        searchable = page.locator(".badge", has_text="✓ searchable")
-        while not await searchable.count():
-            await page.wait_for_timeout(200)
-            await page.reload()
-        await page.get_by_label("Search works").fill("leaf")
-        await page.get_by_role("button", name="Search").click()
-        await page.get_by_role("link", name="On Tea").click()
-        await page.get_by_role("link", name="Oxidation").click()
-        await expect(page.locator(".passage")).to_have_count(1)
-        await expect(page.locator(".passage .badge")).to_have_text("✓ has a vector")
-        await page.locator(".passage").get_by_role("link").click()
-        await expect(page.locator("ol.source li:target")).to_contain_text("After picking")
-
-        await page.get_by_role("link", name="plain").click()
-        await page.locator("summary", has_text="Delete").click()
-        await expect(page.locator("#delete")).to_contain_text("1 work with 3 chunks, and 0 questions with 0 answers")
-        await page.get_by_role("button", name="Delete corpus plain").click()
-        await expect(page.get_by_role("link", name="plain")).to_have_count(0)
-
-
 async def test_a_preset_with_unsaved_changes_is_not_left_without_asking(visit: Visit, editable_site: Site) -> None:
     asked: list[str] = []
 

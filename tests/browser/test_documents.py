@@ -37,29 +37,6 @@ def document(page: Page, name: str) -> Any:
     return page.locator(".documents > li", has=page.get_by_role("link", name=name, exact=True))
 
 
-async def test_sections_are_chosen_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
-    text = b"<!DOCTYPE html><title>Pots</title><h1>Pots</h1><p>Clay keeps warm.</p><h2>Index</h2><p>Clay, iron.</p>"
-    async with visit(site_with_worker, java_script_enabled=False) as page:
-        await page.goto("/works/new")
-        await page.get_by_label("Name of the corpus").fill("without script")
-        await page.get_by_label("Files", exact=True).set_input_files(
-            {"name": "pots.html", "mimeType": "text/html", "buffer": text}
-        )
-        await page.get_by_role("button", name="Import").click()
-        await site_with_worker.wait_until(FINISHED, "pots.html", "publish", 1)
-        await page.reload()
-        await page.get_by_role("link", name="pots.html", exact=True).click()
-        await page.get_by_role("link", name="Sections to search").click()
-        skipped = page.locator(".outline > li", has_text="Index")
-        await expect(skipped).to_contain_text("skipped: an index")
-        await skipped.get_by_role("checkbox").check()
-        await page.get_by_role("button", name="Save the selection").click()
-        await expect(page.get_by_role("status").first).to_contain_text("The sections are saved")
-        await site_with_worker.wait_until(FINISHED, "pots.html", "publish", 2)
-        await page.reload()
-        await expect(page.locator(".outline .badge")).to_have_count(0)
-
-
 async def test_an_imported_pdf_answers_a_question_that_cites_its_section_and_page(
     visit: Visit, browser: Browser, site_with_worker: SiteWithWorker, writer: ScriptedModel
 ) -> None:

@@ -18,8 +18,6 @@ from tests.browser.site import Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-NARROWEST: Final = (360, 740)
-
 
 class Look(NamedTuple):
     """A window, and the rules of accessibility that are checked in it."""
@@ -133,8 +131,6 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
             reply = await page.goto(where[name])
             assert reply is not None and reply.status == (404 if name == "missing" else 200)
             texts[name] = await page.evaluate(TEXT)
-            await _resize(page, NARROWEST)
-            found[name, "narrowest"] = await _misplaced(page)
             for look, (scheme, size, rules) in LOOKS.items():
                 await _resize(page, size)
                 await page.emulate_media(color_scheme=scheme)

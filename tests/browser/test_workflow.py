@@ -141,16 +141,3 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
         await page.get_by_role("button", name=re.compile("Delete answer")).click()
         await expect(page.locator(".row")).to_have_count(3)
         assert await site_with_worker.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
-
-
-async def test_the_list_runs_a_question_step_by_step(visit: Visit, site_with_worker: Site) -> None:
-    async with visit(site_with_worker) as page:
-        await page.goto("/rag")
-        row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
-        for button, state in (("Retrieve", "needs consolidation"), ("Consolidate", "ready")):
-            await row.get_by_role("button", name=button).click()
-            await expect(row.locator(".badge")).to_contain_text(state)
-
-        await row.locator("summary", has_text="Delete").click()
-        await row.get_by_role("button", name="Delete question").click()
-        await expect(row).to_have_count(0)

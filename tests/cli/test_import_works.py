@@ -51,20 +51,6 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
     ]
 
 
-def test_importing_again_changes_nothing_and_a_changed_file_replaces_its_work(ragq: Ragq, books: Path) -> None:
-    first = imported(ragq, str(books))
-    again = ragq("import", "works", str(books), *MODEL)
-    assert again.stderr.splitlines() == [
-        "Left out for their endings: 1 .png.",
-        "Works of corpus 'default': 2 unchanged; 2 chunks wait for their vectors.",
-    ]
-
-    (books / "tea.md").write_text("# Leaves\n\nBlack leaves. More of them.\n")
-    changed = imported(ragq, str(books))
-
-    assert (changed["replaced"], changed["unchanged"], changed["waiting"]) == (1, 1, first["waiting"])
-
-
 def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path) -> None:
     small = {"RAGQ_MAX_FILE_MB": "1"}
     bad = {
@@ -137,14 +123,6 @@ def test_a_new_corpus_has_the_language_of_its_first_works(ragq: Ragq, tmp_path: 
     corpus = json.loads(ragq("corpus", "show", "default", "--json").stdout)
     assert (corpus["language"], corpus["full_text"]) == ("polish", "simple")
     assert "has no dictionary here" in " ".join(ragq("corpus", "show", "default").stdout.split())
-
-
-def test_a_corpus_whose_chunks_wait_for_their_vectors_is_not_asked(ragq: Ragq, books: Path) -> None:
-    imported(ragq, str(books))
-
-    refused = ragq("submit", "--query", "Why?", "--corpus", "default", *MODEL)
-
-    assert "`ragq corpus show default` shows what waits for a vector" in str(refused.exception)
 
 
 def test_works_are_removed_by_their_numbers_all_or_none(ragq: Ragq, books: Path) -> None:

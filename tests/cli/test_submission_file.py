@@ -50,36 +50,37 @@ def filled(ragq: Ragq, stored: Stored, tmp_path: Path) -> Ragq:
     return ragq
 
 
-async def identities(connection: Connection) -> list[str]:
-    return [row["identity"] for row in await connection.fetch("SELECT identity FROM run ORDER BY id")]
-
-
-@pytest.mark.parametrize(
-    "submitted",
-    [
-        ("--split", "paper-test", "--limit", "1", "--zero-shot-only", "--set", "BINARY_THRESHOLD=12"),
-        ("--participants", "304,303", "--zero-shot-only", "--until", "assemble", "--retries", "2"),
-        ("--query", QUESTION, "--corpus", "small", "--preset", "Original", "--set", "retrieval.fusion=rrf"),
-        ("--query", "Why?", "--corpus", "small", "--no-expand", "--until", "augment", "--model", "light"),
-        ("--query", "Why?", "--corpus", "small", "--corpus", "archive", "--where", "author=leaf"),
-        ("--queries", "set.jsonl", "--qrels", "qrels.tsv", "--corpus", "small", "--set", "RAGQ_QUERY_MAX_TOKENS=99"),
-        ("--phrases", "phrases.jsonl", "--vocabulary", "clothes", "--allow-nsfw", "--set", "PSQ_MIN_TAG_COUNT=3"),
-    ],
-    ids=" ".join,
+SUBMITTED: Sequence[Sequence[str]] = (
+    ("--split", "paper-test", "--limit", "1", "--zero-shot-only", "--set", "BINARY_THRESHOLD=12"),
+    ("--participants", "304,303", "--zero-shot-only", "--until", "assemble", "--retries", "2"),
+    ("--query", QUESTION, "--corpus", "small", "--preset", "Original", "--set", "retrieval.fusion=rrf"),
+    ("--query", "Why?", "--corpus", "small", "--no-expand", "--until", "augment", "--model", "light"),
+    ("--query", "Why?", "--corpus", "small", "--corpus", "archive", "--where", "author=leaf"),
+    ("--queries", "set.jsonl", "--qrels", "qrels.tsv", "--corpus", "small", "--set", "RAGQ_QUERY_MAX_TOKENS=99"),
+    ("--phrases", "phrases.jsonl", "--vocabulary", "clothes", "--allow-nsfw", "--set", "PSQ_MIN_TAG_COUNT=3"),
 )
-def test_the_printed_file_submits_the_same_run(filled: Ragq, stored: Stored, submitted: Sequence[str]) -> None:
-    first = filled("submit", *submitted, "--profile", "demo").stdout.strip()
-    printed = filled("show", first, "--config", "--with-text")
-    Path(".env").write_text(ELSEWHERE)
-    Path("run.toml").write_text(printed.stdout)
 
-    again = filled("submit", "--config", "run.toml", "--json")
-    forced = filled("submit", "--config", "run.toml", "--new").stdout.strip()
-    of_forced = filled("show", forced, "--config", "--with-text")
 
-    assert json.loads(again.stdout)["is_new"] is False
-    assert (forced != first, len(set(stored(identities)))) == (True, 1)
-    assert tomllib.loads(of_forced.stdout) == tomllib.loads(printed.stdout)
+async def identities(connection: Connection, *run_ids: int) -> list[str]:
+    rows = await connection.fetch("SELECT DISTINCT identity FROM run WHERE id = ANY($1)", run_ids)
+    return [row["identity"] for row in rows]
+
+
+def test_the_printed_file_submits_the_same_run(filled: Ragq, stored: Stored) -> None:
+    for submitted in SUBMITTED:
+        first = filled("submit", *submitted, "--profile", "demo").stdout.strip()
+        printed = filled("show", first, "--config", "--with-text")
+        Path(".env").write_text(ELSEWHERE)
+        Path("run.toml").write_text(printed.stdout)
+
+        again = filled("submit", "--config", "run.toml", "--json")
+        forced = filled("submit", "--config", "run.toml", "--new").stdout.strip()
+        of_forced = filled("show", forced, "--config", "--with-text")
+        Path(".env").unlink()
+
+        assert json.loads(again.stdout)["is_new"] is False
+        assert (forced != first, len(stored(identities, int(first[1:]), int(forced[1:])))) == (True, 1)
+        assert tomllib.loads(of_forced.stdout) == tomllib.loads(printed.stdout)
 
 
 def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(filled: Ragq) -> None:

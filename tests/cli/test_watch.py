@@ -38,18 +38,6 @@ async def fail_for_two_seconds(connection: Connection, job_id: int) -> None:
     await connection.execute("UPDATE job SET sent_at = now() + interval '2 seconds'")
 
 
-def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Stored) -> None:
-    run = stored(runs.store, new_run(stages=("extract",)))
-    later = Timer(0.7, lambda: stored(complete_stage, run.job_ids[0]))
-    later.start()
-
-    watched = ragq("watch", f"r{run.run_id}", "--json")
-
-    later.join()
-    assert watched.exit_code == 0
-    assert '"succeeded": 1' in watched.stdout
-
-
 @pytest.mark.parametrize(
     ("enrolled", "is_broker_there", "obstacle"),
     [

@@ -52,9 +52,9 @@ async def test_those_without_scores_are_named_with_the_run_and_with_the_index(co
         assert NOTICE in notices(kind, "paper", one.request)
 
 
-@pytest.mark.parametrize(
-    ("profile", "options", "left"),
-    [
+async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_parity(connection: Connection) -> None:
+    await store(connection, labelled=INDEXED)
+    for profile, options, left in [
         ("paper", {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, None),
         ("paper-parity", {"EMBEDDING_TOP_K_REFERENCES": "3"}, None),
         (
@@ -68,39 +68,30 @@ async def test_those_without_scores_are_named_with_the_run_and_with_the_index(co
             {"RAGQ_PROMPT_FORMAT": "notebook", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "9"},
             ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=9"],
         ),
-    ],
-)
-async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_parity(
-    connection: Connection, profile: str, options: dict[str, str], left: list[str] | None
-) -> None:
+    ]:
+        run = await plan_participants(
+            connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={})
+        )
+
+        assert run.request.get("left_parity") == left
+        assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
+
+
+async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
 
-    run = await plan_participants(connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={}))
-
-    assert run.request.get("left_parity") == left
-    assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
-
-
-@pytest.mark.parametrize(
-    ("split", "refusal"),
-    [
+    built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+    for split, refusal in [
         (
             "paper-test",
             "References come from a training split.*paper-train or avec-train or clinic-a, not 'paper-test'",
         ),
         ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --from FILE`"),
-    ],
-)
-async def test_an_index_is_built_of_training_splits_and_of_ones_own(
-    connection: Connection, split: str, refusal: str
-) -> None:
-    await store(connection, labelled=INDEXED)
+    ]:
+        with pytest.raises(Refused, match=refusal):
+            await plan_references(connection, split, SETTINGS, False, True)
 
-    built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
-    with pytest.raises(Refused, match=refusal):
-        await plan_references(connection, split, SETTINGS, False, True)
-
-    assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
+        assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
 
 
 async def test_two_splits_do_not_share_the_name_of_an_index(connection: Connection) -> None:

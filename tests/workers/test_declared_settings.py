@@ -29,18 +29,17 @@ def test_a_stage_declares_what_its_code_reads(kind: str, mode: str, stage: Stage
     assert read | THROUGH_INPUTS.get((kind, stage.name), set()) == stage.reads
 
 
-@pytest.mark.parametrize(
-    ("method", "missing"), [(method, name) for method in WIRED for name in ("", *sorted(WIRED[method]))]
-)
-def test_the_wiring_reads_what_the_interpreter_takes_it_to_read(method: str, missing: str, database: Database) -> None:
+def test_the_wiring_reads_what_the_interpreter_takes_it_to_read() -> None:
+    nowhere = Database("postgresql://127.0.0.1:1/none")
     wiring = Wiring(
-        ProcessSettings(), database, ollama_url="http://127.0.0.1:1", is_crowded=lambda: False, is_awaited=lambda: False
+        ProcessSettings(), nowhere, ollama_url="http://127.0.0.1:1", is_crowded=lambda: False, is_awaited=lambda: False
     )
     settings = resolve(profile="paper", options={"EMBEDDING_BACKEND": "ollama"}, environment={}).run.values()
-    given: Any = SimpleNamespace()
-    for group, field, name in ((*RUN_SETTINGS[name].place, name) for name in WIRED[method] - {missing}):
-        vars(given).setdefault(group, SimpleNamespace())
-        setattr(getattr(given, group), field, settings[name])
+    for method, missing in [(of, name) for of in WIRED for name in ("", *sorted(WIRED[of]))]:
+        given: Any = SimpleNamespace()
+        for group, field, name in ((*RUN_SETTINGS[name].place, name) for name in WIRED[method] - {missing}):
+            vars(given).setdefault(group, SimpleNamespace())
+            setattr(getattr(given, group), field, settings[name])
 
-    with pytest.raises(AttributeError) if missing else suppress(Refused):
-        getattr(wiring, method)(given)
+        with pytest.raises(AttributeError) if missing else suppress(Refused):
+            getattr(wiring, method)(given)

@@ -3,7 +3,6 @@
 import re
 
 import httpx
-import pytest
 
 from store.database import Connection
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
@@ -20,13 +19,6 @@ async def test_every_attempt_shows_its_error_and_its_private_details(
     shown_at_once = re.sub(r"(?s)<details.*?</details>", "", page.text)
     assert MODEL_REPLY not in shown_at_once
     assert "The validator&#39;s reply holds no verdict" in shown_at_once
-
-
-@pytest.mark.parametrize("name", ["running", "waiting", "zero_shot"])
-async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: ShownRun, name: str) -> None:
-    page = await see(client, f"/jobs/{getattr(shown, name)}")
-    assert page.status_code == 200
-    assert ("No worker has started a stage" in page.text) is (name == "waiting")
 
 
 async def test_an_output_of_another_form_is_shown_field_by_field(

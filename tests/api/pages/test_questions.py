@@ -39,22 +39,19 @@ async def test_run_all_runs_the_remaining_steps_on_the_server(
     assert not [of for of in forms(shown) if of.action.endswith("/steps")]
 
 
-@pytest.mark.parametrize(
-    ("status", "buttons"),
-    [
+async def test_the_next_step_follows_from_the_state_of_the_job(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    query = await a_question(connection, *WHOLE[:2], until="embed")
+    for status, buttons in [
         ("failed", ["Retry", "Run all"]),
         ("poisoned", ["Retry", "Run all"]),
         ("paused", ["Resume"]),
         ("cancelled", ["Retrieve", "Run all"]),
         ("interrupted", []),
-    ],
-)
-async def test_the_next_step_follows_from_the_state_of_the_job(
-    client: httpx.AsyncClient, connection: Connection, status: str, buttons: list[str]
-) -> None:
-    query = await a_question(connection, *WHOLE[:2], until="embed")
-    await connection.execute("UPDATE job SET status = $2 WHERE id = $1", query.job_id, status)
+    ]:
+        await connection.execute("UPDATE job SET status = $2 WHERE id = $1", query.job_id, status)
 
-    shown = await see(client, "/rag")
+        shown = await see(client, "/rag")
 
-    assert [of.label.strip() for of in forms(shown) if of.action.endswith("/steps")] == buttons
+        assert [of.label.strip() for of in forms(shown) if of.action.endswith("/steps")] == buttons

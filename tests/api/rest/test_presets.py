@@ -23,16 +23,6 @@ async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient
     assert problem(await client.post(PRESETS, json=body | {"copy_of": "none"})) == (404, "preset-missing")
 
 
-async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncClient) -> None:
-    body = {"description": "wider", "config": {"retrieval": {"dense_limit": 99, "mmr_lambda": 1}}}
-
-    changed = (await client.put(f"{PRESETS}/original", json=body)).json()
-
-    assert (changed["description"], changed["config"]["retrieval"]["dense_limit"]) == ("wider", 99)
-    assert changed["config"]["retrieval"]["lexical_limit"] == 5
-    assert (await client.put(f"{PRESETS}/original", json={})).json()["description"] == "wider"
-
-
 async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(client: httpx.AsyncClient) -> None:
     config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "x"}}
 

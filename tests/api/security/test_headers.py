@@ -72,18 +72,18 @@ async def test_the_server_answers_to_addresses_and_localhost(visit: Client, make
     assert found == dict.fromkeys(names, 200)
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/html"])
-async def test_it_refuses_names_that_another_site_could_rebind(visit: Client, accept: str) -> None:
-    misled = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8420"]
-    broken = ["", "a b", "me@127.0.0.1", "127.0.0.1/x", "[::1"]
-    async with visit(Accept=accept) as client:
-        replies = {name: await client.get("/guarded", headers={"Host": name}) for name in (*misled, *broken)}
+async def test_it_refuses_names_that_another_site_could_rebind(visit: Client) -> None:
+    for accept in ["application/json", "text/html"]:
+        misled = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8420"]
+        broken = ["", "a b", "me@127.0.0.1", "127.0.0.1/x", "[::1"]
+        async with visit(Accept=accept) as client:
+            replies = {name: await client.get("/guarded", headers={"Host": name}) for name in (*misled, *broken)}
 
-    assert {name: reply.status_code for name, reply in replies.items()} == {
-        **dict.fromkeys(misled, 421),
-        **dict.fromkeys(broken, 400),
-    }
-    assert [name for name, reply in replies.items() if name and name in reply.text] == []
+        assert {name: reply.status_code for name, reply in replies.items()} == {
+            **dict.fromkeys(misled, 421),
+            **dict.fromkeys(broken, 400),
+        }
+        assert [name for name, reply in replies.items() if name and name in reply.text] == []
 
 
 async def test_names_of_its_own_are_listed(ctx: ApiContext) -> None:

@@ -173,15 +173,14 @@ async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_rep
 
 
 @pytest.mark.parametrize(
-    ("changes", "stale_from"),
+    ("changes", "stale_from", "last"),
     [
-        (QueryEdit(original_query="Why is tea brown?"), 1),
-        (QueryEdit(intent="CRITIQUE"), 2),
-        (QueryEdit(expansion_reply=PASTED), 1),
-        (QueryEdit(context=(2, 1)), 6),
+        (QueryEdit(original_query="Why is tea brown?"), 1, 7),
+        (QueryEdit(intent="CRITIQUE"), 2, 8),
+        (QueryEdit(expansion_reply=PASTED), 1, 8),
+        (QueryEdit(context=(2, 1)), 6, 7),
     ],
 )
-@pytest.mark.parametrize("last", [7, 8])
 async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
     connection: Connection, changes: QueryEdit, stale_from: int, last: int
 ) -> None:

@@ -53,8 +53,7 @@ async def preset_wide(connection: Connection) -> None:
         (Step.ANSWER, TO_CONSOLIDATE, ("augment", "generate")),
     ],
 )
-@pytest.mark.parametrize("ran_to_its_end", [False, True])
-@pytest.mark.parametrize("until", ["expand", None])
+@pytest.mark.parametrize(("ran_to_its_end", "until"), [(False, "expand"), (True, None)])
 async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
     connection: Connection,
     step: Step,

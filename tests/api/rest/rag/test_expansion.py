@@ -33,17 +33,15 @@ async def frozen_n(ctx: ApiContext, run_id: int) -> object:
         return (await runs.settings(connection, run_id))["expansion.n"]
 
 
-@pytest.mark.parametrize(("body", "n"), [({"original_query": QUESTION}, 3), ({"query": QUESTION, "n": 5}, 5)])
-async def test_the_prompt_is_shown_for_both_names_of_the_question(
-    client: httpx.AsyncClient, body: dict[str, Any], n: int
-) -> None:
-    reply = await client.post(PROMPT, json=body)
+async def test_the_prompt_is_shown_for_both_names_of_the_question(client: httpx.AsyncClient) -> None:
+    for body, n in [({"original_query": QUESTION}, 3), ({"query": QUESTION, "n": 5}, 5)]:
+        reply = await client.post(PROMPT, json=body)
 
-    assert reply.status_code == 200
-    shown = reply.json()
-    assert (shown["query"], shown["original_query"], shown["n"]) == (QUESTION, QUESTION, n)
-    assert QUESTION in shown["prompt"] and str(n) in shown["prompt"]
-    assert (await client.get("/rag/queries")).json()["total"] == 0
+        assert reply.status_code == 200
+        shown = reply.json()
+        assert (shown["query"], shown["original_query"], shown["n"]) == (QUESTION, QUESTION, n)
+        assert QUESTION in shown["prompt"] and str(n) in shown["prompt"]
+        assert (await client.get("/rag/queries")).json()["total"] == 0
 
 
 @waits_long

@@ -226,14 +226,13 @@ async def test_a_step_continues_when_its_client_leaves(
 
 
 @waits_long
-@pytest.mark.parametrize("where", ["body", "query"])
 @pytest.mark.parametrize(
-    ("step", "done"),
+    ("step", "done", "where"),
     [
-        ("retrieve", ("expand", "embed")),
-        ("consolidate", TO_VALIDATE),
-        ("augment/run", TO_CONSOLIDATE),
-        ("run", TO_CONSOLIDATE),
+        ("retrieve", ("expand", "embed"), "body"),
+        ("consolidate", TO_VALIDATE, "query"),
+        ("augment/run", TO_CONSOLIDATE, "body"),
+        ("run", TO_CONSOLIDATE, "query"),
     ],
 )
 async def test_a_step_takes_other_values_and_its_preset_in_the_query_too(
