@@ -34,8 +34,6 @@ _EACH_SENT_TWICE: Final = 5
 _TIMEOUT_S: Final = 60.0
 _VISIT_S: Final = (5.0, 15.0)
 """The duration of a subscription."""
-_PROBE_PAUSE_S: Final = 0.2
-_POLL_PAUSE_S: Final = 0.5
 _FIRST_EVENT: Final = "GET /runs/{id}/events, first event"
 _WORDS: Final = ("tea", "leaf", "oxidation", "bridge", "arch", "cable", "clock", "pendulum", "spring", "escapement")
 _STORED: Final = """
@@ -117,7 +115,7 @@ Act = Callable[[User], Awaitable[None]]
 @click.command(short_help="The API under readers, subscribers and writers at once")
 @click.option("--seconds", default=60.0, show_default=True, help="Duration of the load.")
 @click.option("--readers", default=200, show_default=True, help="One of five follows the events of runs.")
-@click.option("--writers", default=20, show_default=True, help="Users who create and change questions, and run steps.")
+@click.option("--writers", default=20, show_default=True, help="Users who create and change questions.")
 @click.option("--pause", "pause_s", default=2.0, show_default=True, help="Mean seconds between two requests of a user.")
 def api(seconds: float, readers: int, writers: int, pause_s: float) -> None:
     """Let users come to the API of a stack of its own, all at once, and look afterwards for what they asked.
@@ -131,7 +129,7 @@ def api(seconds: float, readers: int, writers: int, pause_s: float) -> None:
     """
     show_machine("fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
     watchers = readers // _WATCHERS
-    acts = [read] * (readers - watchers) + [watch] * watchers + [write] * writers + [probe]
+    acts = [read] * (readers - watchers) + [watch] * watchers + [write] * writers
     with stack(RAGQ_API_OPEN="1") as running:
         _fill(running)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -206,13 +204,6 @@ async def _together(url: str, met: Met, acts: Sequence[Act], *, until: float, pa
             group.create_task(act(number, deed))
 
 
-async def probe(user: User) -> None:
-    """Ask for what costs next to nothing: what it takes beside the others is the price of the queue alone."""
-    while not user.is_over:
-        await asyncio.sleep(_PROBE_PAUSE_S)
-        await user.ask("GET /healthz", "GET", "/healthz")
-
-
 async def read(user: User) -> None:
     """Read a list, a question or a run, as JSON or as a page, one after the other."""
     while not user.is_over:
@@ -255,7 +246,7 @@ async def _visit(user: User, run: int, leaves: float) -> None:
 
 
 async def write(user: User) -> None:
-    """Ask one question after the other, some twice at the same time under one key, change it, and run its steps."""
+    """Ask one question after the other, some twice at the same time under one key, and change it."""
     for number in count():
         if user.is_over:
             return
@@ -264,10 +255,6 @@ async def write(user: User) -> None:
         if query is None:
             continue
         await user.ask("PATCH /rag/queries/{id}", "PATCH", f"/rag/queries/{query}", json={"intent": "COMPARISON"})
-        for step in ("embed", "retrieve", "consolidate"):
-            if user.is_over or not await _take(user, query, step):
-                break
-            await user.pause()
 
 
 async def _make(user: User, *, twice: bool) -> int | None:
@@ -286,29 +273,3 @@ async def _make(user: User, *, twice: bool) -> int | None:
     user.met.keys[key] = query
     user.met.questions.append(query)
     return query
-
-
-async def _take(user: User, query: int, step: str) -> bool:
-    """Send for a step, and look at its job until it rests. False when something went wrong."""
-    name = f"POST /rag/queries/{{id}}/{step}, respond-async"
-    path = f"/rag/queries/{query}/{step}"
-    began = time.perf_counter()
-    sent = await user.ask(name, "POST", path, expects=(200, 202), headers={"Prefer": "respond-async"})
-    if sent is None:
-        return False
-    user.met.runs.append(sent.json()["run_id"])
-    if sent.status_code == httpx.codes.OK:
-        # A worker was quicker than the reply.
-        return True
-    while time.perf_counter() - began < _TIMEOUT_S:
-        await asyncio.sleep(_POLL_PAUSE_S)
-        job = await user.ask("GET /jobs/{id}", "GET", sent.headers["Location"])
-        if job is None:
-            return False
-        if job.json()["is_idle"]:
-            user.met.times_ms[f"step {step}, until it is seen done"].append((time.perf_counter() - began) * 1000)
-            if job.json()["status"] != "succeeded":
-                user.met.failures[f"{name}: job {job.json()['status']}"] += 1
-            return bool(job.json()["status"] == "succeeded")
-    user.met.failures[f"{name}: not done after {_TIMEOUT_S:.0f} s"] += 1
-    return False

@@ -29,8 +29,6 @@ class Sample(NamedTuple):
     seconds: float
     part: str
     mb: float
-    """Its own: without the buffers that the processes of Postgres share, whose size is a setting."""
-    shared_mb: float
 
 
 @click.command(short_help="Memory of each part of the stack over time")
@@ -54,10 +52,10 @@ def soak(minutes: float) -> None:
     for part in dict.fromkeys(sample.part for sample in samples):
         mine = [sample for sample in samples if sample.part == part]
         slope = mb_per_hour(mine)
-        amounts = (mine[0].mb, mine[-1].mb, max(one.mb for one in mine), mine[-1].shared_mb)
+        amounts = (mine[0].mb, mine[-1].mb, max(one.mb for one in mine))
         rows.append((part, *(f"{mb:.0f}" for mb in amounts), f"{slope:+.1f}"))
         steep += [part] if slope > FLAT_MB_PER_HOUR else []
-    headings = ("part", "MB at first", "at last", "at most", "shared beside it", "an hour")
+    headings = ("part", "MB at first", "at last", "at most", "an hour")
     show(f"{runs} runs in {minutes:g} minutes", headings, rows)
     if steep:
         raise click.ClickException(f"More than {FLAT_MB_PER_HOUR:g} MB an hour: {', '.join(steep)}")
@@ -98,21 +96,18 @@ def _work(running: Stack, for_s: float) -> tuple[list[Sample], int]:
             runs += 1
             seconds = time.monotonic() - began
             parts = [part for part in running.asked("ps") if part["pid"]]
-            samples += [Sample(seconds, part["name"], *memory(part["pid"])) for part in parts]
+            samples += [Sample(seconds, part["name"], memory(part["pid"])) for part in parts]
     return samples, runs
 
 
-def memory(pid: int) -> tuple[float, float]:
-    """Megabytes of a process and its children: their own, and of anonymous pages that they share, each page once."""
-    own = shared = 0
+def memory(pid: int) -> float:
+    """Megabytes that a process and its children have each for themselves: without the buffers that Postgres shares."""
+    own = 0
     process = psutil.Process(pid)
     for one in (process, *process.children(recursive=True)):
-        with suppress(ProcessLookupError, FileNotFoundError):
-            lines = (line.split() for line in Path(f"/proc/{one.pid}/smaps_rollup").read_text().splitlines()[1:])
-            kilobytes = {name: int(amount) for name, amount, _ in lines}
-            shared += kilobytes["Pss_Shmem:"]
-            own += kilobytes["Pss:"] - kilobytes["Pss_Shmem:"]
-    return own * 1024 / 1e6, shared * 1024 / 1e6
+        with suppress(psutil.NoSuchProcess):
+            own += one.memory_full_info().uss
+    return own / 1e6
 
 
 def _submissions(folder: Path) -> Iterator[tuple[str, ...]]:

@@ -1,12 +1,9 @@
-"""Tags: the quality and the speed of finding them by other words than their names, source by source and fused."""
+"""Tags: the quality of finding them by other words than their names, source by source and fused."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
-from statistics import median
-from time import perf_counter
 from typing import Final, TypeAlias
 
 import click
@@ -22,18 +19,14 @@ from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
 from stages.files.records import accept
 from stages.ports import TokenQuery, Vectors
-from stages.tags.phrases import lookup_of
 from stages.tags.similarity import FusedSearch, TokenTable, at_length_1, in_any_order, plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
 RESAMPLES: Final = 2000
 QUERIES: Final = 400
-"""Misspelt names and inverted headings, at most."""
+"""Misspelt names, at most."""
 HELD_OUT: Final = 0.2
 """Share of aliases that one model never sees."""
-MANY_TOKENS: Final = 100_000
-PHRASES: Final = 5
-"""Phrases of a search among many tokens."""
 _BATCH: Final = 256
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
@@ -42,7 +35,7 @@ Near: TypeAlias = NDArray[np.floating]
 """How near each lookup is to each token: a row per lookup."""
 
 
-@click.command(short_help="Quality and speed of finding tags, source by source and fused")
+@click.command(short_help="Quality of finding tags, source by source and fused")
 @click.option(
     "--data",
     "folders",
@@ -51,9 +44,8 @@ Near: TypeAlias = NDArray[np.floating]
     help="A folder that `ragq import tags` takes; tags_github_topics of RAGQ_DATA_DIR unless named. May be repeated.",
 )
 @click.option("--seed", default=7, show_default=True, help="Seed of models, held-out aliases and misspelt names.")
-@click.option("--searches", default=100, show_default=True, help="Searches of 100,000 random tokens.")
-def tags(folders: tuple[Path, ...], seed: int, searches: int) -> None:
-    """Find the tags of vocabularies by aliases that no model saw, by misspelt names and by inverted headings.
+def tags(folders: tuple[Path, ...], seed: int) -> None:
+    """Find the tags of vocabularies by aliases that no model saw, and by misspelt names.
 
     Exact matches of aliases are switched off.
 
@@ -68,8 +60,6 @@ def tags(folders: tuple[Path, ...], seed: int, searches: int) -> None:
         files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
         rows = _quality(accept(parse_vocabulary(files)), encoder.encode, seed)
         show(f"{folder}: the tag of a lookup, 95 % intervals", ("lookups", "method", "pairs", "hit@1", "hit@10"), rows)
-    taken = _many_tokens_ms(searches, seed)
-    click.echo(f"A search for {PHRASES} words among {MANY_TOKENS:,} tokens: p50 {median(taken):.0f} ms.")
 
 
 class Models:
@@ -141,7 +131,6 @@ def _quality(vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors],
     return [
         *_shares("held-out aliases", without, pairs),
         *_shares("misspelt names", models, misspelt(names, set(models.tokens), seed=seed)),
-        *_shares("inverted headings", models, inverted(names, set(models.tokens), seed=seed)),
     ]
 
 
@@ -160,20 +149,6 @@ def misspelt(names: Sequence[str], known: set[str], *, seed: int) -> list[tuple[
             for place in at
         )
         found += [(one, name) for one in islice((one for one in wrong if one not in known), 1)]
-    return found
-
-
-def inverted(names: Sequence[str], known: set[str], *, seed: int) -> list[tuple[str, str]]:
-    """Names of several words, turned round at a place: `diseases of heart` as `heart, diseases of`."""
-    random = Random(seed)
-    several = [name for name in names if len(re.split("[-_ ]", name)) > 1 and "," not in name]
-    found = []
-    for name in random.sample(several, min(QUERIES, len(several))):
-        words = re.split("[-_ ]", name)
-        place = random.randrange(1, len(words))
-        heading = lookup_of(f"{' '.join(words[place:])}, {' '.join(words[:place])}")
-        if heading not in known:
-            found.append((heading, name))
     return found
 
 
@@ -216,23 +191,3 @@ def _share(hits: NDArray[np.bool_], draws: NDArray[np.intp]) -> str:
 
 def _spelt(words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
     return cdist(words, others, scorer=OSA.normalized_similarity, dtype=np.float32)
-
-
-def _many_tokens_ms(searches: int, seed: int) -> list[float]:
-    """Milliseconds of searches for words that are nearly tokens, by all sources, among tokens with random vectors."""
-    numbers, random = np.random.default_rng(seed), Random(seed)
-    syllables = [a + b for a in "bcdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
-    words = sorted({"".join(random.choices(syllables, k=random.randint(1, 4))) for _ in range(30_000)})
-    several = sorted({"_".join(random.choices(words, k=random.randint(1, 3))) for _ in range(2 * MANY_TOKENS)})
-    names = sorted(random.sample(several, MANY_TOKENS))
-    vectors, sentences = (at_length_1(numbers.standard_normal((MANY_TOKENS, length))) for length in (100, 384))
-    model = read_similarity_model(similarity_file(names, sentences))
-    search = FusedSearch(model, TokenTable(tokens=names, vectors=vectors))
-    taken = []
-    for _ in range(searches):
-        rows = numbers.integers(MANY_TOKENS, size=PHRASES)
-        asked = [TokenQuery(f"{names[row]}{random.choice(syllables)}", vectors[row], sentences[row]) for row in rows]
-        began = perf_counter()
-        search.nearest(asked, 10)
-        taken.append((perf_counter() - began) * 1000)
-    return taken
