@@ -112,7 +112,7 @@ class VectorStatus(StrEnum):
 
 
 class WaitReason(StrEnum):
-    """Why a stage waits: mostly since a server is not called now."""
+    """Why a server is not called for a stage now."""
 
     #: As many calls as are permitted at a time are in progress.
     CALLS = "calls"
@@ -124,5 +124,3 @@ class WaitReason(StrEnum):
     REFUSED = "refused"
     #: Its calls are part of a batch, whose answers come later.
     BATCH = "batch"
-    #: The worker that took it does not know the settings of its run.
-    SETTINGS = "settings"

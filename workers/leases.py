@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, TypeVar
 
 import structlog
 
-from schemas.errors import Refused
 from schemas.statuses import WaitReason
 from schemas.values.runs import RunLimitState
 from stages.ports import Deferred
@@ -184,10 +183,8 @@ class Leases:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-# It waits for its server or for a worker of another version, or its run may pay for no more.
+# It waits for its server, or its run may pay for no more.
 
-#: How long a stage stays away from a worker that does not know its settings.
-_OTHER_VERSION_SECONDS: Final = 5.0
 #: A batch is gathered, sent and collected beside its hours.
 _BATCH_MARGIN_H: Final = 1.0
 
@@ -220,13 +217,6 @@ class AwaitsBatch(Waits, Deferred):
     def __init__(self, server: str, hours: float) -> None:
         wait_s = (hours + _BATCH_MARGIN_H) * 3600
         super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, wait_s)
-
-
-class UnknownSettings(Waits):
-    """A run has settings that this version does not know, as one does that a newer version submitted."""
-
-    def __init__(self, worker_id: str, refused: Refused) -> None:
-        super().__init__(str(refused), f"worker {worker_id}", WaitReason.SETTINGS, _OTHER_VERSION_SECONDS)
 
 
 class BudgetSpent(PutOff):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import structlog
 from aiorwlock import RWLock
 
-from schemas.errors import RagqError, Refused, UnusableReply
+from schemas.errors import RagqError, UnusableReply
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
@@ -27,7 +27,7 @@ from store.runs import backlog, ledger, runs, stages
 from store.runs.stages import Claim, Committed
 from workers import telemetry
 from workers.batcher import Waited, waiting
-from workers.leases import Leases, PutOff, UnknownSettings, crash_point, give_back
+from workers.leases import Leases, PutOff, crash_point, give_back
 from workers.ledger_chat import Remembered
 from workers.telemetry import StageFailed
 from workers.wiring import Wiring
@@ -198,7 +198,9 @@ class StageRunner:
         read: dict[str, Any] = {}
         retries = 0
         try:
-            frozen, draw = await self._frozen(claim.run_id)
+            frozen, draw = await self._frozen_runs.load(
+                claim.run_id, lambda: self._database.ask(frozen_run, claim.run_id)
+            )
             retries = frozen.run.ragq.retries
             work = Work(claim, frozen.run, self._database, self._wiring, read, frozen.preset, draw)
             result = await function(work)
@@ -277,12 +279,6 @@ class StageRunner:
 
         await self._database.with_retry(store)
         await self._database.with_retry(lambda connection: backlog.stop_failing(connection, run_id=claim.run_id))
-
-    async def _frozen(self, run_id: int) -> FrozenRun:
-        try:
-            return await self._frozen_runs.load(run_id, lambda: self._database.ask(frozen_run, run_id))
-        except Refused as error:
-            raise UnknownSettings(self._worker_id, error) from None
 
 
 async def frozen_run(connection: Connection, run_id: int) -> FrozenRun:

@@ -115,7 +115,6 @@ _WORDS = {
     WaitReason.TOKENS: "other calls to {}, whose tokens are all that RAGQ_LLM_TPM permits a minute",
     WaitReason.REFUSED: "a refusal of {}, which takes no call until then (429 or 503)",
     WaitReason.BATCH: "{}, which answers with a batch; the answer makes it due before",
-    WaitReason.SETTINGS: "{} gave it back, as its version does not know the settings of the run; another may",
 }
 
 _RETRY = "a transport error, for its automatic retry"

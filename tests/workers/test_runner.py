@@ -12,7 +12,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, chain, failures, job_control, jobs, overviews, stages
+from store.runs import attempts, chain, failures, job_control, overviews, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
@@ -82,30 +82,6 @@ async def test_a_stage_has_the_draw_of_its_run(database: Database, store_run: St
         await run_extract(stored.job_ids[0], stage)
 
     assert seen == [0, 7]
-
-
-@pytest.mark.parametrize("name", ["EMBEDDING_DANCE", "retrieval.dance"])
-async def test_a_stage_of_a_run_with_settings_of_another_version_waits_for_another_worker(
-    database: Database, store_run: StoreRun, run_extract: RunStage, name: str
-) -> None:
-    stored = await store_run("316")
-    async with database.connection() as connection:
-        await connection.execute(
-            """UPDATE run SET settings = settings || jsonb_build_object($1::text, '{"value": 1}'::jsonb)""", name
-        )
-
-    async def stage(work: Work) -> Result[Nothing]:
-        raise AssertionError(work)
-
-    with capture_logs() as logged:
-        outcome = await run_extract(stored.job_ids[0], stage)
-
-    async with database.connection() as connection:
-        (extract, *_) = (await jobs.of_jobs(connection, stored.job_ids))[stored.job_ids[0]]
-        kept = await attempts.history(connection, stored.job_ids[0], stage="extract")
-    assert (outcome, extract.status, extract.attempts, kept) == (Outcome.NOTHING_TO_DO, StageStatus.READY, 0, [])
-    assert extract.waits_for is not None and extract.waits_for.startswith("worker worker gave it back")
-    assert [name in line["reason"] for line in logged if line["event"] == "stage_put_off"] == [True]
 
 
 async def test_a_stage_at_its_last_attempt_runs_alone(
