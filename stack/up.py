@@ -1,12 +1,10 @@
 """`ragq up`: starts the stack in order and waits until it is healthy."""
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import Final
 
 from schemas.errors import StackError
 from stack.connections import masked
@@ -17,12 +15,6 @@ from stack.probes import Health, Ping
 from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, end_orphans, status
 from stack.supervision import SUPERVISOR, Supervisor
-from stages.reports.words import counted
-from store.database import DATABASE_ERRORS, Database
-from store.runs.ledger import given_back_since
-
-_ASKED_S = 2.0
-_UNANSWERED: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
 
 
 def down(home: Home, report: Callable[[str], None]) -> list[str]:
@@ -42,12 +34,9 @@ def end_all(home: Home, report: Callable[[str], None] = lambda line: None) -> li
     state = home.read_state()
     if supervisor.is_running():
         up = in_order(name for name, part in supervisor.parts().items() if part.is_up)
-        began = time.time()
         # What asks servers, then the servers: a stage that lost its server would fail instead of starting again later.
         for is_server in (False, True):
             ended += _stop_together(supervisor, [name for name in up if (name in SERVERS) is is_server], report)
-            if not is_server and state is not None and (given_back := _given_back(state, began)):
-                report(f"{counted(given_back, 'unfinished stage')} given back, for the next workers to start again.")
         supervisor.shutdown()
     if state is not None:
         for name in end_orphans(home, state):
@@ -55,24 +44,6 @@ def end_all(home: Home, report: Callable[[str], None] = lambda line: None) -> li
             report(f"{name:<14}left behind by a killed stack, ended")
     home.forget_state()
     return ended
-
-
-def _given_back(state: State, since: float) -> int:
-    """The stages that workers gave back while they were stopped; 0 where the database cannot be asked."""
-
-    async def ask() -> int:
-        async with (
-            Database(state.servers["DATABASE_URL"], pool_size=1) as database,
-            asyncio.timeout(_ASKED_S),
-            database.connection() as connection,
-        ):
-            return await given_back_since(connection, time.time() - since)
-
-    try:
-        return asyncio.run(ask())
-    except _UNANSWERED:
-        # Not the place to report it: what is stopped is stopped.
-        return 0
 
 
 def _stop_together(supervisor: Supervisor, names: Sequence[str], report: Callable[[str], None]) -> list[str]:

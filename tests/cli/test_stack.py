@@ -183,7 +183,7 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
 
     with subprocess.Popen(["sh", "-c", f"sleep 8; kill -CONT {llm.pid}"]):
         stopped = running.ragq("down")
-    assert (stopped.returncode, "1 unfinished stage given back" in stopped.stderr) == (0, True)
+    assert stopped.returncode == 0, stopped.stderr
     assert running.ragq("up").returncode == 0
 
     followed = running.ragq("watch", run)
