@@ -1,12 +1,10 @@
 """Is a server healthy? Each probe asks what a client would ask, and answers yes or no within about two seconds."""
 
 import asyncio
-import http.client
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from stack.connections import broker_address
 
@@ -79,17 +77,12 @@ def broker_answers(broker_url: str) -> bool:
 
 def http_answers(url: str) -> bool:
     """GET gives a 200. Proxies of the environment are not asked."""
-    address = urlsplit(url)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", address.port or http.client.HTTP_PORT, timeout=PROBE_TIMEOUT_S
-    )
+    import httpx
+
     try:
-        connection.request("GET", address.path)
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
+        return httpx.get(url, timeout=PROBE_TIMEOUT_S, trust_env=False).status_code == httpx.codes.OK
+    except httpx.HTTPError:
         return False
-    finally:
-        connection.close()
 
 
 WORKER = "worker-"
