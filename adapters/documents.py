@@ -14,7 +14,6 @@ from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramF
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import ConvertedDocument, TocEntry
 from stages.documents.outline import DocumentFormat, without_metadata
-from stages.texts.characters import DecodedText, decoded
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
@@ -63,7 +62,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
     if form in _ARCHIVES:
         _refuse_bomb(content, limits)
     if form is DocumentFormat.RST:
-        content = _text(content).text.encode()
+        content = _text(content).encode()
     written = await run_limited(
         [
             _pandoc(),
@@ -98,9 +97,9 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
     )
 
 
-def _text(content: bytes) -> DecodedText:
+def _text(content: bytes) -> str:
     try:
-        return decoded(content)
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DocumentError(f"byte {error.start} is not UTF-8; save it as UTF-8") from None
 
@@ -111,15 +110,10 @@ async def _toc(content: bytes, limits: ProcessLimits) -> tuple[TocEntry, ...]:
 
 
 def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:
-    text, is_latin1 = _text(content)
+    text = _text(content)
     if "\0" in text or not any(map(str.isalnum, text)):
         raise DocumentError("it holds no text")
-    return ConvertedDocument(
-        format=form,
-        converter="ragq",
-        markdown=text,
-        reason="it is text in Latin-1, not in UTF-8" if is_latin1 else "it is text",
-    )
+    return ConvertedDocument(format=form, converter="ragq", markdown=text, reason="it is text")
 
 
 def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:

@@ -61,4 +61,4 @@ async def import_requested(
         made_with = await values_for_import(connection, request.corpus)
     settings = ctx.run_settings(values=made_with)
     imported = await import_files(ctx.database, request, read.works, read.documents or None, settings)
-    return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)
+    return imported._replace(refused=[str(error) for error in read.refused.values()])

@@ -230,8 +230,8 @@ def works_command(
     collections; relevance judgements name its works by their ids. It has to be named itself.
 
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
-    work of the corpus has is refused, by itself, and so is a file that cannot be read. Text that is not UTF-8 is read
-    as Latin-1. Files of a folder with another ending are left out and counted. `ragq corpus remove` removes works.
+    work of the corpus has is refused, by itself, and so is a file that cannot be read or is text other than UTF-8.
+    Files of a folder with another ending are left out and counted. `ragq corpus remove` removes works.
 
     Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -274,7 +274,6 @@ def works_command(
     refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]
     if new:
         _tell(imported, corpus)
-    _tell_latin1(read)
     for refusal in refused[:SHOWN]:
         print_text(f"Refused: {refusal}", err=True)
     if (more := len(refused) - SHOWN) > 0:
@@ -290,7 +289,7 @@ def works_command(
         if runs:
             carry_out("watch", run_ids=runs, as_json=as_json)
     elif as_json:
-        left = {"refused": refused, "latin1": read.latin1, "left_out": files.left_out}
+        left = {"refused": refused, "left_out": files.left_out}
         print_json(_as_json(imported, converted, corpus) | left)
     else:
         for run_id in runs:
@@ -310,11 +309,6 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
     if (copy := imported.followed) is not None:
         run = "" if copy.submitted is None else f", which r{copy.submitted.run_id} embeds by {copy.copy.model}"
         print_text(f"'{copy.copy.name}' has them too{run}.", err=True)
-
-
-def _tell_latin1(read: ReadFiles) -> None:
-    if read.latin1:
-        print_text(f"Not UTF-8, and read as Latin-1 (look at their accents): {listed(read.latin1)}.", err=True)
 
 
 def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:

@@ -22,7 +22,7 @@ from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
 from stages.documents.outline import DocumentFormat, format_of, holds_markdown
 from stages.queries.templates import OF_DOCUMENTS
-from stages.texts.characters import can_be_stored, decoded
+from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
@@ -83,8 +83,6 @@ class ReadFiles:
     """Those of other formats, which are converted first."""
     refused: dict[int, WorkFileError] = field(default_factory=dict)
     """Those that cannot be works, by their places among the files, from 0."""
-    latin1: list[str] = field(default_factory=list)
-    """The names of files of text that are not UTF-8, and were read as Latin-1."""
 
     def readable(self) -> "ReadFiles":
         """The same. Raises WorkFilesError where any file was refused."""
@@ -111,7 +109,7 @@ class ReadFiles:
         if not file.content:
             raise WorkFileError(file.name, EMPTY)
         if holds_markdown(file.content, file.name):
-            self.works.append(_read_work(file, self._decoded(file)))
+            self.works.append(_read_work(file))
         else:
             self._check_document(file)
             self.documents.append(file)
@@ -121,25 +119,23 @@ class ReadFiles:
             raise WorkFileError(file.name, EMPTY)
         try:
             if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
-                self._decoded(file)
+                _text(file)
         except DocumentError as error:
             raise WorkFileError(file.name, f"{error.problem}.") from None
 
-    def _decoded(self, file: WorkFile) -> str:
-        try:
-            text, is_latin1 = decoded(file.content)
-        except UnicodeDecodeError as error:
-            raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
-        if is_latin1:
-            self.latin1.append(file.name)
-        return text
+
+def _text(file: WorkFile) -> str:
+    try:
+        return file.content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
 
 
 def read_files(files: Sequence[WorkFile]) -> ReadFiles:
     """The works in files of markdown, and the other files as they are.
 
     Refused is every file that is empty, of no known format, or of the same source as one before it, and every file of
-    text that is neither UTF-8 nor Latin-1, has no text, or has front matter that cannot be used.
+    text that is not UTF-8, has no text, or has front matter that cannot be used.
     """
     read = ReadFiles()
     named: set[str] = set()
@@ -154,7 +150,8 @@ def read_files(files: Sequence[WorkFile]) -> ReadFiles:
     return read
 
 
-def _read_work(file: WorkFile, markdown: str) -> ReadWork:
+def _read_work(file: WorkFile) -> ReadWork:
+    markdown = _text(file)
     if "\0" in markdown:
         raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
     document = read_markdown(markdown)
@@ -356,8 +353,6 @@ class ImportedFiles(NamedTuple):
     """None where all files are markdown."""
     refused: Sequence[str] = ()
     """Of each file that cannot be a work its name, and why."""
-    latin1: Sequence[str] = ()
-    """The names of files of text that are not UTF-8, and were read as Latin-1."""
 
     @property
     def has_changes(self) -> bool:

@@ -60,7 +60,7 @@ def _of_wrong_kinds() -> Iterator[Hostile]:
 
 def _texts() -> Iterator[Hostile]:
     yield Hostile("spaces.txt", b" \n\t " * 1000, "no text")
-    yield Hostile("latin 1.txt", "Gr\xfcner Tee".encode("latin-1"), None)
+    yield Hostile("latin 1.txt", "Gr\xfcner Tee".encode("latin-1"), "not UTF-8")
     yield Hostile("koi8.txt", "Зелёный чай".encode("koi8-r"), "not UTF-8")
     yield Hostile("utf 16.txt", "Green tea".encode("utf-16"), "its format is none of those")
     yield Hostile("half a character.txt", TEXT.encode() + b"\xe4\xb8", "not UTF-8")

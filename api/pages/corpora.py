@@ -184,7 +184,7 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
     works, documents = imported.works, imported.documents
-    if works.refused or imported.refused or imported.latin1:
+    if works.refused or imported.refused:
         return await _form(request, ctx, form, imported=imported)
     if documents is not None and documents.submitted is not None:
         return RedirectResponse(f"/runs/{documents.submitted.run_id}", 303)

@@ -87,8 +87,6 @@ class ImportReply(Reply):
     jobs: int = Field(examples=[1])
     documents: DocumentsReply | None = None
     """Null where all files are markdown."""
-    latin1: list[str] = Field(examples=[["old.md"]])
-    """The names of files that are not UTF-8, and were read as Latin-1."""
 
     @classmethod
     def of(cls, files: ImportedFiles) -> "ImportReply":
@@ -102,7 +100,6 @@ class ImportReply(Reply):
             waiting=imported.waiting,
             **_run_of(imported),
             documents=documents,
-            latin1=list(files.latin1),
         )
 
 

@@ -39,7 +39,7 @@ from stages.replies.parsing import parse_reply, parse_strict
 from stages.tags.phrases import final_phrases, parse_phrase_sets
 from stages.tags.similarity import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
-from stages.texts.characters import decoded, fenced
+from stages.texts.characters import fenced
 from stages.texts.languages import language_of
 from tests.stages.participants.artifacts.builders import load
 
@@ -112,7 +112,6 @@ PARSERS: Final[dict[str, Parser]] = {
     "units of an answer": lambda text: [bold_words(unit) for unit in units_of(0, text)],
     "tokens": most_tokens,
     "title": lambda text: bibliography(read_markdown("x"), given={"title": text}, file_name="a.md"),
-    "bytes": lambda text: decoded(b"\xfc" + text.encode("latin-1", "replace")),
 }
 
 
