@@ -15,7 +15,7 @@ from cli.import_works import works_command
 from cli.options import Choice, group
 from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.tags import import_command
-from demo.data_set import SEED, write_data_set, write_library, write_tag_vocabulary
+from demo.data_set import SEED, write_data_set, write_packaged
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
@@ -375,10 +375,10 @@ def demo_data(directory: Path, works: bool, tags: bool, as_json: bool, seed: int
     if works and tags:
         raise click.UsageError("--works and --tags exclude each other: each writes a separate folder.")
     if works:
-        files = write_library(directory)
+        files = write_packaged(directory, "works")
         words = ", ".join(files)
     elif tags:
-        files = write_tag_vocabulary(directory)
+        files = write_packaged(directory, "vocabulary")
         words = ", ".join(files)
     else:
         files = write_data_set(directory, seed)

@@ -36,7 +36,7 @@ from cli.submissions import (
     tags_request,
 )
 from schemas.errors import Refused
-from schemas.settings.base import ENV_FILE, config_layer
+from schemas.settings.base import ENV_FILE, SettingSource, layer_of
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import changed_in_words, of_kind
@@ -342,7 +342,7 @@ def submit(
     request = owner.request(until=options["until"], **of_kind)
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
-    layer = None if config is None else config_layer(dict(in_file), origin=config.origin)
+    layer = None if config is None else layer_of(SettingSource.CONFIG, config.origin, dict(in_file))
     settings = effective_settings(profile, assignments, layer)
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")

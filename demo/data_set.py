@@ -32,7 +32,7 @@ SHARED = 0.7
 """The probability that an item follows the participant's overall severity instead of an independent draw."""
 
 
-def draw_scores(rng: random.Random) -> dict[PHQ8Item, int]:
+def _draw_scores(rng: random.Random) -> dict[PHQ8Item, int]:
     """Correlated scores of the eight items, in the questionnaire's order."""
     severity = _draw_quantile(rng)
     return {
@@ -144,7 +144,7 @@ def data_set_files(seed: int = SEED) -> dict[str, bytes]:
 
 def _make_participant(number: int, seed: int, said: set[str]) -> _Participant:
     rng = random.Random(f"{seed}:{number}")
-    gender, scores = rng.randrange(2), draw_scores(rng)
+    gender, scores = rng.randrange(2), _draw_scores(rng)
     turns = hold_interview(scores, rng=rng, said=said)
     return _Participant(number, gender, scores, transcript_file(turns, rng))
 
@@ -172,18 +172,11 @@ def _metadata_file(seed: int) -> bytes:
     return (json.dumps(metadata, indent=2) + "\n").encode()
 
 
-def write_library(directory: Path) -> list[str]:
-    """Write the works as markdown files, about 25 KB, and return their names.
+def write_packaged(directory: Path, name: str) -> list[str]:
+    """Write the works as markdown files, or the files of the vocabulary, about 25 KB, and return their names.
 
     Raises Refused when the folder holds anything else.
     """
-    works = sorted((resources.files("demo") / "works").iterdir(), key=lambda work: work.name)
-    write_files(directory, {work.name: work.read_bytes() for work in works})
-    return [work.name for work in works]
-
-
-def write_tag_vocabulary(directory: Path) -> list[str]:
-    """Write the files of the vocabulary and return their names. Raises Refused if the folder has any other file."""
-    files = sorted((resources.files("demo") / "vocabulary").iterdir(), key=lambda file: file.name)
+    files = sorted((resources.files("demo") / name).iterdir(), key=lambda file: file.name)
     write_files(directory, {file.name: file.read_bytes() for file in files})
     return [file.name for file in files]

@@ -4,10 +4,9 @@ import random
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.values.participants import PHQ8Item
 
@@ -32,41 +31,6 @@ def fill(phrase: str, words: Phrases, rng: random.Random) -> str:
     return _SLOT.sub(lambda slot: fill(rng.choice(words[slot[1]]), words, rng), phrase)
 
 
-class Persona(NamedTuple):
-    """A person: the words for the slots of phrases, and the manner of speaking."""
-
-    words: Phrases
-    """One word or phrase per slot: `{job}`, `{person}`, `{hobby}` and the others of phrases/personas.toml."""
-    hesitation: float
-    """The probability of a hesitation in an utterance, 0.05..0.45."""
-    talkativeness: float
-    """The probability that an answer continues after the first nudge, 0.2..0.8."""
-
-
-def draw_persona(rng: random.Random) -> Persona:
-    """A person with work, people, places and pastimes that are constant in an interview."""
-    lists = read("personas")
-    hobby, second = rng.sample(lists["hobbies"], 2)
-    person = {
-        **rng.choice(lists["jobs"]),
-        **hobby,
-        "second_hobby": second["hobby"],
-        **rng.choice(lists["homes"]),
-        **rng.choice(lists["trips"]),
-        "person": rng.choice(lists["people"]),
-        "relative": rng.choice(lists["relatives"]),
-        "dish": rng.choice(lists["dishes"]),
-        "pet": rng.choice(lists["pets"]),
-        "worry": rng.choice(lists["worries"]),
-        "years": rng.choice(lists["years"]),
-    }
-    return Persona(
-        words={slot: (word,) for slot, word in person.items()},
-        hesitation=0.05 + 0.4 * rng.random(),
-        talkativeness=0.2 + 0.6 * rng.random(),
-    )
-
-
 MAX_DRAWS = 60
 """Attempts before a repeated sentence is accepted."""
 
@@ -74,61 +38,46 @@ SHORT_WORDS = 3
 """Utterances of up to this many words may be repeated."""
 
 TAG_SHARE = 0.07
-"""Utterances that carry a nonverbal tag."""
-
-
-class Voice:
-    """Speaks for one persona, occasionally with nonverbal tags such as `<laughter>`.
-
-    `said` holds every longer utterance of the data set so far and is added to, so that interviews differ.
-    """
-
-    def __init__(self, persona: Persona, tags: Sequence[str], rng: random.Random, said: set[str]) -> None:
-        self._persona, self._tags, self._rng, self._said = persona, tags, rng, said
-        self._used: set[str] = set()
-
-    def say(self, phrases: Sequence[str], words: Phrases | None = None) -> list[str]:
-        """One of the phrases as one utterance or, if it contains ` / `, several.
-
-        A phrase is not taken twice while others are left. `words` fill slots before those of the persona do.
-        """
-        lists = {**read("words"), **self._persona.words, **(words or {})}
-        fresh = [phrase for phrase in phrases if phrase not in self._used] or list(phrases)
-        for _ in range(MAX_DRAWS):
-            phrase = self._rng.choice(fresh)
-            utterances = fill(phrase, lists, self._rng).split(" / ")
-            longer = {utterance for utterance in utterances if len(utterance.split()) > SHORT_WORDS}
-            if not longer & self._said:
-                break
-        self._used.add(phrase)
-        self._said |= longer
-        return [self._delivered(utterance) for utterance in utterances]
-
-    def _delivered(self, utterance: str) -> str:
-        words = utterance.split()
-        if self._rng.random() < self._persona.hesitation:
-            at = self._rng.choice((0, self._rng.randrange(len(words))))
-            words.insert(at, self._rng.choice(read("delivery")["hesitations" if at else "openers"]))
-        if self._rng.random() < TAG_SHARE:
-            words.insert(self._rng.choice((0, len(words))), self._rng.choice(self._tags))
-        return " ".join(words)
-
-
-Turn = tuple[str, str]
-"""Speaker and utterance."""
+"""Utterances that carry a nonverbal tag such as `<laughter>`."""
 
 SHORT_ANSWER_SHARE = 0.12
 """Answers that begin with a turn such as `yeah`."""
 
+Turn = tuple[str, str]
+"""Speaker and utterance."""
+
 
 class Conversation:
-    """The utterances of one interview. Each method returns the next turns; the caller orders them."""
+    """The utterances of one interview with a person whose work, people, places and pastimes are constant in it.
 
-    def __init__(self, persona: Persona, voice: Voice, rng: random.Random) -> None:
-        self._persona, self._voice, self._rng = persona, voice, rng
+    Each method returns the next turns; the caller orders them. `said` holds every longer utterance of the data set so
+    far and is added to, so that interviews differ.
+    """
+
+    def __init__(self, tags: Sequence[str], rng: random.Random, said: set[str]) -> None:
+        self._tags, self._rng, self._said = tags, rng, said
+        self._used: set[str] = set()
+        lists = read("personas")
+        hobby, second = rng.sample(lists["hobbies"], 2)
+        person = {
+            **rng.choice(lists["jobs"]),
+            **hobby,
+            "second_hobby": second["hobby"],
+            **rng.choice(lists["homes"]),
+            **rng.choice(lists["trips"]),
+            "person": rng.choice(lists["people"]),
+            "relative": rng.choice(lists["relatives"]),
+            "dish": rng.choice(lists["dishes"]),
+            "pet": rng.choice(lists["pets"]),
+            "worry": rng.choice(lists["worries"]),
+            "years": rng.choice(lists["years"]),
+        }
+        self._words = {**read("words"), **{slot: (word,) for slot, word in person.items()}}
         # The interviewer says `your sister` for the participant's `my sister`.
-        yours = {slot: [re.sub(r"\bmy\b", "your", word) for word in words] for slot, words in persona.words.items()}
+        yours = {slot: (re.sub(r"\bmy\b", "your", word),) for slot, word in person.items()}
         self._interviewer_words: Phrases = {**read("words"), **yours}
+        self._hesitation = 0.05 + 0.4 * rng.random()
+        self._talkativeness = 0.2 + 0.6 * rng.random()
 
     def asks(self, questions: Sequence[str]) -> list[Turn]:
         """One of the questions."""
@@ -139,67 +88,66 @@ class Conversation:
         return self.asks(read("ellie")[sort])
 
     def answers(self, phrases: Sequence[str], words: Phrases | None = None) -> list[Turn]:
-        """One of the phrases in the participant's words, as one turn or several."""
-        utterances = self._voice.say(phrases, words)
+        """One of the phrases, as one turn or, if it contains ` / `, several.
+
+        A phrase is not taken twice while others are left. `words` fill slots before the participant's do.
+        """
+        lists = {**self._words, **(words or {})}
+        fresh = [phrase for phrase in phrases if phrase not in self._used] or list(phrases)
+        for _ in range(MAX_DRAWS):
+            phrase = self._rng.choice(fresh)
+            drawn = fill(phrase, lists, self._rng).split(" / ")
+            longer = {utterance for utterance in drawn if len(utterance.split()) > SHORT_WORDS}
+            if not longer & self._said:
+                break
+        self._used.add(phrase)
+        self._said |= longer
+        utterances = [self._delivered(utterance) for utterance in drawn]
         if self._rng.random() < SHORT_ANSWER_SHARE:
-            utterances = [self._rng.choice(read("delivery")["short_answers"]), *utterances]
+            utterances.insert(0, self._rng.choice(read("delivery")["short_answers"]))
         return [("Participant", utterance) for utterance in utterances]
 
     def goes_on(self) -> bool:
         """Whether the participant has more to say."""
-        return self._rng.random() < self._persona.talkativeness
+        return self._rng.random() < self._talkativeness
+
+    def _delivered(self, utterance: str) -> str:
+        words = utterance.split()
+        if self._rng.random() < self._hesitation:
+            at = self._rng.choice((0, self._rng.randrange(len(words))))
+            words.insert(at, self._rng.choice(read("delivery")["hesitations" if at else "openers"]))
+        if self._rng.random() < TAG_SHARE:
+            words.insert(self._rng.choice((0, len(words))), self._rng.choice(self._tags))
+        return " ".join(words)
 
 
-class Manner(Enum):
-    """How one symptom of one participant is mentioned."""
-
-    PLAIN = auto()
-    """Asked, and stated with a frequency."""
-    HEDGED = auto()
-    """Asked, and stated with a frequency, partly retracted."""
-    RETRACTED = auto()
-    """Asked and denied, then admitted with a frequency."""
-    IMPLIED = auto()
-    """Not asked; a remark in another topic implies it without a frequency."""
-    DENIED = auto()
-    """Asked and absent."""
-    OVERCOME = auto()
-    """Asked and absent now, present in the past."""
-    UNMENTIONED = auto()
-    """Not mentioned, so that a score has no evidence."""
+_PRESENT = {"plain": 45, "hedged": 20, "retracted": 12, "implied": 13, "unmentioned": 10}
+"""How a symptom is mentioned, in percent: asked, and stated with a frequency; the same, partly taken back; asked and
+denied, then admitted with a frequency; a remark in another topic implies it without one; not at all."""
+_ABSENT = {"denied": 45, "overcome": 15, "unmentioned": 40}
+"""The same of a symptom that the participant has not: asked and absent; asked, absent now and present in the past."""
 
 
-_PRESENT = {Manner.PLAIN: 45, Manner.HEDGED: 20, Manner.RETRACTED: 12, Manner.IMPLIED: 13, Manner.UNMENTIONED: 10}
-_ABSENT = {Manner.DENIED: 45, Manner.OVERCOME: 15, Manner.UNMENTIONED: 40}
-
-
-def draw_manner(score: int, rng: random.Random) -> Manner:
-    """A manner that agrees with the score: 0 is denied, overcome or unmentioned, any other score is present."""
+def draw_manner(score: int, rng: random.Random) -> str:
+    """How a symptom of this score is mentioned."""
     shares = _PRESENT if score else _ABSENT
     return rng.choices(list(shares), weights=list(shares.values()))[0]
 
 
-def symptom_turns(talk: Conversation, item: PHQ8Item, score: int, manner: Manner) -> list[Turn]:
+def symptom_turns(talk: Conversation, item: PHQ8Item, score: int, manner: str) -> list[Turn]:
     """Question and answer about an item; empty if it is implied or unmentioned."""
     phrases = read(f"items/{item.name.lower()}")
     match manner:
-        case Manner.IMPLIED | Manner.UNMENTIONED:
-            return []
-        case Manner.DENIED:
+        case "denied":
             return talk.asks(phrases["probes"]) + talk.answers(phrases["fine"], phrases) + talk.comments("glad_words")
-        case Manner.OVERCOME:
+        case "overcome":
             return talk.asks(phrases["probes"]) + talk.answers(phrases["before"], phrases)
-        case Manner.RETRACTED:
+        case "retracted":
             opening = talk.asks(phrases["probes"]) + talk.answers(phrases["fine"], phrases) + talk.comments("nudges")
-            return opening + _admitted(talk, phrases, score, "retracted")
-        case Manner.PLAIN | Manner.HEDGED:
-            return talk.asks(phrases["probes"]) + _admitted(talk, phrases, score, manner.name.lower())
-
-
-def implied_turns(talk: Conversation, item: PHQ8Item) -> list[Turn]:
-    """A remark that implies an item without its name or a frequency."""
-    phrases = read(f"items/{item.name.lower()}")
-    return talk.answers(phrases["implied"], phrases)
+            return opening + _admitted(talk, phrases, score, manner)
+        case "plain" | "hedged":
+            return talk.asks(phrases["probes"]) + _admitted(talk, phrases, score, manner)
+    return []
 
 
 def _admitted(talk: Conversation, phrases: dict[str, list[str]], score: int, frame: str) -> list[Turn]:
@@ -216,32 +164,12 @@ def _admitted(talk: Conversation, phrases: dict[str, list[str]], score: int, fra
 TOPICS = ("work", "family", "places", "travel", "pastimes", "past", "character")
 
 
-class Angle(NamedTuple):
-    """One side of a topic."""
-
-    ask: Sequence[str]
-    answer: Sequence[str]
-    more: Sequence[str]
-    words: Phrases
-    """Words of the topic."""
-
-
-def angles() -> list[Angle]:
-    """Every side of every topic, in the order of the files."""
-    return [
-        Angle(part["ask"], part["answer"], part["more"], topic.get("words", {}))
-        for topic in (read(f"topics/{name}") for name in TOPICS)
-        for name, part in topic.items()
-        if name != "words"
-    ]
-
-
-def topic_turns(talk: Conversation, angle: Angle) -> list[Turn]:
-    """A question, its answer, and one or two further exchanges."""
-    turns = talk.asks(angle.ask) + talk.answers(angle.answer, angle.words)
-    turns += talk.comments("nudges") + talk.answers(angle.more, angle.words)
+def topic_turns(talk: Conversation, angle: Mapping[str, Sequence[str]], words: Phrases) -> list[Turn]:
+    """A question about one side of a topic, its answer, and one or two further exchanges."""
+    turns = talk.asks(angle["ask"]) + talk.answers(angle["answer"], words)
+    turns += talk.comments("nudges") + talk.answers(angle["more"], words)
     if talk.goes_on():
-        turns += talk.answers(angle.more, angle.words)
+        turns += talk.answers(angle["more"], words)
     return turns + (talk.comments("bridges") if talk.goes_on() else [])
 
 
@@ -258,12 +186,12 @@ def hold_interview(scores: Mapping[PHQ8Item, int], *, rng: random.Random, said: 
     A score of 0 is denied or does not come up. Any other is said with a frequency that means it, or is implied
     without one, or does not come up. `said` is what earlier participants said; it is added to.
     """
-    persona = draw_persona(rng)
     tags = read("delivery")["heavy_tags" if sum(scores.values()) >= LOW_FROM else "light_tags"]
-    talk = Conversation(persona, Voice(persona, tags, rng, said), rng)
+    talk = Conversation(tags, rng, said)
     manners = {item: draw_manner(score, rng) for item, score in scores.items()}
     symptoms = [symptom_turns(talk, item, scores[item], manner) for item, manner in manners.items()]
-    remarks = [implied_turns(talk, item) for item, manner in manners.items() if manner is Manner.IMPLIED]
+    implied = [read(f"items/{item.name.lower()}") for item, manner in manners.items() if manner == "implied"]
+    remarks = [talk.answers(phrases["implied"], phrases) for phrases in implied]
     opening, closing = _opening(talk), _closing(talk)
     length = SHORTEST + int((LONGEST - SHORTEST) * min(rng.random() for _ in range(3)))
     missing = length - sum(map(len, (opening, closing, *symptoms, *remarks)))
@@ -295,9 +223,10 @@ def _closing(talk: Conversation) -> list[Turn]:
 
 def _topics(talk: Conversation, rng: random.Random, *, at_least: int) -> list[list[Turn]]:
     """Topics in a random order until they have this many turns together; at least one, each at most once."""
-    drawn = angles()
+    topics = [read(f"topics/{name}") for name in TOPICS]
+    drawn = [(topic[side], topic.get("words", {})) for topic in topics for side in topic if side != "words"]
     rng.shuffle(drawn)
-    blocks = [topic_turns(talk, drawn.pop())]
+    blocks = [topic_turns(talk, *drawn.pop())]
     while drawn and sum(map(len, blocks)) < at_least:
-        blocks.append(topic_turns(talk, drawn.pop()))
+        blocks.append(topic_turns(talk, *drawn.pop()))
     return blocks

@@ -2,19 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ragq.background import Background
 from ragq.packages import shadowing
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused as Refused
+from schemas.errors import RunMissingError
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
-from schemas.values.queries import QuerySet, SubmittedQuery
+from schemas.values.queries import QuerySet as QuerySet
+from schemas.values.queries import SubmittedQuery as SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest as ParticipantRequest
+from schemas.values.requests import QueryRequest as QueryRequest
+from schemas.values.requests import TagsRequest as TagsRequest
 from schemas.values.runs import run_number
 from services.reports import report_of
 from services.submit import Request, submit
@@ -27,22 +31,33 @@ from store.views import RunState, reported_run, run_state, scores_of_run
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Lab",
-    "ParticipantRequest",
-    "QueryRequest",
-    "QuerySet",
-    "Refused",
-    "Run",
-    "Score",
-    "SubmittedQuery",
-    "TagsRequest",
-    "connect",
-]
-
 Result = TypeVar("Result")
 
 _POLL_S = 0.5
+
+
+class _Background:
+    """Runs coroutines on an event loop of its own: a notebook has a loop that cannot be waited on."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ragq", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of a coroutine. An interrupt of the cell cancels it."""
+        done = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            done.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 def connect(*, database_url: str | None = None, redis_url: str | None = None) -> "Lab":
@@ -75,7 +90,7 @@ class Lab:
     def __init__(self, environment: Mapping[str, str]) -> None:
         servers = connections(merged(environment, ENV_FILE))
         self._environment = dict(environment)
-        self._background = Background()
+        self._background = _Background()
         self.database = Database(servers.database_url, pool_size=2, application_name="ragq-python")
 
     def __enter__(self) -> "Lab":

@@ -165,14 +165,9 @@ class Layer(NamedTuple):
     """Names in capitals: the case of names does not matter."""
 
 
-def option_layer(options: Mapping[str, str]) -> Layer:
-    """The values of --set."""
-    return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))
-
-
-def config_layer(options: Mapping[str, str], *, origin: str) -> Layer:
-    """The settings in the file of --config."""
-    return Layer(SettingSource.CONFIG, origin, _in_capitals(options))
+def layer_of(source: SettingSource, origin: str, variables: Mapping[str, str | None]) -> Layer:
+    """A layer with its names in capitals."""
+    return Layer(source, origin, {name.upper(): text or "" for name, text in variables.items()})
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:
@@ -197,14 +192,12 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
     # python-dotenv logs an invalid line and continues; here it is a problem like any other.
     problems = [f"{origin}, line {line.original.line} is not of the form NAME=VALUE." for line in lines if line.error]
     variables = dotenv_values(stream=StringIO("".join(line.original.string for line in lines if not line.error)))
-    return Layer(
-        SettingSource.FILE, origin, _in_capitals({name: value or "" for name, value in variables.items()})
-    ), problems
+    return layer_of(SettingSource.FILE, origin, variables), problems
 
 
 def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tuple[list[Layer], list[str]]:
     """The .env file below the environment, and the problems of the file, which is ignored if TESTING is set."""
-    layer = Layer(SettingSource.ENVIRONMENT, "environment", _in_capitals(environment))
+    layer = layer_of(SettingSource.ENVIRONMENT, "environment", environment)
     if env_file is None or environment.get("TESTING"):
         return [layer], []
     from_file, problems = file_layer(env_file)
@@ -215,10 +208,6 @@ def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
     """The lines of the .env file, overridden by the environment: the connections of a process of ragq."""
     layers, _ = outside_layers(environment, env_file)
     return {name: text for layer in layers for name, text in layer.variables.items()}
-
-
-def _in_capitals(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name.upper(): text for name, text in variables.items()}
 
 
 class Given(NamedTuple):

@@ -198,35 +198,16 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.lexical_limit": 5,
     "retrieval.lexical": "websearch",
     "retrieval.fusion": "rrf",
-    "retrieval.rrf_k": 50,
     "retrieval.top_k_rrf": 75,
     "retrieval.top_n_final": 15,
-    "retrieval.entity_boost": 0.05,
     "retrieval.min_word_count": 150,
     "retrieval.min_char_count": 250,
     "retrieval.keep_if_all_short": False,
-    "retrieval.min_content_length": 750,
-    "retrieval.enrich_lines_above": 0,
-    "retrieval.enrich_lines_below": 13,
-    "retrieval.mmr_lambda": 0.7,
-    "retrieval.reranker_batch_size": 8,
-    "retrieval.reranker_max_length": 512,
     "reranking.ranker": "cross-encoder",
-    "reranking.model": "BAAI/bge-reranker-base",
     "reranking.without_weights": "score-fusion",
-    "expansion.enabled": True,
-    "expansion.n": 3,
-    "expansion.max_tokens": 0,
-    "validation.enabled": False,
-    "consolidation.enabled": True,
-    "consolidation.coverage_threshold": 0.5,
-    "consolidation.line_gap": 7,
     "consolidation.min_content_length": 350,
-    "consolidation.enrich_from_md": True,
-    "augmentation.top_n_contexts": 5,
-    "augmentation.max_answer_tokens": 0,
 }
-"""The values of the original pipeline, whatever the defaults are."""
+"""The values of the original pipeline that are not the defaults."""
 
 
 def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:

@@ -13,7 +13,7 @@ from schemas.settings.base import (
     Layer,
     SettingSource,
     given_in,
-    option_layer,
+    layer_of,
     outside_layers,
     unknown_name,
     without_effect,
@@ -88,7 +88,8 @@ def resolve(
         suggestion = did_you_mean(chosen.profile, PROFILES)
         there_are = f"there are {', '.join(PROFILES)}"
         problems.append(f"Profile {chosen.profile!r} ({chosen.why}) does not exist; {there_are}.{suggestion}")
-    chosen_layers, of_chosen, _ = check_names([*([] if config is None else [config]), option_layer(options)])
+    option = layer_of(SettingSource.OPTION, "option --set", options)
+    chosen_layers, of_chosen, _ = check_names([option] if config is None else [config, option])
     problems += [*named.problems, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}
     layers = [Layer(SettingSource.PROFILE, f"profile {chosen.profile}", values), *named.layers, *chosen_layers]

@@ -276,14 +276,14 @@ class Bibliography(Value):
 class WorkLines(Value):
     """Lines of a work, where they stand in it."""
 
-    level: str
+    level: str = Field(examples=["H2-chunk"])
     """`H1` to `H5` for a heading chunk; `H2-chunk` for content under a heading of level 2."""
-    content: str = Field(repr=False)
-    heading_breadcrumbs: str | None = Field(repr=False)
+    content: str = Field(repr=False, examples=["After picking, the leaves are rolled."])
+    heading_breadcrumbs: str | None = Field(repr=False, examples=["Tea > Oxidation"])
     """The path of headings, joined by ` > `."""
-    start_line: int
+    start_line: int = Field(examples=[9])
     """1-based line of the work's stored markdown."""
-    end_line: int
+    end_line: int = Field(examples=[15])
     """Inclusive."""
 
 
@@ -339,40 +339,36 @@ class CorpusSize(Value):
     """The text search configuration of Postgres; `simple` has no dictionary."""
 
 
-class ListedWork(Value):
-    """A work in one line."""
+class StoredWork(Value):
+    """What is known of a work beside what it says."""
 
     id: int = Field(examples=[7])
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
-    year: int | None = Field(examples=[2019])
     source_path: str | None = Field(examples=["tea.md"])
     content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
     chunks: int = Field(examples=[2])
     """Content chunks that are searched or wait for it."""
     searchable: int = Field(examples=[2])
-    created_at: datetime
-    updated_at: datetime
-
-
-class WorkView(Bibliography):
-    """A work without its text."""
-
-    id: int = Field(examples=[7])
-    corpus_id: int = Field(examples=[1])
-    corpus: str = Field(examples=["default"])
-    source_path: str | None = Field(examples=["tea.md"])
-    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-    """SHA-256 of the stored markdown."""
-    lines: int = Field(examples=[15])
-    """Lines of the markdown, up to the last that is in a section."""
-    chunks: int = Field(examples=[2])
-    """Content chunks."""
-    searchable: int = Field(examples=[2])
     """Those of them that can be found."""
     created_at: datetime
     updated_at: datetime
+
+
+class ListedWork(StoredWork):
+    """A work in one line."""
+
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
+    year: int | None = Field(examples=[2019])
+
+
+class WorkView(StoredWork, Bibliography):
+    """A work without its text."""
+
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
+    lines: int = Field(examples=[15])
+    """Lines of the markdown, up to the last that is in a section."""
 
 
 class WorkHeading(Value):
@@ -392,23 +388,16 @@ class WorkHeading(Value):
     """Content chunks of the section itself, without deeper sections."""
 
 
-class WorkChunk(Value):
+class WorkChunk(WorkLines):
     """A content chunk of a work."""
 
     id: int = Field(examples=[7])
     parent_id: int | None = Field(examples=[11])
     """The section around it."""
-    level: str = Field(examples=["H2-chunk"])
-    start_line: int = Field(examples=[9])
-    """1-based line of the work's markdown."""
-    end_line: int = Field(examples=[15])
-    """Inclusive."""
-    heading_breadcrumbs: str | None = Field(examples=["Tea > Oxidation"])
     vector_status: VectorStatus = Field(examples=["vec"])
     """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
     is_cut: bool
     """The text is longer than the embedder reads: the vector has only its beginning."""
-    content: str = Field(repr=False, examples=["After picking, the leaves are rolled."])
 
     @computed_field(examples=[143])  # type: ignore[prop-decorator]
     @property

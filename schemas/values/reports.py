@@ -174,13 +174,6 @@ class Results(Value):
     """Ascending by participant."""
 
 
-class ConfidenceMeasures(Value):
-    """How well one confidence separates good scores from bad ones."""
-
-    aurc: Interval
-    augrc: Interval
-
-
 class RiskAtCoverage(Value):
     """The selective risk of the first step that reaches a coverage; no value beyond Cmax."""
 
@@ -220,7 +213,8 @@ class SelectivePrediction(Value):
     signals: dict[str, int]
     """The number of scored items that have each signal; each confidence defines a value for the others."""
     chosen: ChosenConfidence
-    by_confidence: dict[str, ConfidenceMeasures]
+    by_confidence: dict[str, dict[str, Interval]]
+    """`aurc` and `augrc` of each: how well it separates good scores from bad ones."""
     unavailable: dict[str, str]
     """Confidences that cannot be computed for this run, and the reasons."""
 

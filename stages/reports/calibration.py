@@ -20,7 +20,6 @@ from schemas.values.reports import (
     Calibration,
     CalibrationErrors,
     ChosenConfidence,
-    ConfidenceMeasures,
     RiskAtCoverage,
     SelectivePrediction,
 )
@@ -147,7 +146,7 @@ def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures
     `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
     listed.
     """
-    by_confidence: dict[str, ConfidenceMeasures] = {}
+    by_confidence: dict[str, dict[str, Interval]] = {}
     unavailable: dict[str, str] = {}
     for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
         try:
@@ -185,9 +184,8 @@ def _has(item: ItemScore, signal: Signal) -> bool:
             return item.consistency is not None
 
 
-def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> ConfidenceMeasures:
-    found = _intervals(partial(areas, confidence=confidence, loss=Loss(measures.loss)), cohort, measures)
-    return ConfidenceMeasures(**found)
+def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> dict[str, Interval]:
+    return _intervals(partial(areas, confidence=confidence, loss=Loss(measures.loss)), cohort, measures)
 
 
 def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:

@@ -220,7 +220,7 @@ def _confidences(report: Report) -> Table:
     for name in dict.fromkeys(name for of in found for name in of):
         row: list[Cell] = [name]
         for of in found:
-            row += [Figure(of[name].aurc), Figure(of[name].augrc)] if name in of else ["", ""]
+            row += [Figure(of[name]["aurc"]), Figure(of[name]["augrc"])] if name in of else ["", ""]
         rows.append(tuple(row))
     columns = ("confidence", *_area_columns(report))
     chosen = (report.measures.confidence,)

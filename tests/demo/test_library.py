@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.data_set import write_library
+from demo.data_set import write_packaged
 from schemas.errors import Refused
 
 
@@ -12,5 +12,5 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine")
 
     with pytest.raises(Refused, match=r"mine\.md"):
-        write_library(tmp_path)
+        write_packaged(tmp_path, "works")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.md"]
