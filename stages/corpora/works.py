@@ -145,9 +145,7 @@ def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
     >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
     {'7': '# Tea\n\nA drink.\n'}
     """
-    lines, problems = parse_records(
-        lambda _, text: _Line.model_validate_json(text), data, file=file, what_to_do=_WHAT_TO_DO
-    )
+    lines, problems = parse_records(_Line.model_validate_json, data, file=file, what_to_do=_WHAT_TO_DO)
     markdown = {line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}
     empty = tuple(name for name, text in markdown.items() if not text)
     left_out = {key for line in lines for key, value in (line.model_extra or {}).items() if value}

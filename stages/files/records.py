@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pydantic import BeforeValidator, ValidationError
 
 from schemas.errors import Refused
-from schemas.suggestions import Each, Repeatable
+from schemas.suggestions import Repeatable
 from schemas.values.participants import FileProblem
 from stages.texts.characters import first_lines
 
@@ -189,75 +189,84 @@ def _shown(header: list[str], separator: Separator, columns: Sequence[str]) -> s
     return ", ".join([*shown, *([f"{others} of other names"] if others else [])]) or "none"
 
 
+NumberAsText = BeforeValidator(lambda given: str(given) if type(given) is int else given)
+"""Has pydantic read a whole number as its digits, for ids."""
+
+
 class WithId(Protocol):
     """What has an id."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> Hashable: ...
 
 
-NumberAsText = BeforeValidator(lambda given: str(given) if type(given) is int else given)
-"""Has pydantic read a whole number as its digits, for ids."""
-
-Record = TypeVar("Record", bound=WithId)
+Made = TypeVar("Made", bound=WithId)
+Source = TypeVar("Source")
 
 
-def parse_records(
-    read: Callable[[int, str], Record], data: bytes, *, file: str, what_to_do: str
-) -> Parsed[tuple[Record, ...]]:
-    """The record of each line that is not blank, as `read` makes it of its place among them, from 1, and its text.
+def parse_records(read: Callable[[str], Made], data: bytes, *, file: str, what_to_do: str) -> Parsed[tuple[Made, ...]]:
+    """The record of each line that is not blank, as `read` makes it of its text.
 
     Problems are what pydantic refuses and ids that an earlier line has. They name the line, never its content.
     """
     lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = [*problems]
-    records = tuple(_records(read, lines, found, file=file, what_to_do=what_to_do))
+    records = tuple(_records(lambda _, text: read(text), lines, found, file=file, what_to_do=what_to_do))
+    return Parsed(records, tuple(found))
+
+
+def parse_table(
+    read: Callable[[dict[str, str]], Made], data: bytes, *, file: str, columns: Sequence[str], what_to_do: str
+) -> Parsed[tuple[Made, ...]]:
+    """The record of each row of a CSV, as `read` makes it of its cells, with the problems of `parse_rows` and of
+    `parse_records`.
+    """
+    rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=columns)
+    found = [*problems]
+    records = tuple(_records(lambda _, cells: read(cells), rows, found, file=file, what_to_do=what_to_do))
     return Parsed(records, tuple(found))
 
 
 def parse_repeatedly(
-    read: Callable[[int, str], Record], data: bytes, *, file: str, what_to_do: str
-) -> Parsed[Repeatable[Record]]:
-    """Like `parse_records`, for files of a million lines: each record is read again whenever it is asked for."""
+    read: Callable[[int, str], Made], data: bytes, *, file: str, what_to_do: str
+) -> Parsed[Repeatable[Made]]:
+    """Like `parse_records`, for files of a million lines: each record is read again whenever it is asked for, of the
+    place of its line, from 1, and its text."""
     lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = [*problems]
     count = sum(1 for _ in _records(read, lines, found, file=file, what_to_do=what_to_do))
-    if found:
-        return Parsed((), tuple(found))
-    return Parsed(Each(_Places(lines, count), lambda placed: read(*placed)))
+    return Parsed((), tuple(found)) if found else Parsed(_ReadAgain(lines, count, read))
 
 
 @dataclass(frozen=True)
-class _Places:
-    """The texts of lines, each with its place among them."""
-
+class _ReadAgain(Generic[Made]):
     lines: NumberedLines
     count: int
+    read: Callable[[int, str], Made]
 
     def __len__(self) -> int:
         return self.count
 
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        return ((place, text) for place, (_, text) in enumerate(self.lines, start=1))
+    def __iter__(self) -> Iterator[Made]:
+        return (self.read(place, text) for place, (_, text) in enumerate(self.lines, start=1))
 
 
 def _records(
-    read: Callable[[int, str], Record],
-    lines: NumberedLines,
+    read: Callable[[int, Source], Made],
+    sources: Iterable[tuple[int, Source]],
     problems: list[FileProblem],
     *,
     file: str,
     what_to_do: str,
-) -> Iterator[Record]:
-    line_of: dict[str, int] = {}
-    for place, (line, text) in enumerate(lines, start=1):
+) -> Iterator[Made]:
+    line_of: dict[Hashable, int] = {}
+    for place, (line, source) in enumerate(sources, start=1):
         try:
-            record = read(place, text)
+            record = read(place, source)
         except ValidationError as error:
             problems += validation_problems(error, file=file, line=line, what_to_do=what_to_do)
             continue
         first = line_of.setdefault(record.id, line)
         if first != line:
-            repeated = f"has the id of line {first}"
-            problems.append(FileProblem(file, line, repeated, "give each line an id of its own"))
+            problems.append(FileProblem(file, line, f"has the id of line {first}", "keep one of the two"))
         yield record

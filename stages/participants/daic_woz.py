@@ -1,157 +1,105 @@
 """Parser of a complete data set in the DAIC-WOZ layout: the bytes of its files to one consistent DataSet."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Literal, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from schemas.values.participants import ITEM_SCORES, DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
-from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
+from stages.files.records import Parsed, parse_table
 from stages.participants.splits import (
     DEPRESSED_FROM,
     METADATA_FILE,
     PAPER_FILES,
+    ParticipantId,
     check_paper_metadata,
     parse_split,
     split_of,
 )
 from stages.participants.transcripts import parse_transcript
 
-_PARTICIPANT_IDS = range(1, 1_000_000)
-_CHOICES = range(2)
-_TOTAL_SCORES = range(25)
-_WHOLE_NUMBER = re.compile(r"([0-9]{1,9})(\.0+)?")
+_Choice = Annotated[int, Field(ge=0, le=1)]
 
 
-def parse_item_labels(data: bytes, *, file: str, patch_missing_items: bool = False) -> Parsed[tuple[Labels, ...]]:
-    """Read a train or dev file: gender, binary, score and the eight items, in the order of the file.
+class _Row(BaseModel):
+    """A row of a test file: `participant_ID` (with a small p) and gender."""
 
-    In each row the score must be the sum of the items, and binary must be 1 exactly if it is at least DEPRESSED_FROM.
-    With `patch_missing_items` a single blank item is computed by `patch_missing_item`; otherwise it is a problem that
-    names the computed value. Two blank items, or a value outside 0..3, are always a problem.
-    """
-    items = tuple(item.evidence_key for item in PHQ8Item)
-    columns = ("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *items)
-    return _parse_labels(data, file, columns, lambda cells: _item_labels(cells, patch=patch_missing_items))
+    columns: ClassVar[tuple[str, ...]] = ("participant_ID", "Gender")
+
+    id: ParticipantId = Field(validation_alias=AliasChoices("participant_ID", "Participant_ID"))
+    gender: _Choice = Field(alias="Gender")
 
 
-def parse_total_labels(data: bytes, *, file: str) -> Parsed[tuple[Labels, ...]]:
-    """Read a full test file: gender, `PHQ_Binary` and `PHQ_Score` (without the 8), no items."""
-    columns = ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender")
-    return _parse_labels(data, file, columns, partial(_scored_labels, binary="PHQ_Binary", score="PHQ_Score"))
+class _ScoredRow(_Row):
+    """A row of a full test file: `PHQ_Binary` and `PHQ_Score` (without the 8), no items."""
+
+    columns: ClassVar[tuple[str, ...]] = ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender")
+
+    phq8_binary: _Choice = Field(validation_alias=AliasChoices("PHQ_Binary", "PHQ8_Binary"))
+    phq8_score: Annotated[int, Field(ge=0, le=24)] = Field(validation_alias=AliasChoices("PHQ_Score", "PHQ8_Score"))
+
+    @model_validator(mode="after")
+    def _binary_is_of_the_score(self) -> Self:
+        if bool(self.phq8_binary) is not (self.phq8_score >= DEPRESSED_FROM):
+            found = f"binary is {self.phq8_binary} and the score {self.phq8_score}"
+            raise PydanticCustomError("binary", f"{found}, and 1 means a score of {DEPRESSED_FROM} or more")
+        return self
 
 
-def parse_gender_labels(data: bytes, *, file: str) -> Parsed[tuple[Labels, ...]]:
-    """Read a test file: `participant_ID` (with a small p) and gender."""
-    return _parse_labels(data, file, ("participant_ID", "Gender"), _gender_labels)
+_Item = Annotated[PHQ8Item, BeforeValidator(PHQ8Item.from_evidence_key)]
+_Score = Annotated[int, Field(ge=ITEM_SCORES[0], le=ITEM_SCORES[-1])]
 
 
-def patch_missing_item(items: Mapping[PHQ8Item, int | None], *, score: int) -> dict[PHQ8Item, int]:
-    """All items, the single missing one computed as the score minus the known ones.
+class _ItemsRow(_ScoredRow):
+    """A row of a train or dev file: with the eight items, which add up to the score."""
 
-    Raises ValueError unless exactly one is missing and its value is in 0..3.
+    columns: ClassVar[tuple[str, ...]] = (
+        *("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender"),
+        *(item.evidence_key for item in PHQ8Item),
+    )
 
-    >>> known = dict.fromkeys(PHQ8Item, 1) | {PHQ8Item.SLEEP: None}
-    >>> patch_missing_item(known, score=9)[PHQ8Item.SLEEP]
-    2
-    """
-    missing = [item for item, value in items.items() if value is None]
-    rest = score - sum(value for value in items.values() if value is not None)
-    if len(missing) != 1:
-        raise ValueError(f"{len(missing)} items are missing; only a single one can be computed.")
-    if rest not in ITEM_SCORES:
-        raise ValueError(f"The score {score} leaves {rest} for {missing[0].evidence_key}, which is not in 0..3.")
-    return {item: rest if value is None else value for item, value in items.items()}
+    items: dict[_Item, _Score | None]
+    patched: PHQ8Item | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _items_of_cells(cls, cells: dict[str, Any]) -> dict[str, Any]:
+        return cells | {"items": {item.evidence_key: cells[item.evidence_key].strip() or None for item in PHQ8Item}}
 
-class _Cells:
-    """The cells of one row. Their problems are collected in `problems`."""
-
-    def __init__(self, row: DelimitedRow, file: str) -> None:
-        self._row, self._file = row, file
-        self.problems: list[FileProblem] = []
-
-    def report(self, found: str, what_to_do: str) -> None:
-        self.problems.append(FileProblem(self._file, self._row.line, found, what_to_do))
-
-    def is_blank(self, column: str) -> bool:
-        return not self._row.cells[column].strip()
-
-    def integer(self, column: str, allowed: range) -> int | None:
-        """The number in a cell, which may be written as 2.0. None, and a problem, if it is not allowed."""
-        expected = f"write a whole number, {allowed.start}..{allowed.stop - 1}"
-        if self.is_blank(column):
-            self.report(f"{column} is blank", expected)
-            return None
-        match = _WHOLE_NUMBER.fullmatch(self._row.cells[column].strip())
-        if match is None or int(match[1]) not in allowed:
-            self.report(f"{column} is {'not a whole number' if match is None else int(match[1])}", expected)
-            return None
-        return int(match[1])
+    @model_validator(mode="after")
+    def _items_are_whole(self, info: ValidationInfo) -> Self:
+        blank = [item for item, value in self.items.items() if value is None]
+        rest = self.phq8_score - sum(value or 0 for value in self.items.values())
+        if not blank and not rest:
+            return self
+        if not blank:
+            raise PydanticCustomError(
+                "sum", f"the score is {self.phq8_score} and the items add up to {self.phq8_score - rest}"
+            )
+        if len(blank) > 1:
+            raise PydanticCustomError("blank", f"{len(blank)} items are blank; only a single one can be computed")
+        if rest not in ITEM_SCORES:
+            raise PydanticCustomError("blank", f"{blank[0].evidence_key} is blank, and the score leaves {rest} for it")
+        if not (info.context or {}).get("patch"):
+            computed = f"the score minus the other items is {rest}, which --patch-missing-items accepts"
+            raise PydanticCustomError("blank", f"{blank[0].evidence_key} is blank; {computed}")
+        self.items[blank[0]], self.patched = rest, blank[0]
+        return self
 
 
-def _parse_labels(
-    data: bytes, file: str, columns: tuple[str, ...], read: Callable[[_Cells], Labels | None]
-) -> Parsed[tuple[Labels, ...]]:
-    rows, row_problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=columns)
-    problems = list(row_problems)
-    labels: list[Labels] = []
-    lines: dict[int, int] = {}
-    for row in rows:
-        cells = _Cells(row, file)
-        label = read(cells)
-        if label is not None:
-            line = lines.setdefault(label.participant_id, row.line)
-            if line != row.line:
-                cells.report(f"participant {label.participant_id} is already in line {line}", "keep one of them")
-            labels.append(label)
-        problems += cells.problems
-    return Parsed(tuple(labels), tuple(problems))
-
-
-def _item_labels(cells: _Cells, *, patch: bool) -> Labels | None:
-    labels = _scored_labels(cells, binary="PHQ8_Binary", score="PHQ8_Score")
-    items = {
-        item: None if cells.is_blank(item.evidence_key) else cells.integer(item.evidence_key, ITEM_SCORES)
-        for item in PHQ8Item
-    }
-    if labels is None or cells.problems:
-        return None
-    score = cast(int, labels.phq8_score)
-    missing = next((item for item, value in items.items() if value is None), None)
-    try:
-        whole = patch_missing_item(items, score=score) if missing else cast(dict[PHQ8Item, int], items)
-    except ValueError as error:
-        cells.report(f"item cells are blank and cannot be computed: {error}", "fill them in, or remove this row")
-        return None
-    if missing and not patch:
-        found = f"{missing.evidence_key} is blank; the score minus the other items is {whole[missing]}"
-        cells.report(found, f"write {whole[missing]} there, or accept it with --patch-missing-items")
-        return None
-    if sum(whole.values()) != score:
-        cells.report(
-            f"PHQ8_Score is {score} and the items add up to {sum(whole.values())}", "correct the score or the items"
-        )
-        return None
-    return labels.model_copy(update={"items": whole, "patched": missing})
-
-
-def _scored_labels(cells: _Cells, *, binary: str, score: str) -> Labels | None:
-    labels = _gender_labels(cells, participant="Participant_ID")
-    is_depressed, total = cells.integer(binary, _CHOICES), cells.integer(score, _TOTAL_SCORES)
-    if labels is None or is_depressed is None or total is None:
-        return None
-    if bool(is_depressed) is not (total >= DEPRESSED_FROM):
-        found = f"{binary} is {is_depressed} and {score} is {total}, and 1 means a score of {DEPRESSED_FROM} or more"
-        cells.report(found, f"write {int(total >= DEPRESSED_FROM)} into {binary}, or correct the score")
-    return labels.model_copy(update={"phq8_binary": bool(is_depressed), "phq8_score": total})
-
-
-def _gender_labels(cells: _Cells, *, participant: str = "participant_ID") -> Labels | None:
-    participant_id, gender = cells.integer(participant, _PARTICIPANT_IDS), cells.integer("Gender", _CHOICES)
-    if participant_id is None or gender is None:
-        return None
-    return Labels(participant_id=participant_id, gender=cast(Literal[0, 1], gender))
+def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
+    """Read a file of labels, in its order. With `patch` a single blank item is the score minus the others."""
+    rows, problems = parse_table(
+        lambda cells: kind.model_validate(cells, context={"patch": patch}),
+        data,
+        file=file,
+        columns=kind.columns,
+        what_to_do="correct the row, or remove it",
+    )
+    labels = (Labels(participant_id=row.id, **row.model_dump(exclude={"id"})) for row in rows)
+    return Parsed(tuple(labels), problems)
 
 
 ITEM_LABEL_FILES: Mapping[str, str] = {
@@ -161,6 +109,12 @@ ITEM_LABEL_FILES: Mapping[str, str] = {
 """Split name -> the file of its participants with all labels."""
 TOTAL_LABEL_FILE = "full_test_split.csv"
 GENDER_LABEL_FILE = "test_split_Depression_AVEC2017.csv"
+LABEL_FILES: Mapping[str, type[_Row]] = {
+    **dict.fromkeys(ITEM_LABEL_FILES.values(), _ItemsRow),
+    TOTAL_LABEL_FILE: _ScoredRow,
+    GENDER_LABEL_FILE: _Row,
+}
+"""The files of labels, of which the first has most."""
 
 _TRANSCRIPT_FILE = re.compile(r"[^/]+/([1-9][0-9]{0,5})_P/\1_TRANSCRIPT\.csv")
 
@@ -185,14 +139,10 @@ def parse_data_set(
         if (match := _TRANSCRIPT_FILE.fullmatch(file))
     }
     labels = {
-        file: parse_item_labels(files[file], file=file, patch_missing_items=patch_missing_items)
-        for file in ITEM_LABEL_FILES.values()
+        file: parse_labels(kind, files[file], file=file, patch=patch_missing_items)
+        for file, kind in LABEL_FILES.items()
         if file in files
     }
-    if TOTAL_LABEL_FILE in files:
-        labels[TOTAL_LABEL_FILE] = parse_total_labels(files[TOTAL_LABEL_FILE], file=TOTAL_LABEL_FILE)
-    if GENDER_LABEL_FILE in files:
-        labels[GENDER_LABEL_FILE] = parse_gender_labels(files[GENDER_LABEL_FILE], file=GENDER_LABEL_FILE)
     paper = {
         name: parse_split(files[file], file=file, name=name) for name, file in PAPER_FILES.items() if file in files
     }

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -23,7 +23,7 @@ from schemas.values.participants import (
     StoredLabels,
     StoredSplit,
 )
-from stages.files.records import Parsed, Separator, parse_rows, validation_problems
+from stages.files.records import Parsed, Separator, parse_rows, parse_table, validation_problems
 from stages.participants.transcripts import import_command
 from stages.texts.characters import short_hash
 
@@ -148,20 +148,23 @@ def ids_hash(participant_ids: Iterable[int]) -> str:
     return short_hash(",".join(map(str, sorted(participant_ids))))
 
 
+ParticipantId = Annotated[int, Field(ge=1, le=999_999)]
+
+
+class _Member(BaseModel):
+    id: ParticipantId = Field(alias="Participant_ID")
+
+
 def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     """Read the ids of a split, in the order of the file. Further columns are not read: labels have their own files."""
-    rows, row_problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID",))
-    problems = list(row_problems)
-    lines: dict[int, int] = {}
-    for row in rows:
-        cell = row.cells["Participant_ID"].strip()
-        if not (cell.isascii() and cell.isdigit()):
-            found, what_to_do = "Participant_ID is not a whole number", "write the participant's number"
-            problems.append(FileProblem(file, row.line, found, what_to_do))
-        elif lines.setdefault(int(cell), row.line) != row.line:
-            found = f"participant {int(cell)} is already in line {lines[int(cell)]}"
-            problems.append(FileProblem(file, row.line, found, "keep one of them"))
-    return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
+    members, problems = parse_table(
+        _Member.model_validate,
+        data,
+        file=file,
+        columns=("Participant_ID",),
+        what_to_do="write participants' numbers",
+    )
+    return Parsed(split_of(name, [member.id for member in members], data=data), problems)
 
 
 def train_and_dev(parts: Sequence[Split]) -> Split:
@@ -354,17 +357,15 @@ def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
 
 
 def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
-    rows, of_file = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
-    problems = [*of_file]
+    rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
+    found = [*problems]
     listed: dict[str, list[int]] = {}
     for row in rows:
-        cell = row.cells["Participant_ID"].strip()
-        if cell.isascii() and cell.isdigit() and len(cell) <= 6:
-            listed.setdefault(row.cells["split"].strip(), []).append(int(cell))
-        else:
-            found = "Participant_ID is not a whole number, 1..999999"
-            problems.append(FileProblem(file, row.line, found, "write the number"))
-    return Parsed(listed, tuple(problems))
+        try:
+            listed.setdefault(row.cells["split"].strip(), []).append(_Member.model_validate(row.cells).id)
+        except ValidationError as error:
+            found += validation_problems(error, file=file, line=row.line, what_to_do="write the number")
+    return Parsed(listed, tuple(found))
 
 
 def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:

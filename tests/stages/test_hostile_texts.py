@@ -26,7 +26,7 @@ from stages.documents.select import sections_of, select_by_reply
 from stages.evaluations.judge import sentences_of
 from stages.models import most_tokens
 from stages.participants.chunking import tag_chunk
-from stages.participants.daic_woz import parse_item_labels
+from stages.participants.daic_woz import ITEM_LABEL_FILES, LABEL_FILES, parse_labels
 from stages.participants.extract import normalise
 from stages.participants.score_reply import parse_scores
 from stages.participants.transcripts import clean, parse_transcript
@@ -84,7 +84,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
     "sync marks": lambda text: clean([Utterance(speaker="Participant", value=text)], participant_id=300),
     "chunk tags": tag_chunk,
-    "labels": lambda text: parse_item_labels(text.encode(), file="a"),
+    "labels": lambda text: parse_labels(LABEL_FILES[ITEM_LABEL_FILES["train"]], text.encode(), file="a"),
     "index texts": lambda text: load(TEXTS=text.encode()),
     "markdown": read_markdown,
     "work": lambda text: cut_work(read_markdown(text), title="t"),

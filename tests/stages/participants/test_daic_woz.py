@@ -6,10 +6,11 @@ import pytest
 
 from schemas.values.participants import DataSet, FileProblem, Labels, PHQ8Item
 from stages.files.records import Parsed
-from stages.participants.daic_woz import parse_data_set, parse_gender_labels, parse_item_labels
+from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, LABEL_FILES, parse_data_set, parse_labels
 from stages.participants.splits import split_of
 from stages.participants.transcripts import transcript_of
 
+NO_NUMBER = "Input should be a valid integer, unable to parse string as an integer"
 ITEM_HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item)
 TRAIN = f"{ITEM_HEADER}\n303,0,0,0,0,0,0,0,0,0,0,0\n302,1,24,1,3,3,3,3,3,3,3,3\n".encode()
 DEV = f"{ITEM_HEADER}\n319,0,8,0,1,1,1,1,1,1,1,1\n".encode()
@@ -110,7 +111,8 @@ ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to
 
 
 def read(*rows: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
-    return parse_item_labels((HEADER + "\n".join(rows)).encode(), file="train.csv", patch_missing_items=patch)
+    kind = LABEL_FILES[ITEM_LABEL_FILES["train"]]
+    return parse_labels(kind, (HEADER + "\n".join(rows)).encode(), file="train.csv", patch=patch)
 
 
 def found(problems: tuple[FileProblem, ...]) -> list[tuple[int | None, str]]:
@@ -130,24 +132,24 @@ def test_a_patched_item_is_marked() -> None:
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("319,1,10,0,1,2,,,1,0,1,0", "2 items are missing; only a single one can be computed."),
-        ("319,1,16,0,1,2,,3,1,0,1,0", "The score 16 leaves 8 for PHQ8_Sleep, which is not in 0..3."),
-        ("319,0,7,0,1,2,,3,1,0,1,0", "The score 7 leaves -1 for PHQ8_Sleep, which is not in 0..3."),
+        ("319,1,10,0,1,2,,,1,0,1,0", "2 items are blank; only a single one can be computed"),
+        ("319,1,16,0,1,2,,3,1,0,1,0", "PHQ8_Sleep is blank, and the score leaves 8 for it"),
+        ("319,0,7,0,1,2,,3,1,0,1,0", "PHQ8_Sleep is blank, and the score leaves -1 for it"),
     ],
 )
 def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
-    assert found(read(row, patch=True).problems) == [(2, f"item cells are blank and cannot be computed: {what}")]
+    assert found(read(row, patch=True).problems) == [(2, what)]
 
 
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("303,1,11,0,1,2,2,3,1,0,1,0", "PHQ8_Score is 11 and the items add up to 10"),
-        ("303,0,10,0,1,2,2,3,1,0,1,0", "PHQ8_Binary is 0 and PHQ8_Score is 10, and 1 means a score of 10 or more"),
-        ("303,1,10,0,1,2,4,3,1,0,1,0", "PHQ8_Sleep is 4"),
-        ("303,1,10,,1,2,2,3,1,0,1,0", "Gender is blank"),
-        ("x,1,10,0,1,2,2,3,1,0,1,0", "Participant_ID is not a whole number"),
-        ("303,1,10.5,0,1,2,2,3,1,0,1,0", "PHQ8_Score is not a whole number"),
+        ("303,1,11,0,1,2,2,3,1,0,1,0", "the score is 11 and the items add up to 10"),
+        ("303,0,10,0,1,2,2,3,1,0,1,0", "binary is 0 and the score 10, and 1 means a score of 10 or more"),
+        ("303,1,10,0,1,2,4,3,1,0,1,0", "items.PHQ8_Sleep: Input should be less than or equal to 3"),
+        ("303,1,10,,1,2,2,3,1,0,1,0", f"Gender: {NO_NUMBER}"),
+        ("x,1,10,0,1,2,2,3,1,0,1,0", f"Participant_ID: {NO_NUMBER}"),
+        ("303,1,10.5,0,1,2,2,3,1,0,1,0", f"PHQ8_Score: {NO_NUMBER}"),
     ],
 )
 def test_contradictory_labels_are_problems(row: str, what: str) -> None:
@@ -157,13 +159,15 @@ def test_contradictory_labels_are_problems(row: str, what: str) -> None:
 def test_all_problems_of_a_file_are_reported_together() -> None:
     parsed = read("303,1,10,0,1,2,2,3,1,0,1,0", "304,2,99,0,1,2,2,3,1,0,1,9", "303,1,10,0,1,2,2,3,1,0,1,0")
     assert found(parsed.problems) == [
-        (3, "PHQ8_Binary is 2"),
-        (3, "PHQ8_Score is 99"),
-        (3, "PHQ8_Moving is 9"),
-        (4, "participant 303 is already in line 2"),
+        (3, "PHQ8_Binary: Input should be less than or equal to 1"),
+        (3, "PHQ8_Score: Input should be less than or equal to 24"),
+        (3, "items.PHQ8_Moving: Input should be less than or equal to 3"),
+        (4, "has the id of line 2"),
     ]
 
 
 def test_a_test_file_has_a_small_p_and_gender_alone() -> None:
     data = b"participant_ID,Gender\n300,1\n"
-    assert parse_gender_labels(data, file="test.csv") == Parsed((Labels(participant_id=300, gender=1),))
+    assert parse_labels(LABEL_FILES[GENDER_LABEL_FILE], data, file="test.csv") == Parsed(
+        (Labels(participant_id=300, gender=1),)
+    )

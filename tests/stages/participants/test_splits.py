@@ -33,8 +33,9 @@ from stages.participants.splits import (
 def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
     parsed = parse_split(b"Participant_ID\n1\n1_P\n1\n", file="a.csv", name="paper-train")
     assert [str(problem) for problem in parsed.problems] == [
-        "a.csv:3: Participant_ID is not a whole number; write the participant's number",
-        "a.csv:4: participant 1 is already in line 2; keep one of them",
+        "a.csv:3: Participant_ID: Input should be a valid integer, unable to parse string as an integer; "
+        "write participants' numbers",
+        "a.csv:4: has the id of line 2; keep one of the two",
     ]
 
 
@@ -168,7 +169,10 @@ def test_the_papers_metadata_lists_its_three_splits() -> None:
     [
         (b"", "ids:1: lacks the columns Participant_ID, split"),
         (b"Participant_ID,split\n", "ids: lists no participant"),
-        (b"Participant_ID,split\n3O3,pilot\n", "ids:2: Participant_ID is not a whole number, 1..999999"),
+        (
+            b"Participant_ID,split\n3O3,pilot\n",
+            "ids:2: Participant_ID: Input should be a valid integer",
+        ),
         (b"Participant_ID,split\n303,\n", "ids: a split has no usable name"),
         (b"Participant_ID,split\n303,paper\n", "ids: 'paper' stands for another split"),
         (b"Participant_ID,split\n303,pilot\n303,pilot\n", "ids: pilot lists 303 more than once"),
