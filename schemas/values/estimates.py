@@ -89,15 +89,6 @@ class StageCalls(Value):
     saved_seconds: float
 
 
-class KeptStage(Value):
-    """A stage that was not computed again, because its output was stored."""
-
-    job_id: int
-    stage: str
-    seconds: float
-    """Of the attempt that stored it."""
-
-
 class Spent(Value):
     """What something cost, and what it would have cost without the ledger."""
 

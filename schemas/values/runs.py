@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
-from schemas.values.estimates import KeptStage, StageCalls
+from schemas.values.estimates import SavedStages, StageCalls
 from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
 from schemas.values.scoring import Draw, ParticipantScores
 
@@ -419,8 +419,8 @@ class ReportedRun(Value):
     settings: dict[str, SettingValue]
     attempts: tuple[AttemptTime, ...]
     stage_calls: tuple[StageCalls, ...] = ()
-    retried: tuple[KeptStage, ...] = ()
-    copied: tuple[KeptStage, ...] = ()
+    retried: SavedStages = SavedStages(stages=0, seconds=0.0)
+    copied: SavedStages = SavedStages(stages=0, seconds=0.0)
     telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.chains import in_order
 from schemas.settings.run import FrozenSettings
-from schemas.values.estimates import Estimate, KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.estimates import Estimate, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
@@ -21,8 +21,8 @@ _MILLION = 1_000_000
 def run_cost(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
-    retried: Sequence[KeptStage],
-    copied: Sequence[KeptStage],
+    retried: SavedStages,
+    copied: SavedStages,
     prices: Prices | None = None,
 ) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
@@ -42,8 +42,8 @@ def run_cost(
             prices,
             lambda one: f"j{one.job_id}",
         ),
-        retries=_saved(retried),
-        forks=_saved(copied),
+        retries=retried,
+        forks=copied,
     )
 
 
@@ -118,10 +118,6 @@ def _tokens(prompt: int, reply: int) -> str:
 
 def _money(money: float | None, currency: str | None) -> str:
     return "" if currency is None else f", {money_in_words(money, currency)}"
-
-
-def _saved(kept: Sequence[KeptStage]) -> SavedStages:
-    return SavedStages(stages=len(kept), seconds=sum((one.seconds for one in kept), 0.0))
 
 
 def _grouped(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.estimates import KeptStage, StageCalls, StageWork
+from schemas.values.estimates import SavedStages, StageCalls, StageWork
 from store.database import Connection
 from store.runs.forks import COPIED
 
@@ -35,24 +35,21 @@ ORDER BY 1, min(a.id), c.model
 # An attempt after one of the same stage that failed or was lost begins there; without stored rows the job would begin
 # with its first stage. So each such attempt kept the newest outputs of the stages before it.
 RETRIED = """
-SELECT kept.job_id, kept.stage, kept.seconds
+SELECT count(*) AS stages, coalesce(sum(kept.seconds), 0)::float8 AS seconds
 FROM job AS j
 JOIN stage_attempt AS failed ON failed.job_id = j.id AND failed.outcome IN ('failed', 'interrupted')
 JOIN stage_attempt AS again
   ON again.job_id = failed.job_id AND again.stage = failed.stage AND again.number = failed.number + 1
 JOIN stage_run AS place ON place.job_id = failed.job_id AND place.stage = failed.stage
 JOIN LATERAL (
-    SELECT DISTINCT ON (a.stage) a.job_id, a.stage,
-           extract(epoch FROM a.ended_at - a.started_at)::float8 AS seconds
+    SELECT DISTINCT ON (a.stage) extract(epoch FROM a.ended_at - a.started_at)::float8 AS seconds
     FROM stage_attempt AS a
     JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage AND s.position < place.position
     WHERE a.job_id = failed.job_id AND a.outcome = 'succeeded' AND a.id < again.id
     ORDER BY a.stage, a.id DESC
 ) AS kept ON true
 WHERE j.run_id = $1
-ORDER BY kept.job_id, again.id
 """
-
 
 WORK = f"""
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, count(*) AS attempts,
@@ -63,9 +60,9 @@ GROUP BY 1, a.stage ORDER BY 1, min(a.id)
 """
 
 OF_FORK = f"""
-SELECT a.job_id, a.stage, extract(epoch FROM a.ended_at - a.started_at)::float8 AS seconds
+SELECT count(*) AS stages, coalesce(sum(extract(epoch FROM a.ended_at - a.started_at)), 0)::float8 AS seconds
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id
-WHERE j.run_id = $1 AND a.worker_id = '{COPIED}' ORDER BY a.id
+WHERE j.run_id = $1 AND a.worker_id = '{COPIED}'
 """
 
 
@@ -79,14 +76,14 @@ async def stage_calls(connection: Connection, run_id: int, *, by_job: bool = Tru
     return tuple(StageCalls(**dict(row)) for row in await connection.fetch(CALLS, run_id, by_job))
 
 
-async def retried_stages(connection: Connection, run_id: int) -> tuple[KeptStage, ...]:
-    """Every stored stage that an attempt after a failure kept, once for each such attempt."""
-    return tuple(KeptStage(**dict(row)) for row in await connection.fetch(RETRIED, run_id))
+async def retried_stages(connection: Connection, run_id: int) -> SavedStages:
+    """The stored stages that attempts after failures kept, each counted once for each such attempt."""
+    return SavedStages(**dict(await connection.fetchrow(RETRIED, run_id)))
 
 
-async def copied_stages(connection: Connection, run_id: int) -> tuple[KeptStage, ...]:
-    """Every stage whose output a fork copied, with the seconds of the attempt that computed it."""
-    return tuple(KeptStage(**dict(row)) for row in await connection.fetch(OF_FORK, run_id))
+async def copied_stages(connection: Connection, run_id: int) -> SavedStages:
+    """The stages whose outputs a fork copied, with the seconds of the attempts that computed them."""
+    return SavedStages(**dict(await connection.fetchrow(OF_FORK, run_id)))
 
 
 USES = """
