@@ -220,8 +220,8 @@ async def values_for_import(connection: Connection, name: str) -> dict[str, str]
 
 async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: CorpusContent) -> CorpusLoss:
     """What is deleted with a corpus that has this content."""
-    asked = await queries.counts_of_corpus(connection, corpus.id)
-    return CorpusLoss(content.works, content.chunks, asked.questions, asked.answers)
+    questions, answers = await queries.counts_of_corpus(connection, corpus.id)
+    return CorpusLoss(content.works, content.chunks, questions, answers)
 
 
 def embedding_loss(corpus: StoredCorpus, content: CorpusContent) -> str:

@@ -176,16 +176,12 @@ async def plan_search(
 
 async def first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
     """Part of a run's request: the baseline of the likeliest training split of a data set that has none of these."""
+    people = await interviews.known(connection, data_set)
     for source in sources(await interviews.stored_splits(connection)):
-        if source.data_set != data_set:
+        if source.data_set != data_set or {*source.participant_ids} & {*without}:
             continue
-        members = await interviews.members(connection, data_set, source.name)
-        if {member.participant_id for member in members} & {*without}:
-            continue
-        labels = [
-            None if one.items is None else {item.evidence_key: score for item, score in one.items.items()}
-            for one in members
-        ]
+        items = [people[number].items if number in people else None for number in source.participant_ids]
+        labels = [None if one is None else {item.evidence_key: score for item, score in one.items()} for one in items]
         if (record := baseline_record(source.called, labels)) is not None:
             return {"baseline": record}
     return {}

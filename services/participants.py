@@ -107,10 +107,9 @@ async def _participants(connection: Connection, request: ParticipantRequest) -> 
         named = list(dict.fromkeys(request.participants or ()))
         return await find_data_set(connection, request.data_set, numbers=named), None, named
     split = await find_split(connection, request.split, data_set=request.data_set)
-    members = await interviews.members(connection, split.data_set, split.name)
-    if not members:
+    if not split.participant_ids:
         raise Refused(f"Split '{split.called}' has no participants; import or make it again.")
-    return split.data_set, split.name, [member.participant_id for member in members]
+    return split.data_set, split.name, split.participant_ids
 
 
 async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, StoredPerson]:

@@ -26,7 +26,7 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
-from store.references.interviews import Member
+from store.references.interviews import StoredPerson
 from store.references.references import IndexPlan, StoredIndex
 from store.runs import overviews
 from store.runs.chain import content_hash
@@ -88,14 +88,14 @@ async def plan_references(
         )
     of = named_split(stored, split)
     data_set, name, split = of.data_set, of.name, training_name(of.name)
-    members = await interviews.members(connection, data_set, name)
-    missing = [str(member.participant_id) for member in members if member.transcript_hash is None]
-    if missing:
+    people = await interviews.known(connection, data_set)
+    if missing := [str(number) for number in of.participant_ids if number not in people]:
         raise Refused(
             f"No transcript is stored for participant {', '.join(missing)} of split '{of.called}'; import the whole "
             f"data set with `{import_command(data_set)}`."
         )
-    unlabelled = [member.participant_id for member in members if member.items is None]
+    members = [people[number] for number in of.participant_ids]
+    unlabelled = [member.id for member in members if member.items is None]
     embedding = settings.run.embedding
     variant = _variant(data_set, members, embedding.embeddings_file)
     named = built_name(index_name(embedding.embeddings_file), split, variant)
@@ -119,7 +119,7 @@ async def plan_references(
     jobs = [
         NewJob(
             mode="references",
-            subject=str(member.participant_id),
+            subject=str(member.id),
             inputs={
                 "data_set": data_set,
                 "transcript_hash": member.transcript_hash,
@@ -166,7 +166,7 @@ async def _refuse_taken(connection: Connection, name: str, data_set: str, split:
         )
 
 
-def _variant(data_set: str, members: Sequence[Member], embeddings_file: str) -> TranscriptVariant:
+def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: str) -> TranscriptVariant:
     counts = Counter(member.variant for member in members)
     if len(counts) > 1:
         raise Refused(

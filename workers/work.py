@@ -65,7 +65,7 @@ class ReusingEmbedder:
         by_key = {self._key(text, digest, await self.dtype()): text for text in texts}
         keys = {text: key for key, text in by_key.items()}
         known = await self._database.ask(attempts.known_vectors, by_key, with_cut=truncate)
-        rows = {key: (found.vector, found.is_cut) for key, found in known.items()}
+        rows = dict(known)
         missing = [text for key, text in by_key.items() if key not in rows]
         try:
             computed = await self._embedder.embed_batch(missing, timeout_s=timeout_s, truncate=truncate)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from pydantic import Field, computed_field
 
@@ -450,16 +449,10 @@ WHERE q.corpus_id = $1 OR $1 = ANY(q.other_corpus_ids)
 """
 
 
-class Asked(NamedTuple):
-    """What was asked of a corpus."""
-
-    questions: int
-    answers: int
-
-
-async def counts_of_corpus(connection: Connection, corpus_id: int) -> Asked:
+async def counts_of_corpus(connection: Connection, corpus_id: int) -> tuple[int, int]:
     """How many questions were asked of a corpus, and how many answers they have."""
-    return Asked(*await connection.fetchrow(COUNT_OF_CORPUS, corpus_id))
+    row = await connection.fetchrow(COUNT_OF_CORPUS, corpus_id)
+    return row["questions"], row["answers"]
 
 
 async def hold_corpus(connection: Connection, corpus_id: int) -> list[StoredQuery]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -74,12 +74,6 @@ INSERT INTO split_member (data_set, split, ordinal, participant_id)
 SELECT $1, $2, m.ordinal - 1, m.participant_id FROM unnest($3::integer[]) WITH ORDINALITY AS m (participant_id, ordinal)
 """
 
-MEMBERS = """
-SELECT m.participant_id, p.transcript_hash, p.variant, p.items
-FROM split_member AS m LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
-WHERE m.data_set = $1 AND m.split = $2 ORDER BY m.ordinal
-"""
-
 SIZES = f"""
 SELECT s.data_set, s.name, {CALLED}, count(m.participant_id) AS participants,
        count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
@@ -129,16 +123,6 @@ SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in _COL
 """
 
 PEOPLE = f"SELECT {', '.join(_COLUMNS)} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
-
-
-class Member(NamedTuple):
-    """A participant of a split."""
-
-    participant_id: int
-    transcript_hash: str | None
-    """None when the split names a participant whose transcript was not imported."""
-    variant: TranscriptVariant
-    items: dict[PHQ8Item, int] | None
 
 
 class SplitSize(Value):
@@ -191,19 +175,6 @@ async def people(connection: Connection, data_set: str, participant_ids: Sequenc
 async def split_sizes(connection: Connection) -> list[SplitSize]:
     """The splits that are stored, by data set and name, with their sizes."""
     return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
-
-
-async def members(connection: Connection, data_set: str, split: str) -> list[Member]:
-    """The participants of a split in the order of its file; none when the split is unknown."""
-    return [
-        Member(
-            row["participant_id"],
-            row["transcript_hash"],
-            TranscriptVariant(row["variant"] or TranscriptVariant.UNKNOWN),
-            _items(row["items"]),
-        )
-        for row in await connection.fetch(MEMBERS, data_set, split)
-    ]
 
 
 async def data_sets(connection: Connection, participant_ids: Collection[int] = ()) -> dict[str, int]:

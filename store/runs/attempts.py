@@ -148,17 +148,15 @@ class KeyedText(NamedTuple):
     """The model read only a part of the text."""
 
 
-class KnownVector(NamedTuple):
-    """A vector that was stored before."""
+async def known_vectors(
+    connection: Connection, keys: Collection[bytes], *, with_cut: bool
+) -> dict[bytes, tuple[Vectors, bool]]:
+    """The stored vectors of texts, by key, and whether the model read only a part of the text.
 
-    vector: Vectors
-    is_cut: bool
-
-
-async def known_vectors(connection: Connection, keys: Collection[bytes], *, with_cut: bool) -> dict[bytes, KnownVector]:
-    """The stored vectors of texts, by key; texts without any are absent, without `with_cut` those that were cut too."""
+    Texts without any are absent, without `with_cut` those that were cut too.
+    """
     rows = await connection.fetch(KNOWN_VECTORS, list(keys), with_cut)
-    return {row["text_key"]: KnownVector(to_numpy(row["vector"]), row["is_cut"]) for row in rows}
+    return {row["text_key"]: (to_numpy(row["vector"]), row["is_cut"]) for row in rows}
 
 
 # A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when
