@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Annotated, Any, Final, NamedTuple
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import BeforeValidator, WithJsonSchema
 
 from api.context import Context
 from api.security.authentication import CurrentPrincipal
 from schemas.values.base import MAX_ID, Text
+from services.new_runs import Submitted
 from store.access import RequestKey
 
 
@@ -106,6 +107,13 @@ Wait = Annotated[WaitPreference, Depends(wait)]
 
 #: Set on a reply to a repeated request.
 REPLAYED: Final = {"Idempotency-Replayed": "true"}
+
+
+def announce(response: Response, submitted: Submitted) -> None:
+    """Make a reply 201 with a new run under Location, or 200 with the run of the same work."""
+    response.status_code = 201 if submitted.is_new else 200
+    response.headers["Location"] = f"/runs/{submitted.run_id}"
+    response.headers.update(REPLAYED if submitted.is_replay else {})
 
 
 async def request_key(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from fastapi import UploadFile
 
@@ -37,10 +37,10 @@ def relative_name(name: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
 
 
-async def uploaded(files: Sequence[UploadFile], given: dict[str, Any] | None = None) -> list[WorkFile]:
-    """Files of a form. `given` are fields of Bibliography that override their front matter."""
+async def uploaded(files: Sequence[UploadFile]) -> list[WorkFile]:
+    """Files of a form."""
     names = [relative_name(file.filename or "") for file in files]
-    return [WorkFile(name, await file.read(), name, given or {}) for name, file in zip(names, files, strict=True)]
+    return [WorkFile(name, await file.read(), name) for name, file in zip(names, files, strict=True)]
 
 
 async def import_requested(

@@ -7,18 +7,16 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import WrongField, filled
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from api.work_uploads import MAX_FILES, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
-from schemas.full_text import DICTIONARIES, OTHERS, language_words
+from schemas.full_text import language_words
 from schemas.values.base import Text
 from schemas.values.requests import ImportRequest
 from services.corpora import (
-    DEFAULT_TOKENS,
     corpus_loss,
     delete_corpus,
     embedding_loss,
@@ -115,57 +113,32 @@ async def delete(ctx: Context, corpus_id: PathId) -> Response:
 
 
 class ImportWorksForm(BaseModel):
-    """The form as it was filled in; browsers empty the field of files."""
+    """The form as it was filled in; browsers empty the fields of files."""
 
-    corpus: Text = ""
+    corpus: Annotated[Text, Field(max_length=1000)] = ""
     is_new: bool = False
-    """The corpus is to be made, so that its options can be chosen."""
-    embed_headings: bool = False
-    chunk_tokens: Text = ""
-    """Empty takes what was found to be the best."""
-    language: Text = ""
-    """Empty finds it in the works."""
     files: list[UploadFile] = []
-    title: Text = ""
-    authors: Text = ""
-    year: Text = ""
-    tags: Text = ""
 
     @property
     def chosen(self) -> list[UploadFile]:
         """The files; a browser sends one without a name when none was chosen."""
         return [file for file in self.files if file.filename]
 
-    def given(self) -> dict[str, str]:
-        """The fields of the bibliography that were filled in."""
-        fields = {name: getattr(self, name).strip() for name in ("title", "authors", "year", "tags")}
-        return {name: text for name, text in fields.items() if text}
-
-    def request(self) -> ImportRequest:
-        """What to import into. Raises WrongField."""
-        if not self.is_new:
-            return ImportRequest(corpus=self.corpus.strip())
-        asked = filled(ImportRequest, corpus=self.corpus, chunk_tokens=self.chunk_tokens, language=self.language)
-        return asked.model_copy(update={"embed_headings": self.embed_headings})
-
     def wrong(self) -> dict[str, str]:
         """What is wrong with the fields, by field."""
-        year = self.year.strip()
-        checks = {
-            "corpus": (not self.corpus.strip(), "Name the corpus."),
-            "files": (not self.chosen, "Choose at least one file."),
-            "title": (len(self.chosen) > 1 and self.title.strip(), "A title is for one file; use front matter."),
-            "year": (year and not year.removeprefix("-").isdecimal(), "Write the year as a whole number."),
-        }
+        if not self.corpus.strip():
+            return {"corpus": "Name the corpus."}
+        if not self.chosen:
+            return {"files": "Choose at least one file."}
         if len(self.chosen) > MAX_FILES:
-            checks["files"] = (True, f"One import takes {MAX_FILES} files; import the others afterwards.")
-        return {field: message for field, (is_wrong, message) in checks.items() if is_wrong}
+            return {"files": f"One import takes {MAX_FILES} files; import the others afterwards."}
+        return {}
 
 
 @router.get("/works/new")
 async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Response:
     """The form for a corpus; without one, for a new corpus."""
-    return await _form(request, ctx, ImportWorksForm(corpus=corpus, is_new=not corpus, embed_headings=True))
+    return await _form(request, ctx, ImportWorksForm(corpus=corpus, is_new=not corpus))
 
 
 @router.post("/works/new", dependencies=[Depends(csrf)])
@@ -175,10 +148,8 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     if wrong:
         return await _form(request, ctx, form, wrong=wrong)
     try:
-        files = await uploaded(form.chosen, form.given())
-        imported = await import_requested(ctx, form.request(), files, passes_over=True)
-    except WrongField as error:
-        return await _form(request, ctx, form, wrong={error.field: str(error)})
+        wanted = ImportRequest(corpus=form.corpus.strip())
+        imported = await import_requested(ctx, wanted, await uploaded(form.chosen), passes_over=True)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:
@@ -213,8 +184,6 @@ async def _form(
         unusable=unusable or [],
         imported=imported,
         endings=list(SUFFIXES),
-        default_tokens=DEFAULT_TOKENS,
-        languages=(*DICTIONARIES, *OTHERS),
         most_files=MAX_FILES,
         most_megabytes=f"{round(ctx.settings.ragq_api_max_upload_kb / 1024, 1):g}",
     )

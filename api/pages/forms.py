@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple
 
 from fastapi import Query
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext
 from api.security.authentication import Principal
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.base import first_problem
 from schemas.values.runs import Target
 from services.questions.steps import Step
 from services.runs import Action, control
@@ -33,34 +32,13 @@ def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> Req
     return RequestKey(principal=principal.name, key=f"{once} {content_hash}", request_hash=content_hash)
 
 
-class WrongField(Refused):
-    """A field that cannot be used; `form` is the name of all of them."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(problem)
-        self.field = field
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-def filled(model: type[Model], **fields: Any) -> Model:
-    """What was filled in; an empty field has its default. Raises WrongField."""
-    try:
-        typed = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
-        return model.model_validate({name: value for name, value in typed.items() if value})
-    except ValidationError as error:
-        problem = first_problem(error)
-        raise WrongField(problem.field or "form", problem.words) from None
-
-
-def assigned(text: str, *, field: str = "settings") -> dict[str, str]:
-    """Values by name, from lines of the form NAME=VALUE. Raises WrongField."""
+def assigned(text: str) -> dict[str, str]:
+    """Values by name, from lines of the form NAME=VALUE. Raises Refused."""
     values = {}
     for number, line in enumerate(text.split("\n"), start=1):
         name, equals, value = (part.strip() for part in line.partition("="))
         if not (equals and name) and line.strip():
-            raise WrongField(field, f"Line {number} is not of the form NAME=VALUE.")
+            raise Refused(f"Line {number} is not of the form NAME=VALUE.")
         if name:
             values[name] = value
     return values

@@ -193,7 +193,7 @@ async def run_with_values(
     try:
         async with ctx.database.connection() as connection:
             asked = await queries.get(connection, query_id)
-            values = assigned(form.values, field="values")
+            values = assigned(form.values)
             await run_stages(connection, asked, last=form.until or None, preset=form.preset or None, values=values)
     except QueryMissingError:
         raise

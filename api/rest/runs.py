@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import ApiContext, Context
-from api.parameters import REPLAYED, Keyed, PathId
+from api.parameters import Keyed, PathId, announce
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
@@ -270,9 +270,7 @@ async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Respo
 async def _fork(ctx: ApiContext, target: Target, body: ForkBody, response: Response, key: RequestKey | None) -> Forked:
     request = ForkRequest(target=target, stage=body.stage, values=body.values)
     forked = await fork(ctx.database, request, always_new=body.always_new, key=key)
-    response.status_code = 201 if forked.is_new else 200
-    response.headers["Location"] = f"/runs/{forked.run_id}"
-    response.headers.update(REPLAYED if forked.is_replay else {})
+    announce(response, forked)
     return forked
 
 
@@ -352,9 +350,7 @@ async def evaluate_answers(
         plan = partial(plan_evaluation, run_id=run_id, values=body.values)
         return await estimate(ctx.database, plan, prices=ctx.prices)
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
-    response.status_code = 201 if found.is_new else 200
-    response.headers["Location"] = f"/runs/{found.run_id}"
-    response.headers.update(REPLAYED if found.is_replay else {})
+    announce(response, found)
     return found
 
 

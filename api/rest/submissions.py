@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import REPLAYED, Keyed
+from api.parameters import Keyed, announce
 from api.rest.base import Body, SettingsByName, StrictRoute, WithSettings, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
@@ -118,9 +118,7 @@ async def submit_body(
         key=key,
         terms=body.model_copy(update={"notify_url": webhook_url(ctx.settings, body.notify_url)}),
     )
-    response.status_code = 201 if submitted.is_new else 200
-    response.headers["Location"] = f"/runs/{submitted.run_id}"
-    response.headers.update(REPLAYED if submitted.is_replay else {})
+    announce(response, submitted)
     return SubmittedReply(**vars(submitted), profile=settings.profile, changed_settings=settings.changed)
 
 
