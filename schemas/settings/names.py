@@ -43,11 +43,9 @@ ALIASES: Final = {"SEVERITY_INFERENCE_MODE": "QUANTITATIVE_SEVERITY_INFERENCE_MO
 """Other names of settings; both with different values are refused."""
 
 OF_COMMANDS: Final = {
-    "DATA_BASE_DIR": "the folder of `ragq import participants` and `ragq references` when they name none",
+    "DATA_BASE_DIR": "the folder of `ragq import participants` and `ragq index import` when they name none",
     "DATA_TRANSCRIPTS_DIR": "the folder of transcripts of `ragq import participants` without `--transcripts`",
-    "DATA_EMBEDDINGS_PATH": (
-        "the file of `ragq references import` without FILE; the index has the name that runs search"
-    ),
+    "DATA_EMBEDDINGS_PATH": "the file of `ragq index import` without FILE; the index has the name that runs search",
     "TESTING": "if set, no `.env` file is read",
 }
 """Names of the original that commands read, with their effect."""

@@ -32,7 +32,7 @@ class RetrievalPreset(SettingsGroup):
     lexical_limit: Annotated[int, Ge(0), Le(50)] = 50
     """Chunks per text; 0 disables the full-text search."""
     lexical: Literal["bm25", "websearch"] = "bm25"
-    """Full-text scorer: BM25 over any term; all terms of a search-box text; or cover density over any term."""
+    """Full-text scorer: BM25 over any term, or cover density over all terms of a search-box text."""
     bm25_k1: Annotated[float, Ge(0), Le(10)] = 0.9
     """Saturation of further occurrences of a term, for `bm25`."""
     bm25_b: Annotated[float, Ge(0), Le(1)] = 0.4

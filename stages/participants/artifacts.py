@@ -119,12 +119,16 @@ class LoadedArtifact(NamedTuple):
     warnings: tuple[str, ...]
 
 
-_SCORES_REMEDY: Final = "score these chunks again, or import without them (--no-chunk-scores)"
+_SCORES_REMEDY: Final = (
+    "score these chunks again, or import without them (--set EMBEDDING_REFERENCE_SCORE_SOURCE=participant)"
+)
 _REMEDIES: Final = {
     ArtifactFile.VECTORS: "write one float32 array of shape (chunks, dimension) per participant with numpy.savez",
     ArtifactFile.TEXTS: "write an object: participant id -> list of texts, in the order of the vectors",
     ArtifactFile.META: "correct it, or remove the file: fields that are missing are not compared",
-    ArtifactFile.TAGS: "write the tags again for these chunks, or import without them (--no-tags)",
+    ArtifactFile.TAGS: (
+        "write the tags again for these chunks, or import without them (--set EMBEDDING_ENABLE_ITEM_TAG_FILTER=false)"
+    ),
     ArtifactFile.CHUNK_SCORES: _SCORES_REMEDY,
     ArtifactFile.CHUNK_SCORES_META: _SCORES_REMEDY,
     ArtifactFile.PARTIAL: "restore it, or remove the file if the index is complete",

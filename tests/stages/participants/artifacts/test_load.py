@@ -217,9 +217,8 @@ def test_tags_belong_to_their_chunks_and_may_be_none() -> None:
 )
 def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, what: str) -> None:
     lines = mismatches(rules(with_tags=True), TAGS=tags)
-    assert lines[0] == (
-        f"small.tags.json: {what}; write the tags again for these chunks, or import without them (--no-tags)"
-    )
+    remedy = "import without them (--set EMBEDDING_ENABLE_ITEM_TAG_FILTER=false)"
+    assert lines[0] == f"small.tags.json: {what}; write the tags again for these chunks, or {remedy}"
 
 
 # Chunk scores
@@ -262,9 +261,8 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
 )
 def test_chunk_scores_that_are_asked_for_have_to_be_there_and_right(scores: bytes | None, what: str) -> None:
     lines = mismatches(rules(with_chunk_scores=True), CHUNK_SCORES=scores)
-    assert lines[0] == (
-        f"small.chunk_scores.json: {what}; score these chunks again, or import without them (--no-chunk-scores)"
-    )
+    remedy = "import without them (--set EMBEDDING_REFERENCE_SCORE_SOURCE=participant)"
+    assert lines[0] == f"small.chunk_scores.json: {what}; score these chunks again, or {remedy}"
 
 
 OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
