@@ -152,8 +152,8 @@ def ragq(servers: Servers, processes: int) -> Iterator[Contestant]:
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:
-            overview = await overviews.overview(connection, run_id)
-        return overview is not None and overview.open_jobs > 0
+            overview = await overviews.get(connection, run_id)
+        return overview.open_jobs > 0
 
     with running, asyncio.Runner() as runner:
         database = Database(servers.database_url, pool_size=1)

@@ -21,7 +21,7 @@ from stages.corpora.works import WorkName
 from store.corpora import works
 from store.database import Database
 from store.questions import queries
-from store.questions.query_runs import QueryView, existing_view
+from store.questions.query_runs import QueryView, query_view
 
 #: A search is over within about a second, so it is looked at more often than a run.
 _POLL_S: Final = 0.05
@@ -139,7 +139,7 @@ def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> Q
         print_text(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
         raise
 
-    return with_database(existing_view, asked.query_id)
+    return with_database(query_view, asked.query_id)
 
 
 def _passages(shown: QueryView) -> list[RerankedChunk]:

@@ -37,7 +37,7 @@ from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import QueryLine, StoredQuery, StoredResult
-from store.questions.query_runs import QueryView, existing_view
+from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -51,7 +51,7 @@ NEAREST_CHARACTERS = 300
 async def only_question(connection: Connection, run_id: int) -> QueryView | None:
     """The question of a run; None for a run of several, or of none."""
     found = await queries.of_run(connection, run_id)
-    return await existing_view(connection, found[0]) if len(found) == 1 else None
+    return await query_view(connection, found[0]) if len(found) == 1 else None
 
 
 def query_json(shown: QueryView) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def show_command(query_id: int, as_json: bool) -> None:
         ragq query show 7
         ragq query show 7 --json
     """
-    shown = with_database(existing_view, query_id)
+    shown = with_database(query_view, query_id)
     if as_json:
         print_json(query_json(shown) | {"stages": shown.outputs})
     else:

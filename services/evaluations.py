@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemas.chains import CHAINS, settings_read, stages_of
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash, thaw
 from schemas.values.differences import RetrievalMeasures
@@ -35,9 +35,7 @@ KIND = "evaluation"
 async def evaluation_report(connection: Connection, run_id: int, *, measures: RetrievalMeasures) -> EvaluationReport:
     """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
         judge = thaw(await runs.settings(connection, run_id)).run.model.judge_model

@@ -293,5 +293,5 @@ async def plan_chunk_scores(
 
 
 async def _has_succeeded(database: Database, run_id: int) -> bool:
-    found = await database.once(overviews.overview, run_id)
-    return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs
+    found = await database.once(overviews.get, run_id)
+    return found.states.get(JobStatus.SUCCEEDED) == found.jobs

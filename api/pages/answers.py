@@ -27,7 +27,7 @@ from stages.texts.characters import commonmark
 from store.database import Connection
 from store.questions import answers, queries, query_runs
 from store.questions.queries import StoredResult
-from store.questions.query_runs import existing_view
+from store.questions.query_runs import query_view
 
 _TAGS: Final = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
@@ -155,7 +155,7 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
 async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
     async with ctx.database.connection() as connection:
-        view = await existing_view(connection, query_id)
+        view = await query_view(connection, query_id)
     return page(request, "results.html.j2", line=view.line, view=view, results=view.answers, excerpt=EXCERPT)
 
 
@@ -163,7 +163,7 @@ async def results_page(request: Request, ctx: Context, query_id: PathId) -> Resp
 async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """One answer, and the text of each source in its prompt."""
     async with ctx.database.connection() as connection:
-        view = await existing_view(connection, query_id)
+        view = await query_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
         shown = await shown_answer(connection, view.line.job_id, result)
     return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)

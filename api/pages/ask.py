@@ -27,7 +27,7 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
 from store.corpora import corpora, works
 from store.questions import presets, queries
-from store.questions.query_runs import QueryView, existing_view
+from store.questions.query_runs import QueryView, query_view
 from store.runs import attempts
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -277,7 +277,7 @@ async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        view = await existing_view(connection, query_id)
+        view = await query_view(connection, query_id)
         context = await attempts.output(connection, view.line.job_id, "consolidate")
         involved = {chunk.work_id for chunk in view.reranked.chunks} if view.reranked is not None else set()
         if view.consolidated is not None:

@@ -78,7 +78,7 @@ async def corpus_page(
         loss = await corpus_loss(connection, corpus, content)
         index = await find_index(connection, corpus_id)
         run_ids = await corpora.embedding_runs(connection, corpus_id, limit=SHOWN_RUNS)
-        runs = [await overviews.overview(connection, run_id) for run_id in run_ids]
+        runs = [await overviews.get(connection, run_id) for run_id in run_ids]
         found = await works.count(connection, corpus_id, search=search)
         listed = await listed_documents(
             connection, corpus_id, search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS

@@ -31,7 +31,7 @@ from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
 from store.questions.queries import QueryLine
-from store.questions.query_runs import existing_view
+from store.questions.query_runs import query_view
 from store.runs import answer_pieces, jobs, runs
 from store.runs.jobs import JobProgress
 
@@ -235,7 +235,7 @@ async def _page(
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        view = await existing_view(connection, query_id)
+        view = await query_view(connection, query_id)
         line = view.line
         newest = await shown_answer(connection, line.job_id, view.answers[0]) if view.answers else None
         if awaits is not None and newest is not None and newest.result.id > awaits:

@@ -116,7 +116,7 @@ async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Res
     """Precision and recall of citations, correctness, completeness, and how far the judge can be trusted."""
     async with ctx.database.connection() as connection:
         report = await evaluation_report(connection, run_id, measures=RetrievalMeasures())
-        overview = await overviews.overview(connection, run_id)
+        overview = await overviews.get(connection, run_id)
     return page(
         request,
         "evaluation.html.j2",

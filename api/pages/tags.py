@@ -76,9 +76,9 @@ async def candidates_page(
 ) -> Response:
     """The candidates of each set of phrases, with reports by phrase and ranks as far as asked for."""
     async with ctx.database.connection() as connection:
-        run = await overviews.overview(connection, run_id)
+        run = await overviews.get(connection, run_id)
         found = await vocabularies.results(connection, run_id=run_id)
-    if run is None or not found:
+    if not found:
         raise RunMissingError(run_id)
     return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
 

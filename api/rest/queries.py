@@ -23,7 +23,7 @@ from services.questions.edits import edit, stored_context
 from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import QueryLine, StoredResult
-from store.questions.query_runs import QueryView, existing_view
+from store.questions.query_runs import QueryView, query_view
 
 PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
 
@@ -240,7 +240,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
-    return detail_of(await existing_view(connection, query_id))
+    return detail_of(await query_view(connection, query_id))
 
 
 results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)

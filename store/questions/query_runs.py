@@ -203,12 +203,12 @@ class QueryView:
         return of_answer != self.passages[: len(of_answer)]
 
 
-async def query_view(connection: Connection, query_id: int) -> QueryView | None:
-    """A question; None when there is none of that number. All of it is read at one moment."""
+async def query_view(connection: Connection, query_id: int) -> QueryView:
+    """A question, all of it read at one moment. Raises QueryMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         lines = await queries.lines(connection, query_id=query_id, limit=1)
         if not lines:
-            return None
+            raise QueryMissingError(query_id)
         (line,) = lines
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         answers = await queries.results(connection, query_id)
@@ -231,14 +231,6 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         progress=progress[line.job_id],
         notices=list(notices(run.kind, run.profile, run.request)),
     )
-
-
-async def existing_view(connection: Connection, query_id: int) -> QueryView:
-    """A question. Raises QueryMissingError."""
-    view = await query_view(connection, query_id)
-    if view is None:
-        raise QueryMissingError(query_id)
-    return view
 
 
 EVALUATIONS = """

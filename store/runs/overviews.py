@@ -94,15 +94,9 @@ async def ids(connection: Connection) -> list[int]:
     return [row["id"] for row in await connection.fetch("SELECT id FROM run ORDER BY id")]
 
 
-async def overview(connection: Connection, run_id: int) -> RunOverview | None:
-    """One run; None when there is none of that number."""
-    found = await overviews(connection, run_id=run_id, limit=1)
-    return found[0] if found else None
-
-
 async def get(connection: Connection, run_id: int) -> RunOverview:
     """One run. Raises RunMissingError."""
-    found = await overview(connection, run_id)
-    if found is None:
+    found = await overviews(connection, run_id=run_id, limit=1)
+    if not found:
         raise RunMissingError(run_id)
-    return found
+    return found[0]

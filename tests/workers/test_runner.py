@@ -187,8 +187,7 @@ async def test_an_unavailable_database_is_no_failure_of_the_stage(
 
     assert await run_extract(job_id, stage) is Outcome.NOTHING_TO_DO
     async with database.connection() as connection:
-        overview = await overviews.overview(connection, one_run.run_id)
-    assert overview is not None
+        overview = await overviews.get(connection, one_run.run_id)
     assert overview.states == {JobStatus.RUNNING: 1}
 
 

@@ -153,8 +153,8 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
     await query_runs.delete_query(connection, query)
 
     assert await marked(connection) == []
-    overview = await overviews.overview(connection, stored.run_id)
-    assert overview is not None and overview.jobs == 1
+    overview = await overviews.get(connection, stored.run_id)
+    assert overview.jobs == 1
     assert (await chain.audit(connection, stored.run_id)) == (2, [])
     again = await store_run(connection, planned)
     assert (again.is_new, len(again.job_ids)) == (True, 2)

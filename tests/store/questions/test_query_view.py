@@ -11,7 +11,6 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
 
     view = await query_view(connection, query.id)
 
-    assert view is not None
     outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
     assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
     assert view.available == len(CONTEXT.groups)
@@ -20,11 +19,9 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
     await edits.set_output(connection, query.job_id, "consolidate", none_left)
     view = await query_view(connection, query.id)
 
-    assert view is not None
     assert view.available == len(VALIDATED.chunks)
 
     await edits.redo(connection, query.job_id, "validate")
     view = await query_view(connection, query.id)
 
-    assert view is not None
     assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)

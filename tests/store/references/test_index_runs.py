@@ -163,14 +163,14 @@ async def test_a_run_that_is_about_to_publish_is_never_idle(
         run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
         await succeed(connection, good)
         await fail(connection, bad)
-        overview = overviews.overview
+        get = overviews.get
 
-        async def read_then_change(connection: Connection, run_id: int) -> RunOverview | None:
-            found = await overview(connection, run_id)
+        async def read_then_change(connection: Connection, run_id: int) -> RunOverview:
+            found = await get(connection, run_id)
             assert await index_runs.publish_again(reaper) == [good]
             return found
 
-        monkeypatch.setattr(overviews, "overview", read_then_change)
+        monkeypatch.setattr(overviews, "get", read_then_change)
         state = await run_state(connection, run_id)
 
     assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)

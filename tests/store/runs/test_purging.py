@@ -7,7 +7,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.questions.query_runs import existing_view
+from store.questions.query_runs import query_view
 from store.runs import attempts, chain, deletions, job_control, ledger, runs
 from store.runs.deletions import DeletedRun
 from store.runs.run_view import run_view
@@ -127,7 +127,7 @@ async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answe
     await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
 
     await purged(connection, query.run_id, keep_results=True)
-    left, shown = await marked(connection), await existing_view(connection, query.id)
+    left, shown = await marked(connection), await query_view(connection, query.id)
     await purged(connection, query.run_id)
 
     assert shown.expansion is None

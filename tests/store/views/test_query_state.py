@@ -2,7 +2,7 @@
 
 from api.rest.queries import detail_of
 from store.database import Connection
-from store.questions.query_runs import existing_view
+from store.questions.query_runs import query_view
 from store.runs import edits
 from tests.services.questions.questions import VECTORS, WHOLE, a_question, complete_stages
 
@@ -16,7 +16,7 @@ STATE = "SELECT * FROM query_state"
 async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
     row = dict(await connection.fetchrow(STATE))
-    shown = detail_of(await existing_view(connection, query.id)).model_dump(mode="json", by_alias=True)
+    shown = detail_of(await query_view(connection, query.id)).model_dump(mode="json", by_alias=True)
 
     assert ", ".join(row) == SEED_COLUMNS
     assert row.pop("updated_at") > row.pop("created_at")
