@@ -232,7 +232,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work repair j345 --reply reply.txt
         ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
     """
-    edit = _edit(reply, dict(changes), documents.paste_repair, documents.change_repairs)
+    edit = _edit(reply, dict(changes), documents.REPAIR, documents.change_repairs)
     _report(with_database(edit, job_id), "headings changed", as_json=as_json)
 
 
@@ -258,14 +258,14 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work select j345 --reply reply.txt
         ragq work select j345 --set 12=SKIP
     """
-    edit = _edit(reply, dict(changes), documents.paste_selection, documents.change_selection)
+    edit = _edit(reply, dict(changes), documents.SELECT, documents.change_selection)
     _report(with_database(edit, job_id), "headings skipped", as_json=as_json)
 
 
 def _edit(
     reply: Path | None,
     changes: dict[int, Given],
-    paste: Callable[[Connection, int, str], Awaitable[Edited]],
+    step: str,
     change: Callable[[Connection, int, dict[int, Given]], Awaitable[Edited]],
 ) -> Callable[[Connection, int], Awaitable[Edited]]:
     if (reply is None) == (not changes):
@@ -273,7 +273,7 @@ def _edit(
     if reply is None:
         return lambda connection, job_id: change(connection, job_id, changes)
     text = _text_of(reply)
-    return lambda connection, job_id: paste(connection, job_id, text)
+    return lambda connection, job_id: documents.paste(connection, job_id, step, text)
 
 
 def _text_of(reply: Path) -> str:
@@ -299,7 +299,7 @@ def work() -> None:
 
     \b
     Example:
-        ragq work outline 7
+        ragq work show 7
         ragq work chunks 7
         ragq work repair j345 --set 12=H2
     """
@@ -342,7 +342,10 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
 @document_argument
 @json_option
 def work_show_command(target: DocumentTarget, as_json: bool) -> None:
-    """Show a work and its document: how it was converted, who decided about its headings, and how far its job is.
+    """Show a work and its document: how it was converted, how far its job is, and what became of each heading.
+
+    The number of a line is that of the converted document, as `ragq work repair` takes it; `at` is the line in the
+    work, as `ragq work select` takes it. `!` marks a level that is not that of the document's own table of contents.
 
     \b
     Example:
@@ -355,30 +358,10 @@ def work_show_command(target: DocumentTarget, as_json: bool) -> None:
         return
     for name, words in _facts(shown):
         draw(f"{name:<13} {words}")
-
-
-@work.command("outline")
-@document_argument
-@json_option
-def outline_command(target: DocumentTarget, as_json: bool) -> None:
-    """Show the headings of a document: what became of each, and what the document's own table of contents says.
-
-    The number of a line is that of the converted document, as `ragq work repair` takes it; `at` is the line in the
-    work, as `ragq work select` takes it. `!` marks a level that is not that of the table of contents.
-
-    \b
-    Example:
-        ragq work outline 7
-        ragq work outline j345 --json
-    """
-    shown = with_database(document_view, target)
-    if as_json:
-        print_json(_view_json(shown) | shown.model_dump(include={"headings", "missing"}))
-        return
     table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
-    draw(table)
+    draw("", table)
     for entry in shown.missing:
         draw(f"only in the table of contents: {entry.title}")
 
@@ -415,8 +398,7 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
         ragq work prompt j345 repair > prompt.txt
         ragq work repair j345 --reply reply.txt
     """
-    read = documents.repair_text if step == documents.REPAIR else documents.select_text
-    prompt = with_database(read, job_id)
+    prompt = with_database(documents.decision_prompt, job_id, step)
     print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
 
 
@@ -425,7 +407,7 @@ def _job(job_id: int | None) -> str | None:
 
 
 def _view_json(shown: DocumentView) -> dict[str, Any]:
-    values = shown.model_dump(exclude={"job_id", "run_id", "headings", "missing"})
+    values = shown.model_dump(exclude={"job_id", "run_id"})
     return {"job": _job(shown.job_id), "run": None if shown.run_id is None else f"r{shown.run_id}", **values}
 
 

@@ -43,7 +43,7 @@ _SECTIONS = {
         "index": Entry("cli.index", "index", "Build, import, score and list indexes."),
         "corpus": Entry("cli.documents", "corpus_group", "List, show and delete corpora."),
         "work": Entry("cli.documents", "work", "Show works, and repair their headings and sections."),
-        "vocabulary": Entry("cli.tags", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
+        "vocabulary": Entry("cli.tags", "vocabulary", "List and delete vocabularies: closed sets of tags."),
     },
     "Work": {
         "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),

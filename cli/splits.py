@@ -14,7 +14,7 @@ from cli.output import Text, draw, json_option, plain_table, print_json, print_t
 from schemas.values.participants import Split, SplitMethod, SplitOrigin, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import ProblemsFound
-from stages.participants.splits import named_split, origin_words, parse_listed_splits, split_problems
+from stages.participants.splits import origin_words, parse_listed_splits, split_problems
 from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import known, stored_splits
@@ -69,23 +69,6 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
         for data_set, own in groupby(splits, key=attrgetter("data_set")):
             problems += split_problems(list(own), await known(connection, data_set))
         return splits, problems
-
-
-@splits_group.command("show")
-@click.argument("name")
-@json_option
-def show_command(name: str, as_json: bool) -> None:
-    """Show the participants of a split, in its order.
-
-    \b
-    Example:
-        ragq splits show paper-test
-    """
-    found = named_split(with_database(stored_splits), name)
-    if as_json:
-        print_json(found)
-    else:
-        print_text("\n".join(map(str, found.participant_ids)))
 
 
 @splits_group.command("make")

@@ -30,7 +30,7 @@ from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES
 from store import vocabularies
 from store.database import Connection
-from store.vocabularies import StoredVocabulary, TagsResult
+from store.vocabularies import TagsResult
 
 
 @group()
@@ -115,12 +115,12 @@ def print_set(result: TagsResult, *, verbose: bool = False, phrase_ranks: bool =
 
 @group()
 def vocabulary() -> None:
-    """List, show and delete vocabularies: closed sets of tags that phrases are mapped to.
+    """List and delete vocabularies: closed sets of tags that phrases are mapped to.
 
     \b
     Example:
         ragq import tags topics/
-        ragq vocabulary show topics
+        ragq vocabulary tags topics
     """
 
 
@@ -136,27 +136,6 @@ def list_command(as_json: bool) -> None:
     listed = with_database(vocabularies.current)
     none = "There is no vocabulary yet. `ragq import tags DIR` makes one."
     print_listing(listed, vocabularies_table(listed), none=none, as_json=as_json)
-
-
-@vocabulary.command("show")
-@click.argument("name")
-@json_option
-def vocabulary_show_command(name: str, as_json: bool) -> None:
-    """Show a vocabulary: what it holds, and which models were built from it.
-
-    \b
-    Example:
-        ragq vocabulary show topics
-    """
-    found = with_database(vocabulary_of_name, name)
-    if as_json:
-        print_json(found)
-        return
-    draw(
-        f"{found.name} (vocabulary {found.id}): {found.tags} tags, {found.aliases} aliases, {found.documents} "
-        f"documents, imported {found.imported_at:%Y-%m-%d %H:%M}",
-    )
-    draw(_models(found))
 
 
 @vocabulary.command("tags")
@@ -197,22 +176,6 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
         confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?")
     with_database(delete_vocabulary, name)
     print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
-
-
-def _models(found: StoredVocabulary) -> str:
-    if found.model is None or found.indexed_at is None:
-        return f"no models yet; `ragq index tags {found.name}` builds them"
-    return (
-        f"tokens placed by {found.model} ({found.dimension} dimensions, {(found.model_digest or '')[:12]}), "
-        f"{_similarity(found)}, context model {(found.context_digest or '')[:12]}, "
-        f"built {found.indexed_at:%Y-%m-%d %H:%M}"
-    )
-
-
-def _similarity(found: StoredVocabulary) -> str:
-    if found.similarity_digest is None:
-        return "no spelling and meaning (import and index it again, or set PSQ_SIMILARITY=original)"
-    return f"spelling and meaning by {found.sentence_model} ({found.similarity_digest[:12]})"
 
 
 @click.command("tags")

@@ -344,49 +344,46 @@ class Edited(Value):
     """Headings that are not left as they are, or headings whose sections are skipped."""
 
 
-async def repair_text(connection: Connection, job_id: int) -> str:
-    """The prompt by which a model repairs the headings of a document. Raises as `document_job`, DocumentMissingError
-    while the headings are not stored, TemplateMissingError, and TemplateError."""
-    job = await document_job(connection, job_id)
-    found = await needed(connection, job_id, DocumentOutline)
-    toc = (await needed(connection, job_id, ConvertedDocument)).toc
-    return repair_prompt(found.headings, toc, template=await _template(connection, job, TemplateTag.TITLE_REPAIR))
+async def decision_prompt(connection: Connection, job_id: int, step: str) -> str:
+    """The prompt by which a model repairs the headings of a document, or selects its sections.
 
-
-async def select_text(connection: Connection, job_id: int) -> str:
-    """The prompt by which a model selects the sections of a document. Raises as `repair_text`."""
+    Raises as `document_job`, DocumentMissingError while the headings are not stored, TemplateMissingError, and
+    TemplateError.
+    """
     job = await document_job(connection, job_id)
+    tag = TemplateTag.TITLE_REPAIR if step == REPAIR else TemplateTag.SECTION_SELECTION
+    template = (await presets.template(connection, tag, job.inputs.get("templates", {}).get(tag))).text
+    if step == REPAIR:
+        found = await needed(connection, job_id, DocumentOutline)
+        return repair_prompt(
+            found.headings, (await needed(connection, job_id, ConvertedDocument)).toc, template=template
+        )
     sanitised = await needed(connection, job_id, SanitisedDocument)
-    asked = with_headings(sections_of(sanitised.markdown))
-    return select_prompt(asked, template=await _template(connection, job, TemplateTag.SECTION_SELECTION))
+    return select_prompt(with_headings(sections_of(sanitised.markdown)), template=template)
 
 
-async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edited:
-    """Store what a reply makes of the headings of a document.
+async def paste(connection: Connection, job_id: int, step: str, reply: str) -> Edited:
+    """Store what a reply makes of the headings of a document, or which sections it selects.
 
     Raises HeadingReplyError for a reply that cannot be used, StageRunningError, Refused for a job whose
-    work has another text since and while an earlier stage is not done, and as `repair_text`.
+    work has another text since and while an earlier stage is not done, and as `decision_prompt`.
     """
     async with connection.transaction():
         await refuse_replaced(connection, (await document_job(connection, job_id)).id)
-        headings = (await needed(connection, job_id, DocumentOutline)).headings
-        repaired = RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
-        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
-
-
-async def paste_selection(connection: Connection, job_id: int, reply: str) -> Edited:
-    """Store which sections of a document a reply selects. Raises as `paste_repair`."""
-    async with connection.transaction():
-        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        if step == REPAIR:
+            headings = (await needed(connection, job_id, DocumentOutline)).headings
+            return await _store(
+                connection, job_id, RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
+            )
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
-        selected = SelectedSections(selections=select_by_reply(reply, found, by=DecidedBy.PASTED), by=DecidedBy.PASTED)
-        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+        chosen = select_by_reply(reply, found, by=DecidedBy.PASTED)
+        return await _store(connection, job_id, SelectedSections(selections=chosen, by=DecidedBy.PASTED))
 
 
 async def change_repairs(connection: Connection, job_id: int, changes: Mapping[int, Change]) -> Edited:
     """Store other repairs for the headings at these lines of the converted document.
 
-    Raises Refused for lines without a heading and for words that are no title, and as `paste_repair`.
+    Raises Refused for lines without a heading and for words that are no title, and as `paste`.
     """
     async with connection.transaction():
         await refuse_replaced(connection, (await document_job(connection, job_id)).id)
@@ -399,8 +396,7 @@ async def change_repairs(connection: Connection, job_id: int, changes: Mapping[i
                 f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
                 f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
             )
-        repaired = RepairedTitles(repairs=repairs, by=DecidedBy.USER)
-        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
+        return await _store(connection, job_id, RepairedTitles(repairs=repairs, by=DecidedBy.USER))
 
 
 async def change_selection(connection: Connection, job_id: int, changes: Mapping[int, bool]) -> Edited:
@@ -411,8 +407,8 @@ async def change_selection(connection: Connection, job_id: int, changes: Mapping
         stored = await needed(connection, job_id, SelectedSections)
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
         _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
-        selected = SelectedSections(selections=changed_selections(found, stored.selections, changes), by=DecidedBy.USER)
-        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+        chosen = changed_selections(found, stored.selections, changes)
+        return await _store(connection, job_id, SelectedSections(selections=chosen, by=DecidedBy.USER))
 
 
 def repair_change(text: str) -> Change | None:
@@ -432,12 +428,8 @@ def selection_change(text: str) -> bool | None:
     return text == SelectionAction.VECTORIZE if text in set(SelectionAction) else None
 
 
-async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
-    version: int | None = job.inputs.get("templates", {}).get(tag)
-    return (await presets.template(connection, tag, version)).text
-
-
-async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:
+async def _store(connection: Connection, job_id: int, output: RepairedTitles | SelectedSections) -> Edited:
+    stage, changed = (REPAIR, output.changed) if isinstance(output, RepairedTitles) else (SELECT, output.skipped)
     await edits.set_output(connection, job_id, stage, output.model_dump(mode="json"))
     return Edited(job_id=job_id, stage=stage, changed=changed)
 

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -57,6 +57,8 @@ class NewFork(NewRun):
     stage: str
     kept: Mapping[int, Sequence[Source]]
     """Job of the parent -> the attempts that its fork copies, in the order of the jobs."""
+    left_out: tuple[LeftOut, ...]
+    without_stage: int
 
     def computed(self, job: NewJob) -> Sequence[str]:
         """The stages from that of the fork on; what those before it stored is copied."""
@@ -67,16 +69,6 @@ class NewFork(NewRun):
         """That of the work, and what it continues."""
         attempts = [[job_id, *(source.attempt_id for source in of)] for job_id, of in self.kept.items()]
         return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "kept": attempts})
-
-
-class PlannedFork(NamedTuple):
-    """A fork that is ready to be stored."""
-
-    planned: PlannedRun
-    left_out: tuple[LeftOut, ...]
-    """Jobs of the parent whose earlier stages are not all stored."""
-    without_stage: int
-    """Jobs of the parent in a mode without the stage."""
 
 
 class Forked(Submitted):
@@ -102,7 +94,7 @@ class ForkRequest:
 
     async def plan(self, connection: Connection) -> NewRun:
         """The run that the fork would be. Raises as `plan_fork` does."""
-        return (await plan_fork(connection, self)).planned.run
+        return (await plan_fork(connection, self)).run
 
 
 async def fork(
@@ -118,18 +110,14 @@ async def fork(
     Raises as `plan_fork` and `submit_run` do.
     """
     planned = await database.once(plan_fork, request)
-    submitted = await submit_run(database, planned.planned, name=name, always_new=always_new, key=key)
-    new = planned.planned.run
+    submitted = await submit_run(database, planned, name=name, always_new=always_new, key=key)
+    new = planned.run
     assert isinstance(new, NewFork)
-    return Forked(
-        **vars(submitted),
-        parent_id=new.parent_id,
-        left_out=planned.left_out,
-        without_stage=planned.without_stage,
-    )
+    of_fork = {"parent_id": new.parent_id, "left_out": new.left_out, "without_stage": new.without_stage}
+    return Forked(**vars(submitted) | of_fork)
 
 
-async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork:
+async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedRun:
     """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
@@ -175,6 +163,8 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
         parent_id=parent.id,
         stage=request.stage,
         kept=kept,
+        left_out=tuple(left_out),
+        without_stage=without_stage,
     )
 
     async def copy(connection: Connection, run_id: int) -> None:
@@ -182,7 +172,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
             connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
         )
 
-    return PlannedFork(PlannedRun(run, copy), tuple(left_out), without_stage)
+    return PlannedRun(run, copy)
 
 
 def stage_to_fork_from(kind: str, modes: Sequence[str], names: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@ the result, the sections that are skipped, and what is computed again.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -113,8 +114,9 @@ async def paste(
 ) -> Response:
     """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
     show: Show = "outline" if part == "headings" else "sections"
-    edit = documents.paste_repair if part == "headings" else documents.paste_selection
-    return await _edited(request, ctx, job_id, show, lambda connection: edit(connection, job_id, reply), pasted=reply)
+    step = documents.REPAIR if part == "headings" else documents.SELECT
+    edit = partial(documents.paste, job_id=job_id, step=step, reply=reply)
+    return await _edited(request, ctx, job_id, show, edit, pasted=reply)
 
 
 async def _edited(
@@ -194,9 +196,9 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
-    text = documents.repair_text if show == "outline" else documents.select_text
+    step = documents.REPAIR if show == "outline" else documents.SELECT
     try:
-        return await text(connection, job_id)
+        return await documents.decision_prompt(connection, job_id, step)
     except (DocumentMissingError, TemplateMissingError):
         return None
 

@@ -78,16 +78,15 @@ async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
 @router.get("/documents/{job_id}/{step}/prompt")
 async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model repairs the headings, or selects the sections; its reply is pasted."""
-    text = documents.repair_text if step == "repair" else documents.select_text
-    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(text, job_id))
+    prompt = await ctx.database.once(documents.decision_prompt, job_id, step)
+    return DocumentPromptReply(job_id=job_id, prompt=prompt)
 
 
 @router.post("/documents/{job_id}/{step}/reply")
 async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    paste = documents.paste_repair if step == "repair" else documents.paste_selection
-    return await ctx.database.once(paste, job_id, body.reply)
+    return await ctx.database.once(documents.paste, job_id, step, body.reply)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -18,7 +18,7 @@ NARROW = {"TTY_COMPATIBLE": "1", "TERM": "dumb"}
 COMMANDS = (
     *("runs", "show r1", "show r2", "show r11", "show r12", "inspect j1", "failures r6", "report r11", "diff r11 r11"),
     *("corpus list", "corpus show default", "preset list", "preset show", "template list", "index list"),
-    *("splits list", "vocabulary list", "vocabulary show wardrobe", "tags show r12 --verbose --phrase-ranks"),
+    *("splits list", "vocabulary list", "vocabulary tags wardrobe", "tags show r12 --verbose --phrase-ranks"),
     *("config show", "token list", "query list"),
 )
 
@@ -50,11 +50,11 @@ HOSTILE: Final = (
 #: Commands that print names and texts; {…} are numbers and names of the site.
 LISTINGS: Final = (
     *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}"),
-    *("work show {work}", "work outline {work}", "work show j{document}", "work outline j{document}"),
+    *("work show {work}", "work show j{document}"),
     *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list"),
     *("preset set {preset_name} --default"),
-    *("splits list", "splits show {split}"),
-    *("index list", "vocabulary list", "vocabulary show wardrobe"),
+    *("splits list"),
+    *("index list", "vocabulary list", "vocabulary tags wardrobe"),
     *("tags show r{tagged_run} --verbose",),
     *("token list", "token revoke {token}", "set r{scored_run} --note {token}"),
     *("show r{scored_run}", "show r{failed_run}", "show r{answered_run}", "show r{tagged_run}", "show r{document_run}"),
@@ -65,7 +65,7 @@ LISTINGS: Final = (
     *("diff r{scored_run} r{scored_run} --mode zero_shot --other-mode few_shot", "fork r{scored_run} --from score"),
     *("fork r{scored_run} --from score --dry-run", "query show {answered}", "query show {failed}"),
     *("query prompt {answered}", "query show {failed} --json", "audit", "doctor"),
-    *("corpus show {token}", "preset show {token}", "splits show {token}", "vocabulary show {token}"),
+    *("corpus show {token}", "preset show {token}", "vocabulary tags {token}"),
     *("submit --split {split}", "ask {token} --corpus {token}"),
     *("retry r{failed_run}", "pause r{failed_run}", "resume r{failed_run}", "cancel r{failed_run} --note {token}"),
 )

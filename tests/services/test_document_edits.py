@@ -67,8 +67,8 @@ async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(
     work_id = await library.value("SELECT id FROM works")
 
     async with library.database.connection() as connection:
-        prompt = await documents.repair_text(connection, job_id)
-        edited = await documents.paste_repair(connection, job_id, REPAIR)
+        prompt = await documents.decision_prompt(connection, job_id, "repair")
+        edited = await documents.paste(connection, job_id, "repair", REPAIR)
     assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
@@ -88,8 +88,8 @@ async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: 
     await library.run(job_id)
 
     async with library.database.connection() as connection:
-        prompt = await documents.select_text(connection, job_id)
-        edited = await documents.paste_selection(connection, job_id, "9 : SKIP")
+        prompt = await documents.decision_prompt(connection, job_id, "select")
+        edited = await documents.paste(connection, job_id, "select", "9 : SKIP")
     assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("select", 1)
     await library.run(job_id)
@@ -106,8 +106,7 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
     for stage in ["repair", "select"]:
         async with library.database.connection() as connection:
             with pytest.raises(HeadingReplyError):
-                paste = documents.paste_repair if stage == "repair" else documents.paste_selection
-                await paste(connection, job_id, "9 : DANCE")
+                await documents.paste(connection, job_id, stage, "9 : DANCE")
             with refused("heading-missing", match="Line 10 is no heading"):
                 if stage == "repair":
                     await documents.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
@@ -116,7 +115,7 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
             with pytest.raises(Refused, match=r"--set 9=REMOVE"):
                 await documents.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
             with pytest.raises(JobMissingError):
-                await documents.repair_text(connection, 10**9)
+                await documents.decision_prompt(connection, 10**9, "repair")
 
         assert await library.value("SELECT count(*) FROM stage_attempt") == before
         assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
@@ -127,11 +126,11 @@ async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
 
     async with library.database.connection() as connection:
         with pytest.raises(DocumentMissingError, match="Stage 'outline' of job"):
-            await documents.repair_text(connection, job_id)
+            await documents.decision_prompt(connection, job_id, "repair")
     await library.run(job_id, until="outline")
     async with library.database.connection() as connection:
         with pytest.raises(DocumentMissingError, match="Stage 'sanitise' of job"):
-            await documents.paste_selection(connection, job_id, "9 : SKIP")
+            await documents.paste(connection, job_id, "select", "9 : SKIP")
 
 
 async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> None:

@@ -8,8 +8,8 @@ from schemas.errors import PresetValueError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.runs import Target
-from services.forks import ForkRequest, PlannedFork, fork, plan_fork
-from services.new_runs import store_run
+from services.forks import ForkRequest, fork, plan_fork
+from services.new_runs import PlannedRun, store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
@@ -36,7 +36,7 @@ def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
     return ForkRequest(target=Target(run_id, None), stage=stage, values=values)
 
 
-async def planned(database: Database, request: ForkRequest) -> PlannedFork:
+async def planned(database: Database, request: ForkRequest) -> PlannedRun:
     async with database.connection() as connection:
         return await plan_fork(connection, request)
 
@@ -44,7 +44,7 @@ async def planned(database: Database, request: ForkRequest) -> PlannedFork:
 async def stored(database: Database, request: ForkRequest) -> StoredRun:
     found = await planned(database, request)
     async with database.connection() as connection:
-        return await store_run(connection, found.planned)
+        return await store_run(connection, found)
 
 
 async def counts(connection: Connection) -> list[int]:
@@ -183,8 +183,8 @@ async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_no
     left = await planned(bench.database, of_run(parent, "rerank", EMBEDDING_MIN_REFERENCE_SIMILARITY="0"))
     parity = await planned(bench.database, of_run(parent, "rerank", **back))
 
-    assert left.planned.run.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
-    assert "left_parity" not in parity.planned.run.request
+    assert left.run.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
+    assert "left_parity" not in parity.run.request
 
 
 async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:

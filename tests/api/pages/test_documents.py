@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from api.pages.documents import WORK_PAGE_LINES
 from schemas.values.documents import DecidedBy, RepairedTitles
 from schemas.values.requests import ImportRequest
-from services.documents import repair_text
+from services.documents import decision_prompt
 from services.imports import WorkFile, import_files
 from store.database import Connection
 from tests.api.pages.html import HTML, form, see, words
@@ -62,7 +62,7 @@ async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
 ) -> None:
     address = f"/documents/{job}/headings/pasted"
     page = await see(client, f"/documents/{job}")
-    first_line, *_ = (await repair_text(connection, job)).splitlines()
+    first_line, *_ = (await decision_prompt(connection, job, "repair")).splitlines()
     assert first_line in page.text
 
     refused = await sent(client, address, form(page, address) | {"reply": "Gladly!"}, status=422)

@@ -80,4 +80,4 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
 
     assert job.inputs["expansion"] == {"origin": "none"}
     assert move.first is None
-    assert [job.inputs["expansion"] for job in forked.planned.run.jobs] == [{"origin": "model"}]
+    assert [job.inputs["expansion"] for job in forked.run.jobs] == [{"origin": "model"}]
