@@ -51,10 +51,10 @@ async def unfit_sidecars(
         unfit.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; `{build}` makes it")
     if not (needs_tags or needs_scores):
         return unfit
-    found = await references.sidecars(connection, index.id)
-    if needs_tags and not found.has_tags:
+    has_tags, has_scores = await references.sidecars(connection, index.id)
+    if needs_tags and not has_tags:
         unfit.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `{build}` writes them")
-    if needs_scores and not found.has_scores:
+    if needs_scores and not has_scores:
         unfit.append(
             "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
             f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "

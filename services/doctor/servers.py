@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Final, NamedTuple
 
 import asyncpg
@@ -28,7 +29,6 @@ from store import migrate
 from store.database import DATABASE_ERRORS, Database
 from store.migrate import PgvectorError
 from store.runs import runs, workers
-from store.runs.runs import Size
 from store.runs.workers import LiveWorker
 
 _LONGEST = 200
@@ -107,10 +107,10 @@ async def _database_findings(url: str) -> list[Finding]:
         return [*found, *full, *worker_findings(await workers.live(prepared))]
 
 
-def size_findings(found: list[Size]) -> Findings:
+def size_findings(found: Mapping[str, int]) -> Findings:
     """The largest tables."""
-    tables = ", ".join(f"{size.name} {size.bytes / 1e6:.1f} MB" for size in found[:_LARGEST])
-    total = sum(size.bytes for size in found) / 1e6
+    tables = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in islice(found.items(), _LARGEST))
+    total = sum(found.values()) / 1e6
     yield Finding("sizes", Verdict.OK, f"{total:.0f} MB in tables: {tables}; `ragq purge` deletes old runs")
 
 

@@ -202,13 +202,13 @@ async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus],
     """Raise Refused for a filter that leaves nothing to find."""
     if not works.given:
         return
-    left = await matching_works(connection, [corpus.id for corpus in corpora], works)
-    if left.searchable:
+    left, searchable = await matching_works(connection, [corpus.id for corpus in corpora], works)
+    if searchable:
         return
     of = f"corpus '{corpora[0].name}'" if len(corpora) == 1 else "these corpora"
     why = (
         "those that do wait for their vectors"
-        if left.works
+        if left
         else f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
     )
     raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")

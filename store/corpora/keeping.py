@@ -110,7 +110,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
         if (
             same_text is not None
             and {name: same_text[name] for name in described} == described
-            and (work.original_hash is None or await _has_chunks(connection, same_text["id"], work.chunks))
+            and (work.original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(work.chunks))
         ):
             await connection.execute(FROM_FILE, same_text["id"], *origin)
             return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
@@ -152,9 +152,8 @@ async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
     ]
 
 
-async def _has_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> bool:
-    """Whether a work was cut into these chunks, and the same of them are embedded."""
-    return await cut_chunks(connection, work_id) == [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
+def _uncounted(chunks: Sequence[CutChunk]) -> list[CutChunk]:
+    return [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
 
 
 async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:

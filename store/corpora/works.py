@@ -139,22 +139,15 @@ FROM works AS w WHERE {_MATCHING}
 """
 
 
-class MatchingWorks(NamedTuple):
-    """How many works a filter leaves."""
-
-    works: int
-    searchable: int
-    """Those of them that have a chunk that can be found."""
-
-
 async def matching_chunks(connection: Connection, corpus_ids: Sequence[int], works: WorkFilter) -> list[int]:
     """The chunks of these works that can be found, by id."""
     return [row["id"] for row in await connection.fetch(CHUNKS, list(corpus_ids), *_values(works))]
 
 
-async def matching_works(connection: Connection, corpus_ids: Sequence[int], works: WorkFilter) -> MatchingWorks:
-    """How many works a filter leaves."""
-    return MatchingWorks(*await connection.fetchrow(WORK_FILTER_COUNT, list(corpus_ids), *_values(works)))
+async def matching_works(connection: Connection, corpus_ids: Sequence[int], works: WorkFilter) -> tuple[int, int]:
+    """How many works a filter leaves, and how many of them have a chunk that can be found."""
+    row = await connection.fetchrow(WORK_FILTER_COUNT, list(corpus_ids), *_values(works))
+    return row["works"], row["searchable"]
 
 
 def _values(works: WorkFilter) -> tuple[str | int | None, ...]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from asyncpg import Record
@@ -126,13 +126,6 @@ def stored_index(row: Mapping[str, Any]) -> StoredIndex:
     return StoredIndex(**{**row, "variant": TranscriptVariant(row["variant"])})
 
 
-class Sidecars(NamedTuple):
-    """What the chunks of an index carry beside text and vector."""
-
-    has_tags: bool
-    has_scores: bool
-
-
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
     values = {column.name: getattr(index, column.name) for column in fields(IndexPlan)}
@@ -180,10 +173,10 @@ async def model_dtypes(connection: Connection, index_id: int) -> list[str]:
     return list(await connection.fetchval("SELECT model_dtypes FROM reference_index WHERE id = $1", index_id) or ())
 
 
-async def sidecars(connection: Connection, index_id: int) -> Sidecars:
+async def sidecars(connection: Connection, index_id: int) -> tuple[bool, bool]:
     """Whether every chunk of an index has tags, and chunk scores."""
     row = await connection.fetchrow(SIDECARS, index_id)
-    return Sidecars(bool(row["tags"]), bool(row["scores"]))
+    return bool(row["tags"]), bool(row["scores"])
 
 
 async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, str]:

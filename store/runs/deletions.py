@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
@@ -99,14 +99,6 @@ DELETE_RUN = "DELETE FROM run WHERE id = $1"
 _OPEN = [status for status in JobStatus if status.is_open]
 
 
-class DeletedCalls(NamedTuple):
-    """The language model calls of deleted jobs."""
-
-    deleted: int
-    kept: int
-    """Those that another job used too."""
-
-
 class DeletedRun(Value):
     """What a deletion removed, and what it kept for others."""
 
@@ -119,14 +111,17 @@ class DeletedRun(Value):
     """Reference indexes that the run built, which stay searchable."""
 
 
-async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> DeletedCalls:
-    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs."""
+async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int]:
+    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs.
+
+    How many calls were deleted, and how many kept.
+    """
     call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await corpora.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
     deleted = len(await connection.fetch(DELETE_CALLS, call_ids))
-    return DeletedCalls(deleted, len(call_ids) - deleted)
+    return deleted, len(call_ids) - deleted
 
 
 async def _calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
@@ -159,7 +154,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         await refuse_active(connection, run_id, job_ids)
         await connection.execute(KEEP_ANSWERS, job_ids)
         await connection.execute(BRIDGE, job_ids)
-        calls = await delete_jobs(connection, job_ids)
+        deleted, kept = await delete_jobs(connection, job_ids)
         for job in gone:
             if job["run_id"] != run_id:
                 await leave_run(connection, job["run_id"], job["id"])
@@ -169,8 +164,8 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     return DeletedRun(
         run_id=run_id,
         jobs=sum(job["run_id"] == run_id for job in gone),
-        calls=calls.deleted,
-        kept_calls=calls.kept,
+        calls=deleted,
+        kept_calls=kept,
         kept_indexes=tuple(indexes),
     )
 

@@ -6,7 +6,6 @@ for. A reply that a stage could not use is rejected: it stays readable and is ne
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.statuses import AttemptOutcome, WaitReason
@@ -57,7 +56,11 @@ def call_key(call: ChatCall, served_by: ModelIdentity) -> str:
 
 async def find(connection: Connection, key: str) -> KeptCall | None:
     """The kept answer, or None."""
-    return _kept(await connection.fetchrow(FIND, key))
+    row = await connection.fetchrow(FIND, key)
+    if row is None:
+        return None
+    values = dict(row)
+    return KeptCall(values.pop("id"), ChatReply(model="", **values))
 
 
 async def keep(
@@ -103,13 +106,6 @@ async def reject_last(connection: Connection, attempt_id: int, calls: int = 1) -
 
 def _identity(call: ChatCall) -> dict[str, Any]:
     return call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
-
-
-def _kept(row: Mapping[str, Any] | None) -> KeptCall | None:
-    if row is None:
-        return None
-    values = dict(row)
-    return KeptCall(values.pop("id"), ChatReply(model="", **values))
 
 
 OF = """

@@ -277,16 +277,9 @@ ORDER BY bytes DESC, name
 """
 
 
-class Size(NamedTuple):
-    """A table with its indexes."""
-
-    name: str
-    bytes: int
-
-
-async def sizes(connection: Connection) -> list[Size]:
-    """The tables of the database, the largest first."""
-    return [Size(*row) for row in await connection.fetch(TABLES)]
+async def sizes(connection: Connection) -> dict[str, int]:
+    """The bytes of every table of the database with its indexes, the largest first."""
+    return {row["name"]: row["bytes"] for row in await connection.fetch(TABLES)}
 
 
 # Each finds its rows in an index, by the time that lies ahead.

@@ -73,7 +73,7 @@ async def test_scores_are_visible_once_the_last_chunk_has_its_own(connection: Co
     assert await publish(connection, run_id, second) == [True]
 
     assert await sleep_scores(connection) == [3, 0]
-    assert (await references.sidecars(connection, INDEX)).has_scores
+    assert (await references.sidecars(connection, INDEX))[1]
     stored = await connection.fetchval("SELECT scores FROM reference_chunk WHERE id = 1")
     assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
 
