@@ -98,14 +98,6 @@ class TokenMeasure:
         return tokenizer
 
 
-def token_measure(model: str, *, embeds_headings: bool) -> TokenMeasure | None:
-    """The measure of a model by its name; None where its tokenizer is not on this machine. Nothing is downloaded."""
-    folder = _folder(model)
-    if folder is None or not (folder / "tokenizer.json").is_file():
-        return None
-    return TokenMeasure(folder, embeds_headings=embeds_headings)
-
-
 def _folder(model: str) -> Path | None:
     if model == PACKAGED_EMBEDDER:
         try:
@@ -162,10 +154,11 @@ def cutting(
 
 
 def measure_of(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:
-    """Counts tokens of a model; None where its tokenizer is not on this machine."""
-    if backend != "huggingface":
+    """Counts tokens of a model; None where its tokenizer is not on this machine. Nothing is downloaded."""
+    folder = _folder(resolved_model(model, backend)) if backend == "huggingface" else None
+    if folder is None or not (folder / "tokenizer.json").is_file():
         return None
-    return token_measure(resolved_model(model, backend), embeds_headings=embeds_headings)
+    return TokenMeasure(folder, embeds_headings=embeds_headings)
 
 
 def uncountable(backend: str, model: str) -> Refused:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 import zipfile
 from functools import cache
@@ -10,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
+from adapters.limited_process import ProcessLimits, run_limited, takes_too_much
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import ConvertedDocument, TocEntry
 from stages.documents.outline import DocumentFormat, without_metadata
@@ -26,7 +25,6 @@ _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT
 _WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
 _TABLES: Final = Path(__file__).with_name("tables.lua")
 _ODT: Final = Path(__file__).with_name("odt.lua")
-_PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
 
@@ -34,28 +32,13 @@ _LARGEST_GROWTH: Final = 4
 async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
     """A document as markdown. Raises DocumentError for one that cannot be read, and DocumentReaderMissingError where
     the packages that read it are not installed."""
-    try:
-        if form is DocumentFormat.PDF:
-            if find_spec("pypdfium2") is None:
-                raise DocumentReaderMissingError
-            from adapters.pdfium import convert_by_pdfium
+    if form is DocumentFormat.PDF:
+        if find_spec("pypdfium2") is None:
+            raise DocumentReaderMissingError
+        from adapters.pdfium import convert_by_pdfium
 
-            return await convert_by_pdfium(content, limits)
-        if form in _OF_PANDOC:
-            return await _convert_by_pandoc(content, form, limits)
-    except LimitExceededError as error:
-        problem = f"it takes {error.what}; split it, or raise the limits of documents"
-        raise DocumentError(problem, page=_page_in(error.said)) from None
-    except ProgramFailedError as error:
-        problem = f"its {form} cannot be read; is the file damaged? (the reader ended with {error.code})"
-        raise DocumentError(problem, page=_page_in(error.said)) from None
-    return _as_it_is(content, form)
-
-
-def _page_in(said: str) -> int | None:
-    """The page that a program was at when it ended, where it wrote the numbers of pages."""
-    pages = _PAGE.findall(said)
-    return int(pages[-1]) if pages else None
+        return await convert_by_pdfium(content, limits)
+    return await _convert_by_pandoc(content, form, limits) if form in _OF_PANDOC else _as_it_is(content, form)
 
 
 async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
@@ -121,7 +104,7 @@ def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > most:
-        raise LimitExceededError(f"{unpacked / 1e6:,.0f} MB unpacked")
+        raise takes_too_much(f"{unpacked / 1e6:,.0f} MB unpacked")
 
 
 @cache

@@ -5,6 +5,7 @@ The process limits itself before it starts the program: `python -m adapters.limi
 
 import asyncio
 import os
+import re
 import resource
 import signal
 import sys
@@ -12,8 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from schemas.errors import DocumentError
+
 _OUTPUT_CHUNK: Final = 1 << 20
 _SHOWN: Final = 300
+_PAGE: Final = re.compile(rb"^page (\d{1,9})$", re.MULTILINE)
 
 
 class ProcessLimits(NamedTuple):
@@ -24,30 +28,12 @@ class ProcessLimits(NamedTuple):
     output_mb: int
 
 
-class LimitExceededError(Exception):
-    """The program was ended; `what` is the limit in words, `said` the end of what it wrote to stderr."""
-
-    def __init__(self, what: str, said: str = "") -> None:
-        self.what = what
-        self.said = said
-        super().__init__(f"It takes {what}.")
-
-
-class ProgramFailedError(Exception):
-    """The program ended by itself, with an error."""
-
-    def __init__(self, code: int, said: str) -> None:
-        self.code = code
-        self.said = said
-        super().__init__(f"It ended with {code}: {said}")
-
-
 async def run_limited(program: Sequence[str], content: bytes, limits: ProcessLimits) -> bytes:
     """What a program writes for a content on its stdin.
 
     The program has an empty environment but for the path of Python's packages, writes no file, and is killed with every
-    process that it started when it exceeds a limit and when this task is cancelled. Raises LimitExceededError and
-    ProgramFailedError.
+    process that it started when it exceeds a limit and when this task is cancelled. Raises DocumentError for a limit
+    and for an error of the program, with the page where it wrote the numbers of pages to stderr.
     """
     seconds = max(1, round(limits.seconds))
     process = await asyncio.create_subprocess_exec(
@@ -76,19 +62,20 @@ async def run_limited(program: Sequence[str], content: bytes, limits: ProcessLim
             )
             code = await process.wait()
     except TimeoutError:
-        raise LimitExceededError(f"more than {limits.seconds:.0f} s", _end_of(heard)) from None
+        raise takes_too_much(f"more than {limits.seconds:.0f} s", heard) from None
     finally:
         if process.returncode is None:
             _kill(process)
             # Pipes are read to their end: of one that is full and not read, asyncio never sees the end of the process.
             await process.communicate()
     if written is None:
-        raise LimitExceededError(f"more than {limits.output_mb} MB as text")
+        raise takes_too_much(f"more than {limits.output_mb} MB as text")
     if code:
-        said = _end_of(heard)
-        if "heap exhausted" in said.lower() or "MemoryError" in said or code in (-9, 251):
-            raise LimitExceededError(f"more than {limits.memory_mb} MB of memory", said)
-        raise ProgramFailedError(code, said)
+        said = heard[-_SHOWN:]
+        if b"heap exhausted" in said.lower() or b"MemoryError" in said or code in (-9, 251):
+            raise takes_too_much(f"more than {limits.memory_mb} MB of memory", heard)
+        problem = f"it cannot be read; is the file damaged? (the reader ended with {code})"
+        raise DocumentError(problem, page=_page_in(heard))
     return written
 
 
@@ -130,8 +117,14 @@ async def _read_stderr(process: asyncio.subprocess.Process, heard: bytearray) ->
         del heard[: -10 * _SHOWN]
 
 
-def _end_of(heard: bytearray) -> str:
-    return heard.decode("utf-8", "replace")[-_SHOWN:]
+def takes_too_much(what: str, heard: bytes | bytearray = b"") -> DocumentError:
+    """The error of a limit in words; `heard` is the end of what the program wrote to stderr."""
+    return DocumentError(f"it takes {what}; split it, or raise the limits of documents", page=_page_in(heard))
+
+
+def _page_in(heard: bytes | bytearray) -> int | None:
+    pages = _PAGE.findall(heard[-_SHOWN:])
+    return int(pages[-1]) if pages else None
 
 
 def main() -> None:

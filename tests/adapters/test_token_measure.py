@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.cutting import TokenMeasure, token_measure
+from adapters.cutting import TokenMeasure, measure_of
 from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from schemas.statuses import VectorStatus
@@ -21,7 +21,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 
 @pytest.fixture(scope="module")
 def measure() -> TokenMeasure:
-    found = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
+    found = measure_of("huggingface", PACKAGED_EMBEDDER, embeds_headings=True)
     assert found is not None
     return found
 
@@ -57,9 +57,9 @@ def test_no_chunk_is_longer_than_is_asked_for(measure: TokenMeasure, most: int, 
 
 def test_a_folder_says_how_many_tokens_its_model_reads(tmp_path: Path) -> None:
     tokenizer = (unchecked_embedder_folder() / "tokenizer.json").read_bytes()
-    assert token_measure(str(tmp_path), embeds_headings=True) is None
+    assert measure_of("huggingface", str(tmp_path), embeds_headings=True) is None
     (tmp_path / "tokenizer.json").write_bytes(tokenizer)
-    found = token_measure(str(tmp_path), embeds_headings=True)
+    found = measure_of("huggingface", str(tmp_path), embeds_headings=True)
     assert found is not None
     assert found.reads is None
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 512}))
@@ -69,4 +69,4 @@ def test_a_folder_says_how_many_tokens_its_model_reads(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_here_is_not_downloaded() -> None:
-    assert token_measure("nobody/no-such-model", embeds_headings=True) is None
+    assert measure_of("huggingface", "nobody/no-such-model", embeds_headings=True) is None

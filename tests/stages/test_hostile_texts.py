@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from adapters.cutting import token_measure
+from adapters.cutting import measure_of
 from adapters.weights import PACKAGED_EMBEDDER
 from api.pages.answers import answer_html
 from schemas.errors import RagqError
@@ -49,7 +49,7 @@ Parser = Callable[[str], object]
 @cache
 def measure_of_the_embedder() -> Measure:
     """The tokens of the packaged embedder, whose file takes longer to read than a text to cut."""
-    measure = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
+    measure = measure_of("huggingface", PACKAGED_EMBEDDER, embeds_headings=True)
     assert measure is not None
     return measure
 
