@@ -11,14 +11,12 @@ from schemas.values.participants import (
     AssessmentMode,
     Decision,
     PHQ8Item,
-    RankedReferences,
     Reference,
     ValidatedReferences,
 )
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Report, RunMetadata, ValidatorQuality
-from schemas.values.runs import ScoredRun, SettingValue
-from schemas.values.scoring import ParticipantScores
+from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from stages.metrics.bootstrap import share_interval
 from stages.metrics.confidence import variant_named
 from stages.participants.rerank import FILTERS, TAGS
@@ -40,46 +38,31 @@ CONTEXT = "context"
 
 _IN_ORDER = (*FILTERS, REJECTED, BEYOND_LIMIT, UNSCORED, CONTEXT)
 
-Outputs = tuple[RankedReferences, ValidatedReferences, ParticipantScores | None]
-"""What the stages `rerank`, `validate` and `score` of a job stored; None before it is scored."""
 
-
-def reference_counts(outputs: Iterable[Outputs]) -> dict[PHQ8Item, ReferenceCounts]:
-    """The counts of each item over the jobs with these outputs, the same filters for all; none without a job."""
+def reference_counts(jobs: Iterable[ScoredJob]) -> dict[PHQ8Item, ReferenceCounts]:
+    """The counts of each item over the jobs whose references are validated, the same filters for all; none without."""
     dropped = {item: Counter[str]() for item in PHQ8Item}
     shown = Counter[PHQ8Item]()
-    jobs = 0
-    for ranked, validated, scores in outputs:
-        jobs += 1
-        for item in PHQ8Item:
-            dropped[item].update(ranked.dropped.get(item, {}))
-            dropped[item].update(_dropped_later(ranked.items[item], validated, item))
-            accepted = sum(reference.score is not None for reference in validated.items[item])
-            in_prompt = accepted if scores is None else scores.items[item].retrieval.count
+    for job in jobs:
+        if job.ranked is None or job.validated is None:
+            continue
+        for item, kept in job.validated.items.items():
+            dropped[item].update(job.ranked.dropped.get(item, {}))
+            dropped[item].update(_dropped_later(job.ranked.items[item], job.validated, item))
+            accepted = sum(reference.score is not None for reference in kept)
+            in_prompt = accepted if job.scores is None else job.scores.items[item].retrieval.count
             dropped[item][CONTEXT] += accepted - in_prompt
             shown[item] += in_prompt
-    others = set().union(*dropped.values()) - {TAGS, *_IN_ORDER}
-    names = (*_IN_ORDER, *sorted(others))
     return {
         item: ReferenceCounts(
-            untagged=dropped[item][TAGS],
-            retrieved=sum(dropped[item][name] for name in names) + shown[item],
-            dropped={name: dropped[item][name] for name in names},
+            untagged=counts[TAGS],
+            retrieved=sum(counts[name] for name in _IN_ORDER) + shown[item],
+            dropped={name: counts[name] for name in _IN_ORDER},
             shown=shown[item],
         )
-        for item in (PHQ8Item if jobs else ())
+        for item, counts in dropped.items()
+        if counts
     }
-
-
-def over_all_items(counts: Iterable[ReferenceCounts]) -> ReferenceCounts:
-    """The sums of counts that have the same filters."""
-    counts = list(counts)
-    return ReferenceCounts(
-        untagged=sum(found.untagged for found in counts),
-        retrieved=sum(found.retrieved for found in counts),
-        dropped={name: sum(found.dropped[name] for found in counts) for name in counts[0].dropped},
-        shown=sum(found.shown for found in counts),
-    )
 
 
 def _dropped_later(ranked: Sequence[Reference], validated: ValidatedReferences, item: PHQ8Item) -> dict[str, int]:
@@ -185,9 +168,7 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
         selective_prediction=selective_prediction(cohort, variant=variant, measures=measures),
         calibration=calibration(cohort, variant=variant, measures=measures),
         calibrated=calibrated,
-        references=reference_counts(
-            (job.ranked, job.validated, job.scores) for job in jobs if job.ranked and job.validated
-        ),
+        references=reference_counts(jobs),
         telemetry=telemetry((one for one in run.telemetry if one.job_id in job_ids), kind="participant"),
     )
 

@@ -9,7 +9,6 @@ from schemas.values.reports import CalibrationErrors, Experiment, Report, StageT
 from schemas.values.runs import SettingValue
 from schemas.values.scoring import ModeDraws
 from stages.reports.costs import cost_words
-from stages.reports.report import over_all_items
 from stages.reports.score_table import baseline_remarks, by_name
 from stages.reports.tables import Cell, Figure, Real, Remark, Sheet, Table, by_column
 from stages.reports.words import counted, counts_or_none, definitions, duration, interval_words, number, origin_words
@@ -288,15 +287,16 @@ def _references(report: Report) -> Iterator[Table]:
     """What each filter dropped, of each item, a table per mode with references."""
     for one in report.experiments:
         if one.references:
-            total = over_all_items(one.references.values())
-            names = (name.replace("_", " ") for name in total.dropped)
+            counts = {
+                item.value: (found.untagged, found.retrieved, *found.dropped.values(), found.shown)
+                for item, found in one.references.items()
+            }
+            counts["all items"] = tuple(map(sum, zip(*counts.values(), strict=True)))
+            filters = next(iter(one.references.values())).dropped
             yield Table(
                 f"References per item and filter, {one.results.mode.value}",
-                ("item", "untagged", "retrieved", *names, "shown"),
-                tuple(
-                    (name, found.untagged, found.retrieved, *found.dropped.values(), found.shown)
-                    for name, found in [*one.references.items(), ("all items", total)]
-                ),
+                ("item", "untagged", "retrieved", *(name.replace("_", " ") for name in filters), "shown"),
+                tuple((name, *numbers) for name, numbers in counts.items()),
             )
 
 
