@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median, quantiles
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import click
 import redis
@@ -50,30 +50,6 @@ _WARM_UP_S: Final = 3.0
 Found = TypeVar("Found")
 
 
-class Drained(NamedTuple):
-    """What workers do while so many jobs wait."""
-
-    stages_per_s: float
-    postgres_cpu_ms: float
-    """Per stage."""
-    broker_mb: float
-    """Memory of the broker's keys."""
-    single_p50_s: float
-    """A single set, submitted behind them."""
-    single_p95_s: float
-
-
-class Size(NamedTuple):
-    """Everything at one number of jobs."""
-
-    jobs: int
-    stored_kb: float
-    """Of the tables of jobs and stages with their indexes, per job that was submitted and not run."""
-    commands_s: dict[str, float]
-    """Of whole commands, from their start to their exit."""
-    drained: Drained
-
-
 @click.command(short_help="Submit, cancel, retry and drain many jobs")
 @click.option("--sizes", default="10000,100000", show_default=True, help="Jobs of a run, with commas between.")
 @click.option("--drain-seconds", default=20.0, show_default=True, help="Workers run so long at each size.")
@@ -91,20 +67,8 @@ def flow(sizes: str, drain_seconds: float) -> None:
     with servers() as running, asyncio.Runner() as runner:
         bench = _Bench(running, runner)
         for size in sizes.split(","):
-            # The largest takes long: what was measured before it is shown at once.
-            _show(bench.measure(int(size), drain_seconds))
+            bench.measure(int(size), drain_seconds)
         bench.close()
-
-
-def _show(size: Size) -> None:
-    rows = ((name, f"{seconds:.1f}") for name, seconds in size.commands_s.items())
-    show(f"{size.jobs:,} jobs, {size.stored_kb:.2f} KB each in the tables", ("command", "s"), rows)
-    found = size.drained
-    click.echo(
-        f"While they wait: {found.stages_per_s:.0f} stages/s, {found.postgres_cpu_ms:.2f} ms of Postgres each; "
-        f"broker {found.broker_mb:.1f} MB; a single set behind them takes {found.single_p50_s:.2f} s (p50) and "
-        f"{found.single_p95_s:.2f} s (p95)."
-    )
 
 
 class _Bench:
@@ -121,7 +85,8 @@ class _Bench:
     def close(self) -> None:
         self._runner.run(self._database.close())
 
-    def measure(self, size: int, drain_s: float) -> Size:
+    def measure(self, size: int, drain_s: float) -> None:
+        """Print what a run of so many jobs takes: in the tables before it ran, by commands, and while it drains."""
         commands: dict[str, float] = {}
         before = self._asks(TABLES)
         commands["submit"], run = self._submitted(size)
@@ -134,13 +99,14 @@ class _Bench:
         for table in ("job", "stage_run"):
             self._execute(f"VACUUM ANALYZE {table}")
         commands["retry"] = self._ragq("retry", run)[0]
-        drained = self._drain(run_id, drain_s)
+        rows = ((name, f"{seconds:.1f}") for name, seconds in commands.items())
+        show(f"{size:,} jobs, {stored_kb:.2f} KB each in the tables", ("command", "s"), rows)
+        self._drain(run_id, drain_s)
         if self._asks(OPEN, run_id):
             self._ragq("cancel", run)
         with redis.Redis.from_url(self._running.redis_url) as client:
             # Messages of jobs that are cancelled: the next size begins without them.
             client.flushall()
-        return Size(size, stored_kb, commands, drained)
 
     def _submitted(self, size: int, *options: str) -> tuple[float, str]:
         path = self._running.folder / "phrases.txt"
@@ -164,7 +130,7 @@ class _Bench:
         )
         return time.perf_counter() - began, ran.stdout
 
-    def _drain(self, run_id: int, seconds: float) -> Drained:
+    def _drain(self, run_id: int, seconds: float) -> None:
         with self._worker():
             time.sleep(_WARM_UP_S)
             before, cpu_before = self._asks(DONE, run_id), cpu_seconds(self._running.postgres_pid)
@@ -177,7 +143,11 @@ class _Bench:
                 broker_mb = float(client.info("memory")["used_memory"]) / 1e6
             alone = self._single_sets()
         p95_s = quantiles(alone, n=20, method="inclusive")[-1]
-        return Drained(stages / wall_s, postgres_s * 1000 / stages, broker_mb, median(alone), p95_s)
+        click.echo(
+            f"While they wait: {stages / wall_s:.0f} stages/s, {postgres_s * 1000 / stages:.2f} ms of Postgres each; "
+            f"broker {broker_mb:.1f} MB; a single set behind them takes {median(alone):.2f} s (p50) and {p95_s:.2f} s "
+            "(p95)."
+        )
 
     def _single_sets(self) -> Sequence[float]:
         seconds: list[float] = []
