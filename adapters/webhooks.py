@@ -50,15 +50,6 @@ class _PublicNetwork(httpcore.AsyncNetworkBackend):
             raise NotDeliveredError("the host has a private address; RAGQ_WEBHOOK_ALLOW_PRIVATE=true allows it")
         return await self._network.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
 
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        """No address names a socket."""
-        raise NotDeliveredError("a socket is no host")
-
-    async def sleep(self, seconds: float) -> None:
-        await self._network.sleep(seconds)
-
 
 async def deliver(url: str, headers: Mapping[str, str], body: bytes, *, allow_private: bool) -> None:
     """Send a JSON message. Raises NotDeliveredError unless the status of the answer is 2xx."""

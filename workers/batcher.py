@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import structlog
 
-from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
+from schemas.errors import LLMTimeoutError, TextTooLongError
 from stages.ports import TextEncoder, TextVectors
 from stages.vectors import seen_tokens
 from workers.broker import FIRST, PRIORITIES
@@ -344,11 +344,6 @@ class BatchedEmbedder:
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder."""
         try:
-            encoded = await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate, priority=self._priority)
+            return await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate, priority=self._priority)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
-        if len(encoded.vectors) != len(texts):
-            raise EmbeddingValidationError(
-                f"{self.name} returned {len(encoded.vectors)} vectors for {len(texts)} texts."
-            )
-        return encoded

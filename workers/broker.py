@@ -47,54 +47,49 @@ _LARGEST: Final = 1_000_000
 _BIGGEST_ID: Final = 2**63 - 1
 
 
-def why_no_envelope(message: Any) -> str | None:
-    """What is wrong with what lies in a list of Redis; None for what kombu can take."""
+def is_envelope(message: Any) -> bool:
+    """Whether kombu can take what lies in a list of Redis."""
     if not isinstance(message, dict):
-        return "no object"
-    properties = message.get("properties")
-    if not isinstance(message.get("body"), str) or not isinstance(message.get("headers"), dict):
-        return "no body or no headers"
-    if not isinstance(properties, dict) or not isinstance(properties.get("delivery_info"), dict):
-        return "no properties"
-    if message["headers"].get("compression"):
-        return "a compression, which no message of ragq has"
-    if not isinstance(properties.get("delivery_tag"), str) or properties.get("body_encoding") != "base64":
-        return "another form"
-    return None
+        return False
+    headers, properties = message.get("headers"), message.get("properties")
+    return (
+        isinstance(message.get("body"), str)
+        and isinstance(headers, dict)
+        and not headers.get("compression")
+        and isinstance(properties, dict)
+        and isinstance(properties.get("delivery_info"), dict)
+        and isinstance(properties.get("delivery_tag"), str)
+        and properties.get("body_encoding") == "base64"
+    )
 
 
-def why_unfit(message: Message) -> str | None:
-    """Why a message is none that ragq sends; None for one that is. Its words are never in the answer."""
+def is_fit(message: Message) -> bool:
+    """Whether ragq sends such messages."""
     headers = message.headers
     if not isinstance(headers, dict) or headers.get("task") not in _TASKS:
-        return "no task of ragq"
+        return False
     if headers.get("eta") or headers.get("expires") or headers.get("compression"):
-        return "a time or a compression, which no message of ragq has"
+        return False
     if message.content_type != "application/json" or message.content_encoding != "utf-8":
-        return "no JSON by its type"
+        return False
     if not isinstance(message.body, str | bytes) or len(message.body) > _LARGEST:
-        return "no body, or a large one"
+        return False
     try:
         positional, named, embedded = json.loads(message.body)
     except (ValueError, TypeError, RecursionError):
-        return "no three arguments in JSON"
-    if positional != [] or not isinstance(named, dict) or not isinstance(embedded, dict):
-        return "other arguments"
-    job = named.get("job")
-    if type(job) is not int or not 0 < job <= _BIGGEST_ID:
-        return "no job"
-    return None
+        return False
+    job = named.get("job") if isinstance(named, dict) and isinstance(embedded, dict) else None
+    return positional == [] and type(job) is int and 0 < job <= _BIGGEST_ID
 
 
 def checked(handle: Callable[[Message], None]) -> Callable[[Message], None]:
     """What a worker does with a message: as before, and drops one that is unfit."""
 
     def receive(message: Message) -> None:
-        why = why_unfit(message)
-        if why is None:
+        if is_fit(message):
             handle(message)
             return
-        log.warning("message_dropped", why=why)
+        log.warning("message_dropped")
         message.ack()
 
     return receive
@@ -140,7 +135,7 @@ class Channel(kombu_redis.Channel):
         except (ValueError, RecursionError):
             if transport.is_delivering:
                 raise
-            log.warning("message_dropped", why="no JSON")
+            log.warning("message_dropped")
             return True
 
     def _is_full_of_background(self) -> bool:
@@ -176,9 +171,8 @@ class Transport(kombu_redis.Transport):
     """What was read is a message, so that an error is not of its form."""
 
     def _deliver(self, message: Any, queue: str | None) -> None:
-        why = why_no_envelope(message)
-        if why is not None:
-            log.warning("message_dropped", why=why)
+        if not is_envelope(message):
+            log.warning("message_dropped")
             return
         self.is_delivering = True
         super()._deliver(message, queue)

@@ -25,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 #: The waits that double are never longer than this.
 LONGEST_WAIT_SECONDS: Final = 600.0
+#: The clocks of two machines differ, and are corrected, by less.
+_TOLERATED_S: Final = 1.0
 #: Jobs that are taken back in one statement.
 _AT_ONCE: Final = 1000
 
@@ -37,7 +39,8 @@ class Reaper:
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._max_interruptions = max_interruptions
-        self._clock = DatabaseClock()
+        self._clock_ahead_s = math.inf
+        """Of the database's clock, before the one of this machine that never runs backwards."""
         self._clock_wrong_until = 0.0
 
     async def release(self, connection: Connection) -> None:
@@ -45,7 +48,9 @@ class Reaper:
         await, and messages about runs.
         """
         now = time.monotonic()
-        if self._clock.was_set_back(await runs.database_s(connection), now):
+        before, self._clock_ahead_s = self._clock_ahead_s, await runs.database_s(connection) - now
+        # At first it is not known whether it was set back.
+        if self._clock_ahead_s < before - _TOLERATED_S:
             self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
         if now < self._clock_wrong_until:
             await runs.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
@@ -92,23 +97,3 @@ def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -
         return of.waited_s > grace_s * (2 ** min(of.resent, 20) if held else 1)
 
     return [of.job_id for of in sorted(unclaimed, key=lambda of: -of.waited_s) if is_overdue(of)]
-
-
-_TOLERATED_S: Final = 1.0
-
-
-class DatabaseClock:
-    """Compares the database's clock with the one of this machine that never runs backwards."""
-
-    def __init__(self) -> None:
-        self._ahead_s = math.inf
-
-    def was_set_back(self, database_s: float, monotonic_s: float) -> bool:
-        """Whether it was set back by more than a second since the last call; at the first call that is not known: True.
-
-        >>> clock = DatabaseClock()
-        >>> [clock.was_set_back(database_s, at_s) for at_s, database_s in enumerate([100, 101, 50, 51, 90])]
-        [True, False, True, False, False]
-        """
-        before, self._ahead_s = self._ahead_s, database_s - monotonic_s
-        return self._ahead_s < before - _TOLERATED_S
