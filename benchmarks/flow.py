@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from statistics import median, quantiles
 from typing import Final, TypeVar
 
@@ -15,12 +13,12 @@ import click
 import redis
 
 from benchmarks.common import PROJECT, Servers, cpu_seconds, environment, servers, show, show_machine
+from benchmarks.hop import Processes, celery_workers
 from schemas.chains import queues_named, stages_of
 from schemas.settings.resolve import resolve
 from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet
 from services.submit import submit
-from stack.processes import end, worker_command
 from store.database import Connection, Database
 
 STAGES: Final = stages_of("tags", "candidates")
@@ -40,7 +38,6 @@ DONE: Final = "SELECT count(*) FROM job WHERE run_id = $1 AND status = 'succeede
 SEEN: Final = "SELECT count(*) FROM worker WHERE seen_at > now() - interval '3 seconds'"
 OPEN: Final = "SELECT count(*) FROM job WHERE run_id = $1 AND status IN ('waiting', 'running', 'interrupted')"
 
-_THREADS: Final = 16
 _SINGLE_SETS: Final = 8
 _SINGLE_SET_TIMEOUT_S: Final = 20.0
 _POLL_S: Final = 0.01
@@ -131,7 +128,11 @@ class _Bench:
         return time.perf_counter() - began, ran.stdout
 
     def _drain(self, run_id: int, seconds: float) -> None:
-        with self._worker():
+        commands = celery_workers("benchmarks.noop", 1, queues_named(STAGES))
+        with Processes("flow", commands, self._running) as worker:
+            while not self._asks(SEEN):
+                worker.check()
+                time.sleep(_POLL_S)
             time.sleep(_WARM_UP_S)
             before, cpu_before = self._asks(DONE, run_id), cpu_seconds(self._running.postgres_pid)
             began = time.perf_counter()
@@ -165,29 +166,6 @@ class _Bench:
         while self._asks(OPEN, submitted.run_id) and time.perf_counter() - began < _SINGLE_SET_TIMEOUT_S:
             time.sleep(_POLL_S)
         return time.perf_counter() - began
-
-    @contextmanager
-    def _worker(self) -> Iterator[None]:
-        command = worker_command("flow", queues_named(STAGES), _THREADS)
-        log_file = self._running.folder / "worker.log"
-        with log_file.open("a") as log:
-            process = subprocess.Popen(
-                ["benchmarks.noop" if word == "workers.main" else word for word in command],
-                cwd=PROJECT,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            while not self._asks(SEEN):
-                if process.poll() is not None:
-                    raise click.ClickException(log_file.read_text())
-                time.sleep(_POLL_S)
-            yield
-        finally:
-            end(process.pid, signal.SIGTERM)
-            process.wait()
 
     def _asks(self, statement: str, *arguments: int) -> int:
         return int(self._connected(lambda connection: connection.fetchval(statement, *arguments)))

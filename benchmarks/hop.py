@@ -114,7 +114,7 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
 @contextmanager
 def celery(servers: Servers, processes: int) -> Iterator[Contestant]:
     """Celery alone: ragq's settings and messages, and no database."""
-    running = _Processes("celery", _celery_workers("benchmarks.celery_worker", processes), servers)
+    running = Processes("celery", celery_workers("benchmarks.celery_worker", processes), servers)
     app = make_app(servers.redis_url)
     numbers = count(1)
 
@@ -135,7 +135,7 @@ def celery(servers: Servers, processes: int) -> Iterator[Contestant]:
 @contextmanager
 def ragq(servers: Servers, processes: int) -> Iterator[Contestant]:
     """ragq: every stage claimed, stored and audited in Postgres."""
-    running = _Processes("ragq", _celery_workers("benchmarks.noop", processes), servers)
+    running = Processes("ragq", celery_workers("benchmarks.noop", processes), servers)
     settings = resolve(profile="demo", environment={})
 
     async def submit_jobs(database: Database, jobs: int) -> int:
@@ -177,7 +177,7 @@ def dbos(servers: Servers, processes: int) -> Iterator[Contestant]:
     """
     url = servers.database_url.rsplit("/", 1)[0] + "/dbos"
     command = [str(_dbos_python()), "-m", "benchmarks.dbos_program", url, str(len(NOOP_STAGES))]
-    running = _Processes("dbos", [command] * processes, servers)
+    running = Processes("dbos", [command] * processes, servers)
 
     def run(jobs: int) -> None:
         running.say([f"{jobs // processes + (number < jobs % processes)}\n" for number in range(processes)])
@@ -196,8 +196,9 @@ CONTESTANTS: Final[Mapping[str, Callable[[Servers, int], AbstractContextManager[
 """In the order in which they take turns."""
 
 
-def _celery_workers(module: str, processes: int) -> list[list[str]]:
-    commands = [worker_command(f"benchmark-{number}", NOOP_STAGES, CONCURRENCY) for number in range(processes)]
+def celery_workers(module: str, processes: int, queues: Sequence[str] = NOOP_STAGES) -> list[list[str]]:
+    """The commands of workers with the application of a module."""
+    commands = [worker_command(f"benchmark-{number}", queues, CONCURRENCY) for number in range(processes)]
     return [[module if word == "workers.main" else word for word in command] for command in commands]
 
 
@@ -213,7 +214,7 @@ def _dbos_python() -> Path:
     return python
 
 
-class _Processes:
+class Processes:
     """A contestant's processes with their log and their stamps, ended with the block."""
 
     def __init__(self, name: str, commands: Sequence[Sequence[str]], servers: Servers) -> None:
@@ -236,8 +237,8 @@ class _Processes:
             ]
         self.pids = [process.pid for process in self._processes]
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> "Processes":
+        return self
 
     def __exit__(self, *_: object) -> None:
         for pid in self.pids:
@@ -263,6 +264,10 @@ class _Processes:
     def wait_for_stamps(self) -> None:
         deadline = time.monotonic() + _TIMEOUT_S
         while stamps.count(self.stamps) < self._expected:
-            if any(process.poll() is not None for process in self._processes) or time.monotonic() > deadline:
-                sys.exit(f"The worker did not finish its jobs. The end of its log:\n{last_lines(self._log)}")
+            self.check(is_late=time.monotonic() > deadline)
             time.sleep(_POLL_S)
+
+    def check(self, *, is_late: bool = False) -> None:
+        """End this program with the end of the log where a process has ended."""
+        if is_late or any(process.poll() is not None for process in self._processes):
+            sys.exit(f"The worker did not finish its jobs. The end of its log:\n{last_lines(self._log)}")
