@@ -268,19 +268,13 @@ def _commit(folder: Path) -> tuple[str | None, bool | None]:
     """
     if not (folder / ".git").exists():
         return None, None
-    commit = _git(folder, "rev-parse", "HEAD")
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return (None, None) if commit is None or changes is None else (commit, bool(changes))
-
-
-def _git(folder: Path, *command: str) -> str | None:
+    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *command], capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
+        return None, None
+    commit, _, dirty = done.stdout.strip().partition("-")
+    return commit, bool(dirty)
 
 
 def _cpu() -> str | None:
