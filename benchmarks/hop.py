@@ -26,7 +26,7 @@ from stack.logs import last_lines
 from stack.processes import end, worker_command
 from store.database import Database
 from store.runs import overviews
-from store.runs.job_control import PendingChain, PendingStage
+from store.runs.jobs import PendingChain, PendingStage
 from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
 from workers.turns import send

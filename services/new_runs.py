@@ -18,7 +18,7 @@ from stages.reports.words import index_in_words, notices
 from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import Connection, Database
-from store.runs import backlog, batches, job_control, notifications, overviews, runs, workers
+from store.runs import backlog, batches, jobs, notifications, overviews, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, StoredRun
 
@@ -104,7 +104,7 @@ async def store_run(connection: Connection, planned: PlannedRun, *, always_new: 
             if not stored.is_new:
                 raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")
             await overviews.get(connection, terms.after_run_id)
-            await job_control.wait_for(connection, stored.run_id, terms.after_run_id)
+            await jobs.wait_for(connection, stored.run_id, terms.after_run_id)
     return stored
 
 
@@ -141,7 +141,7 @@ async def submit_run(
             await runs.rename(connection, stored.run_id, runs.checked(name))
         if priority is not None:
             await backlog.set_priority(connection, stored.run_id, priority)
-        resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
+        resumed = [] if stored.is_new else await jobs.retry(connection, run_id=stored.run_id)
         if resumed:
             await backlog.forgive_failures(connection, run_id=stored.run_id)
         return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}

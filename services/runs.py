@@ -15,7 +15,7 @@ from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
 from store.references import references
-from store.runs import backlog, deletions, edits, failures, job_control, jobs, runs
+from store.runs import backlog, deletions, edits, failures, jobs, runs
 from store.runs.deletions import DeletedRun
 
 
@@ -165,16 +165,16 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            job_ids = await job_control.retry(connection, **chosen)
+            job_ids = await jobs.retry(connection, **chosen)
             await backlog.forgive_failures(connection, **chosen)
             return job_ids
         case Action.RESUME:
             await backlog.forgive_failures(connection, **chosen)
-            return await job_control.resume(connection, **chosen)
+            return await jobs.resume(connection, **chosen)
         case Action.PAUSE:
-            return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
+            return await jobs.hold(connection, JobStatus.PAUSED, note, **chosen)
         case Action.CANCEL:
-            return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
+            return await jobs.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
 async def _run_id(connection: Connection, target: Target) -> int:

@@ -19,7 +19,7 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, call_costs, job_control, jobs, overviews, past_work, run_view, runs, scored_runs
+from store.runs import attempts, call_costs, jobs, overviews, past_work, run_view, runs, scored_runs
 from store.runs.attempts import Attempt
 from store.runs.call_costs import CallUse
 from store.runs.jobs import Job, StageRun
@@ -167,7 +167,7 @@ async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:
     return not (
         overview.open_jobs
         or await references.is_publication_due(connection, overview.id)
-        or await job_control.is_waiting(connection, overview.id)
+        or await jobs.is_waiting(connection, overview.id)
     )
 
 

@@ -25,7 +25,7 @@ from schemas.statuses import Priority
 from store.database import DATABASE_ERRORS, Connection, Database, asyncpg_url
 from store.runs import backlog, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind
-from store.runs.job_control import PendingChain, pending_chains
+from store.runs.jobs import PendingChain, pending_chains
 from workers.app import BROKER_ERRORS
 from workers.broker import BACKGROUND, FIRST, NORMAL
 from workers.reaper import Reaper

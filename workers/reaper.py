@@ -16,7 +16,7 @@ import structlog
 
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.runs import backlog, job_control, notifications, runs, stages
+from store.runs import backlog, jobs, notifications, runs, stages
 from store.runs.backlog import Unclaimed
 from workers.runner import LONGEST_RETRY_SECONDS
 from workers.turns import Depths
@@ -59,7 +59,7 @@ class Reaper:
             await self._expire(connection)
         for job_id in await index_runs.publish_again(connection):
             log.info("partial_index_due", job_id=job_id)
-        for wait in await job_control.end_waits(connection):
+        for wait in await jobs.end_waits(connection):
             log.info("wait_ended", run_id=wait.run_id, after=wait.after_id, has_succeeded=wait.has_succeeded)
         for run_id in await notifications.make_due(connection, unless=references.is_publication_due):
             log.info("notification_due", run_id=run_id)

@@ -22,7 +22,7 @@ from kombu.exceptions import OperationalError
 
 from schemas.chains import INDEXING, QUEUES
 from schemas.statuses import Priority
-from store.runs.job_control import PendingChain
+from store.runs.jobs import PendingChain
 from store.runs.workers import Capacity
 from workers.app import BROKER_ERRORS, KEY_PREFIX
 from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES, list_of

@@ -19,7 +19,7 @@ from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, backlog, edits, job_control, jobs, overviews, runs
+from store.runs import attempts, backlog, edits, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -136,7 +136,7 @@ async def move(
         output = await attempts.output(connection, query.job_id, stage)
         assert output is not None, stage
         await edits.carry_over(connection, output.attempt_id, job_id)
-    await job_control.hold(
+    await jobs.hold(
         connection,
         JobStatus.CANCELLED,
         f"its query moved to preset {to.name}, job j{job_id}",

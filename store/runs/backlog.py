@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from schemas.statuses import JobStatus, Priority
 from schemas.values.runs import FinishedJobs, RunLimits, RunLimitState, is_failing
 from store.database import Connection
-from store.runs import job_control, workers
+from store.runs import jobs, workers
 from store.runs.jobs import OPEN_JOBS
 
 CHANNEL: Final = "ragq_due"
@@ -356,7 +356,7 @@ async def stop_failing(connection: Connection, *, run_id: int | None = None, job
         f"{counts.failed} of {counts.finished} finished jobs failed, and the limit is {limit}. "
         f"`ragq failures r{run_id}` lists them; `ragq resume r{run_id}` continues and counts anew."
     )
-    return await job_control.hold(connection, JobStatus.PAUSED, note, run_id=run_id)
+    return await jobs.hold(connection, JobStatus.PAUSED, note, run_id=run_id)
 
 
 async def forgive_failures(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> None:

@@ -1,16 +1,16 @@
-"""Jobs and their stages: by number, and those of a run by urgency or in order."""
+"""Jobs and their stages: by number, urgency or order; paused, cancelled, resumed, retried; and what is left to do."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import JobMissingError
 from schemas.statuses import JobStatus, StageStatus, WaitReason
 from schemas.values.base import Value
-from schemas.values.runs import StageFailure
-from store.database import Connection
+from schemas.values.runs import StageFailure, Target
+from store.database import Connection, bulk_seconds
 from store.runs.failures import last_failures
 
 JOB = "SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1"
@@ -195,3 +195,199 @@ async def bulk(connection: Connection, run_id: int) -> AsyncIterator[None]:
     await connection.execute(BEGIN)
     yield
     await connection.execute(END, run_id)
+
+
+# The jobs to change are found first, by their states, and changed in batches, each in a transaction of its own unless
+# there is one already: a worker that ends a stage waits for a batch, not for a million jobs. A job that changed
+# meanwhile is left as it is.
+
+OF_RUN = "SELECT id FROM job WHERE run_id = $1 AND status = ANY($2::text[])"
+
+# Everything is chosen by key: the table of stages has millions of rows.
+RETRY = """
+WITH again AS (
+    UPDATE job SET status = 'waiting', finished_at = NULL
+    WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
+    RETURNING id
+), ready AS (
+    UPDATE stage_run AS s
+    SET status = 'ready', interruptions = 0, retries = 0, enq_n = 0, not_before = NULL, finished_at = NULL,
+        enq_at = now()
+    FROM again WHERE s.job_id = again.id AND s.status = 'failed'
+)
+SELECT id FROM again
+"""
+
+HOLD = """
+UPDATE job
+SET status = $3::text, note = $4, finished_at = CASE WHEN $3::text = 'cancelled' THEN now() END
+WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
+RETURNING id
+"""
+
+RESUME = """
+WITH resumed AS (
+    UPDATE job SET status = 'waiting', note = NULL
+    WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
+    RETURNING id
+), sent AS (
+    UPDATE stage_run AS s SET enq_at = now(), enq_n = 0
+    FROM resumed WHERE s.job_id = resumed.id AND s.status = 'ready'
+)
+SELECT id FROM resumed
+"""
+
+WAIT = "INSERT INTO run_wait (run_id, after_id) VALUES ($1, $2)"
+
+IS_WAITING = "SELECT EXISTS (SELECT FROM run_wait WHERE run_id = $1)"
+
+# Locked, so that nobody deletes the run meanwhile; those that somebody else changes are seen the next time.
+ENDED_WAITS = """
+SELECT w.run_id, w.after_id,
+       EXISTS (SELECT FROM run WHERE id = w.after_id)
+           AND NOT EXISTS (SELECT FROM job WHERE run_id = w.after_id AND status <> 'succeeded') AS has_succeeded
+FROM run_wait AS w
+WHERE NOT EXISTS (
+    SELECT FROM job WHERE run_id = w.after_id AND status IN ('waiting', 'running', 'interrupted', 'paused')
+)
+ORDER BY w.run_id FOR UPDATE SKIP LOCKED
+"""
+
+END_WAIT = "DELETE FROM run_wait WHERE run_id = $1"
+
+_ENDED_BADLY: Final = (JobStatus.FAILED, JobStatus.POISONED)
+_OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
+
+
+async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
+    """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. Returns those jobs."""
+    return await _change(connection, RETRY, Target(run_id, job_id), _ENDED_BADLY)
+
+
+async def hold(
+    connection: Connection,
+    status: JobStatus,
+    note: str | None,
+    *,
+    job_id: int | None = None,
+    run_id: int | None = None,
+) -> list[int]:
+    """Pause or cancel every open job of a run, or one job. Returns those jobs."""
+    states = (*_OPEN, JobStatus.PAUSED) if status is JobStatus.CANCELLED else _OPEN
+    return await _change(connection, HOLD, Target(run_id, job_id), states, status, note)
+
+
+async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
+    """Resume paused jobs. Returns those jobs."""
+    return await _change(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
+
+
+async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
+    """Pause the jobs of a new run until another one has succeeded."""
+    await connection.execute(WAIT, run_id, after_id)
+    await hold(connection, JobStatus.PAUSED, f"Waits until r{after_id} has succeeded.", run_id=run_id)
+
+
+async def is_waiting(connection: Connection, run_id: int) -> bool:
+    """Whether a run waits for another one."""
+    return bool(await connection.fetchval(IS_WAITING, run_id))
+
+
+class EndedWait(NamedTuple):
+    """A run that waited for another one, which has ended."""
+
+    run_id: int
+    after_id: int
+    has_succeeded: bool
+
+
+async def end_waits(connection: Connection) -> list[EndedWait]:
+    """Resume the paused jobs of runs whose predecessor has succeeded; cancel those of runs whose predecessor has not.
+
+    Returns these runs. A predecessor has ended when none of its jobs is open or paused.
+    """
+    async with connection.transaction():
+        ended = [EndedWait(**dict(row)) for row in await connection.fetch(ENDED_WAITS)]
+        for run_id, after_id, has_succeeded in ended:
+            if has_succeeded:
+                await resume(connection, run_id=run_id)
+            else:
+                note = f"r{after_id}, which it waited for, did not succeed."
+                of, paused = Target(run_id, None), (JobStatus.PAUSED,)
+                await _change(connection, HOLD, of, paused, JobStatus.CANCELLED, note)
+            await connection.execute(END_WAIT, run_id)
+    return ended
+
+
+async def _change(
+    connection: Connection, statement: str, target: Target, states: Sequence[JobStatus], *values: object
+) -> list[int]:
+    """Carry a statement out for the jobs of a target that are in one of these states. Those that it changed."""
+    if target.run_id is None:
+        return [row["id"] for row in await connection.fetch(statement, [target.job_id], list(states), *values)]
+    job_ids = sorted(row["id"] for row in await connection.fetch(OF_RUN, target.run_id, list(states)))
+    changed: list[int] = []
+    for start in range(0, len(job_ids), BATCH):
+        batch = job_ids[start : start + BATCH]
+        async with connection.transaction(), bulk(connection, target.run_id):
+            rows = await connection.fetch(statement, batch, list(states), *values, timeout=bulk_seconds(len(batch)))
+        changed += sorted(row["id"] for row in rows)
+    return changed
+
+
+# Jobs come in ascending order, and stages by their key: nothing is compared with the whole list.
+NEXT_STAGES = """
+SELECT j.id, j.run_id, j.kind, j.subject, s.stage, coalesce(s.queue, s.stage) AS queue, s.attempts,
+       CASE WHEN s.not_before > now() THEN s.not_before END AS not_before, s.status = 'ready' AS is_ready
+FROM unnest($1::bigint[]) AS n (job_id)
+JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
+WHERE s.status IN ('ready', 'waiting')
+ORDER BY j.id, s.position
+"""
+
+
+class PendingStage(NamedTuple):
+    """A stage that a message has to be sent for, with the number its next attempt will have."""
+
+    stage: str
+    attempt: int
+    queue: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingChain:
+    """The stages of a job that are not done, first one first: what a chain is built from."""
+
+    job_id: int
+    run_id: int
+    kind: str
+    subject: str
+    stages: list[PendingStage]
+    is_ready: bool = field(default=True, compare=False)
+    """Its first stage is due; otherwise a worker has the one before."""
+    not_before: datetime | None = field(default=None, compare=False)
+    """A time ahead until which its first stage waits."""
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that it leads through."""
+        return tuple(stage.queue for stage in self.stages)
+
+
+async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list[PendingChain]:
+    """What is left to do for each job, in the order asked; jobs with nothing left are absent."""
+    found: dict[int, PendingChain] = {}
+    for row in await connection.fetch(NEXT_STAGES, sorted(set(job_ids))):
+        chain = found.get(row["id"])
+        if chain is None:
+            chain = found[row["id"]] = PendingChain(
+                job_id=row["id"],
+                run_id=row["run_id"],
+                kind=row["kind"],
+                subject=row["subject"],
+                stages=[],
+                is_ready=row["is_ready"],
+                not_before=row["not_before"],
+            )
+        chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1, row["queue"]))
+    return [found[job_id] for job_id in dict.fromkeys(job_ids) if job_id in found]

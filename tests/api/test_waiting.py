@@ -9,7 +9,7 @@ import pytest
 from api import event_streams
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import job_control, stages
+from store.runs import jobs, stages
 from store.runs.edits import Changes
 from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
@@ -59,7 +59,7 @@ async def test_no_connection_is_held_while_it_waits(database_url: str, changes: 
     async with changes.subscribe() as subscription:
         await subscription.next(20)
     async with narrow.connection() as connection:
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+        await jobs.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
     assert await asyncio.gather(*waits) == [JobStatus.PAUSED] * 8
     await narrow.close()
@@ -74,7 +74,7 @@ async def test_a_change_without_a_notification_is_found(
     waits = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
     await asyncio.sleep(0.1)
     async with database.connection() as connection:
-        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
+        await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
 
     assert await asyncio.wait_for(waits, 20) is JobStatus.CANCELLED
     await deaf.close()

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.values.runs import AttemptError
 from store.database import Connection
-from store.runs import job_control
+from store.runs import jobs
 from tests.cli.conftest import Ragq, Stored
 from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
@@ -17,7 +17,7 @@ async def failing_run(connection: Connection) -> int:
     """316 timed out once and then was scored; 319 failed with a time-out."""
     await import_labels(connection, {316: labels("1"), 319: labels("2")})
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
-    first = (await job_control.retry(connection, run_id=run_id))[0]
+    first = (await jobs.retry(connection, run_id=run_id))[0]
     await end(connection, first, scores("1"), first="score")
     return run_id
 

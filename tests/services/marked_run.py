@@ -10,7 +10,7 @@ from schemas.values.chat import ModelIdentity
 from schemas.values.participants import PHQ8Item
 from schemas.values.runs import AttemptError
 from store.database import Connection
-from store.runs import job_control, runs, stages
+from store.runs import jobs, runs, stages
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.stages.reports.builders import labels, scores
@@ -75,7 +75,7 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
             claim = await taken(connection, job_id, "score")
             broken = AttemptError("m.E", "It broke.", "scoring_json_parse", {"raw_response": QUOTE})
             await stages.fail(connection, claim, broken, inputs={"assemble": "b" * 64})
-            await job_control.retry(connection, run_id=stored.run_id)
+            await jobs.retry(connection, run_id=stored.run_id)
         claim = await taken(connection, job_id, stage.name)
         vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
         output = OUTPUTS.get(stage.name) or marked_scores()

@@ -10,7 +10,7 @@ from schemas.values.runs import AttemptError, Target
 from services.questions.edits import ask
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
-from store.runs import job_control, jobs, overviews
+from store.runs import jobs, overviews
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, complete_stages, request, settings
 from tests.store.conftest import StoreRun
@@ -66,7 +66,7 @@ async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_
 async def test_many_jobs_change_in_batches(
     database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch, action: Action
 ) -> None:
-    monkeypatch.setattr(job_control, "BATCH", 2)
+    monkeypatch.setattr(jobs, "BATCH", 2)
     stored = await store_run(*map(str, range(300, 305)))
     async with database.connection() as connection:
         if action is Action.RETRY:
@@ -95,8 +95,8 @@ async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
         async with found(connection, run_id):
             yield
 
-    monkeypatch.setattr(job_control, "bulk", begun_after_one_ended)
-    held = await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    monkeypatch.setattr(jobs, "bulk", begun_after_one_ended)
+    held = await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
 
     assert held == [stored.job_ids[1]]
     assert await states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1, JobStatus.CANCELLED: 1}

@@ -10,7 +10,7 @@ import redis
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import backlog, job_control, runs, stages
+from store.runs import backlog, jobs, runs, stages
 from tests.brokers import broker_of_its_own
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun, new_run
@@ -233,6 +233,6 @@ async def test_while_a_question_runs_a_batch_goes_on_at_a_part_of_its_pace(
             beside = await taken_in(1.5)
             assert 0 < beside < 0.6 * alone
 
-            await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[-1])
+            await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[-1])
             await taken_in(0.5)
             assert await taken_in(1.5) > 1.3 * beside

@@ -9,7 +9,7 @@ import redis
 
 from stack.ports import free_port
 from store.database import Database
-from store.runs import job_control
+from store.runs import jobs
 from store.runs.runs import StoredRun
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
@@ -33,9 +33,9 @@ def messages(valkey: ValkeyServer, queue: str, priority: int = NORMAL) -> list[d
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
 
-async def chains(database: Database, stored: StoredRun) -> list[job_control.PendingChain]:
+async def chains(database: Database, stored: StoredRun) -> list[jobs.PendingChain]:
     async with database.connection() as connection:
-        return await job_control.pending_chains(connection, stored.job_ids)
+        return await jobs.pending_chains(connection, stored.job_ids)
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else(

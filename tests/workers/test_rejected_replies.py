@@ -9,7 +9,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ask_until_usable
 from store.database import Database
-from store.runs import attempts, call_costs, job_control
+from store.runs import attempts, call_costs, jobs
 from store.runs.call_costs import CallUse
 from tests.fakes.chat import ScriptedChat, served
 from tests.store.conftest import StoreRun
@@ -78,7 +78,7 @@ async def uses(database: Database, job_id: int) -> list[list[CallUse]]:
 
 async def retry(database: Database, job_id: int) -> None:
     async with database.connection() as connection:
-        await job_control.retry(connection, job_id=job_id)
+        await jobs.retry(connection, job_id=job_id)
 
 
 async def test_a_retry_sends_the_rejected_replies_back_and_pays_for_no_request_twice(

@@ -12,7 +12,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, chain, failures, job_control, overviews, stages
+from store.runs import attempts, chain, failures, jobs, overviews, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
@@ -166,7 +166,7 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
     cancelled, other = (asyncio.ensure_future(run_extract(job_id, stage)) for job_id in stored.job_ids)
     await is_running.wait()
     async with database.connection() as connection:
-        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
+        await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
 
     assert await cancelled is Outcome.NOTHING_TO_DO
     may_end.set()

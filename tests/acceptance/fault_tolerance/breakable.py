@@ -17,8 +17,8 @@ import redis
 from schemas.chains import QUEUES
 from stack.processes import worker_command
 from store.database import Database
-from store.runs import job_control
-from store.runs.job_control import PendingChain
+from store.runs import jobs
+from store.runs.jobs import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
@@ -115,7 +115,7 @@ class BreakableInstallation(Installation):
             database = Database(self.database_url, pool_size=1)
             async with database.connection() as connection:
                 job_ids = [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1", run_id)]
-                found = await job_control.pending_chains(connection, job_ids)
+                found = await jobs.pending_chains(connection, job_ids)
             await database.close()
             return found
 

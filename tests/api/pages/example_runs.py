@@ -24,7 +24,7 @@ from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import job_control, ledger, runs, stages
+from store.runs import jobs, ledger, runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
 from tests.fakes.chat import served
@@ -99,7 +99,7 @@ async def participant_run(
     for stage in few[:4]:
         await _do(connection, failed, stage)
     await _fail(connection, failed, "validate")
-    await job_control.retry(connection, job_id=failed)
+    await jobs.retry(connection, job_id=failed)
     await _fail(connection, failed, "validate")
     await _do(connection, running, "extract")
     assert await stages.claim(connection, running, "embed", "worker", 60)

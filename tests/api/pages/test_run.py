@@ -9,7 +9,7 @@ from api.context import ApiContext
 from schemas.statuses import JobStatus
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from store.database import Connection
-from store.runs import batches, job_control, notifications, overviews
+from store.runs import batches, jobs, notifications, overviews
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
 
@@ -38,7 +38,7 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
 async def test_only_what_changes_something_is_offered(
     client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
     await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
     assert [one.action for one in forms(page)] == []

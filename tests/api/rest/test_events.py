@@ -17,7 +17,7 @@ from api.context import ApiContext
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from store.database import Connection, Database
-from store.runs import job_control, runs
+from store.runs import jobs, runs
 from store.runs.runs import StoredRun
 from tests.api.rest.conftest import Open, eventually
 from tests.embedded import ValkeyServer
@@ -78,7 +78,7 @@ async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
         assert (await until(events, "idle"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
-            await job_control.retry(connection, run_id=stored.run_id)
+            await jobs.retry(connection, run_id=stored.run_id)
         assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
         await complete_stage(database, stored, "extract")

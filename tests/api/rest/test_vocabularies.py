@@ -4,7 +4,7 @@ import httpx
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import job_control, jobs, overviews
+from store.runs import jobs, overviews
 from tests.api.vocabularies import PHRASES, mark_built, upload
 
 
@@ -48,7 +48,7 @@ async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:refused")
     assert f"`ragq cancel r{run_id}`" in refused.json()["detail"]
 
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     assert (await client.delete("/vocabularies/wardrobe")).status_code == 204
     assert (await client.get("/vocabularies/wardrobe")).status_code == 404
     assert len(await jobs.in_order(connection, run_id, limit=9)) == 1

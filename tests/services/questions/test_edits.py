@@ -11,7 +11,7 @@ from services.questions.edits import edit
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, job_control, stages
+from store.runs import attempts, jobs, stages
 from tests.refusals import refused
 from tests.services.questions.questions import (
     EXPANSION,
@@ -85,7 +85,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
         "succeeded",
         "needs_embeddings",
     )
-    assert await job_control.pending_chains(connection, [query.job_id]) == []
+    assert await jobs.pending_chains(connection, [query.job_id]) == []
     assert await flaws(connection) == []
 
 

@@ -15,7 +15,7 @@ from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, job_control, jobs, runs, stages
+from store.runs import attempts, jobs, runs, stages
 from tests.refusals import refused
 from tests.services.questions.questions import (
     WHOLE,
@@ -74,7 +74,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
 
     assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
     assert await job_status(connection, query.job_id) == "waiting"
-    (pending,) = await job_control.pending_chains(connection, [query.job_id])
+    (pending,) = await jobs.pending_chains(connection, [query.job_id])
     assert tuple(stage.stage for stage in pending.stages) == runs_now
     await complete_stages(connection, query.job_id, *runs_now)
     assert await job_status(connection, query.job_id) == "succeeded"

@@ -6,7 +6,7 @@ from schemas.errors import QueryMissingError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection
 from store.questions import queries
-from store.runs import job_control, runs, stages
+from store.runs import jobs, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.store.scored import BROKEN, claimed, failing, take
@@ -83,7 +83,7 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Con
     (line,) = await queries.lines(connection)
     assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
-    await job_control.retry(connection, run_id=stored.run_id)
+    await jobs.retry(connection, run_id=stored.run_id)
 
     assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 

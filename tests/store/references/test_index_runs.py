@@ -11,7 +11,7 @@ from schemas.values.runs import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.references import StoredIndex
-from store.runs import backlog, job_control, overviews, stages
+from store.runs import backlog, jobs, overviews, stages
 from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
 from store.views import run_state
@@ -109,7 +109,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
     await fail(connection, worse)
     await succeed(connection, good)
     partial = await the_index(connection)
-    await job_control.retry(connection, run_id=run_id)
+    await jobs.retry(connection, run_id=run_id)
 
     await publish(connection, await embedded(connection, await claimed(connection, bad, "embed")))
     assert (await the_index(connection)).id == partial.id
@@ -119,7 +119,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
 
     fuller = await the_index(connection)
     assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
-    await job_control.retry(connection, run_id=run_id)
+    await jobs.retry(connection, run_id=run_id)
     assert await publish(connection, await embedded(connection, await claimed(connection, worse, "embed")))
     whole = await the_index(connection)
     assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)

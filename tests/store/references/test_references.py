@@ -8,7 +8,7 @@ from schemas.values.participants import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.references import PostgresReferenceSearch
-from store.runs import job_control, stages
+from store.runs import jobs, stages
 from store.runs.stages import Claim
 from tests.store.index_builds import chunked, embedded, planned, publish
 from tests.store.scored import BROKEN, claimed
@@ -53,7 +53,7 @@ async def test_while_a_participant_fails_the_older_index_is_kept(connection: Con
     await stages.fail(connection, await claimed(connection, bad, "chunk"), BROKEN, inputs={})
 
     assert [index.run_id for index in await references.current(connection)] == [old_run]
-    await job_control.retry(connection, run_id=new_run)
+    await jobs.retry(connection, run_id=new_run)
     await publish(connection, await embedded(connection, await chunked(connection, bad)))
 
     assert [index.run_id for index in await references.current(connection)] == [new_run]

@@ -6,7 +6,7 @@ import pytest
 
 from store.database import Connection, Database
 from store.questions.queries import StoredQuery
-from store.runs import answer_pieces, job_control, stages
+from store.runs import answer_pieces, jobs, stages
 from store.runs.answer_pieces import Position
 from store.runs.stages import Claim
 from tests.services.questions.questions import WHOLE, a_question
@@ -100,7 +100,7 @@ async def test_a_retried_attempt_begins_anew(connection: Connection, query: Stor
     await answer_pieces.add(connection, first.attempt_id, 1, "By ")
     await stages.fail(connection, first, BROKEN, inputs={})
     failed = await answer_pieces.read(connection, query.id)
-    await job_control.retry(connection, job_id=query.job_id)
+    await jobs.retry(connection, job_id=query.job_id)
     second = await begin(connection, query)
     await answer_pieces.add(connection, second.attempt_id, 1, "Air")
     again = await answer_pieces.read(connection, query.id, Position(first.attempt_id, 1))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.database import Connection, Database
-from store.runs import attempts, chain, job_control, stages
+from store.runs import attempts, chain, jobs, stages
 from store.runs.chain import Flaw, content_hash, stored_hash
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
@@ -22,7 +22,7 @@ async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
     stored = await store_run()
     (job_id,) = stored.job_ids
     await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={"transcript": "abc"})
-    await job_control.retry(connection, run_id=stored.run_id)
+    await jobs.retry(connection, run_id=stored.run_id)
     again = await claimed(connection, job_id)
     await stages.commit(connection, again, inputs={"transcript": "abc"}, output={"quotes": ["one"]})
     embedding = await claimed(connection, job_id, "embed")

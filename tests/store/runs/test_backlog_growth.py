@@ -8,7 +8,7 @@ import pytest
 
 from store.database import Connection
 from store.references import index_runs
-from store.runs import backlog, job_control, runs, stages
+from store.runs import backlog, jobs, runs, stages
 
 SMALL, LARGE = 10_000, 100_000
 IN_FLIGHT = 200
@@ -45,7 +45,7 @@ SEND = "UPDATE job SET sent_at = now() - interval '1 minute' WHERE id IN (SELECT
 STATEMENTS: dict[str, tuple[str, Sequence[Any]]] = {
     "flows": (backlog.FLOWS, ()),
     "oldest": (backlog.OLDEST, ([1, 2, 3], [False] * 3, [0] * 3, [50] * 3)),
-    "chains": (job_control.NEXT_STAGES, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 101)),)),
+    "chains": (jobs.NEXT_STAGES, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 101)),)),
     "sent": (backlog.SENT, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 51)), [None] * 50)),
     "unclaimed": (backlog.UNCLAIMED, ()),
     "set aside": (backlog.SET_ASIDE, ()),

@@ -9,7 +9,7 @@ from schemas.values.estimates import ModelPrice, Prices
 from services.reports import cost_of_run, read_prices
 from stages.reports.costs import cost_words
 from store.database import Connection
-from store.runs import job_control, stages
+from store.runs import jobs, stages
 from store.runs.stages import Claim
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
@@ -45,7 +45,7 @@ async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: 
     await call(connection, failing)
     await stages.fail(connection, failing, BROKEN, inputs={})
     before = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
-    await job_control.retry(connection, run_id=stored.run_id)
+    await jobs.retry(connection, run_id=stored.run_id)
     again = await claimed(connection, job_id, "embed")
     await call(connection, again, reused=True)
     await call(connection, again)

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import answer_pieces, job_control, stages
+from store.runs import answer_pieces, jobs, stages
 from store.runs.edits import CHANNEL, Changes, Subscription
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
@@ -43,7 +43,7 @@ async def test_a_claim_a_commit_and_a_pause_are_notified(
         assert await subscription.next(SOON_S)
         await stages.commit(connection, held, inputs={}, output={"quote": "up at three"})
         assert await subscription.next(SOON_S)
-        await job_control.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
+        await jobs.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
         assert await subscription.next(SOON_S)
         await store_run()
         assert await subscription.next(SOON_S)
@@ -114,7 +114,7 @@ async def test_a_notification_holds_ids_alone(
         await listening(subscription)
         stored = await store_run("316", "319", "330")
         for job_id in stored.job_ids:
-            await job_control.hold(other, JobStatus.PAUSED, "never notified", job_id=job_id)
+            await jobs.hold(other, JobStatus.PAUSED, "never notified", job_id=job_id)
         await other.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import chain, edits, job_control, stages
+from store.runs import chain, edits, jobs, stages
 from tests.store.conftest import StoreRun
 from tests.store.runs.test_edits import complete_stages, status
 from tests.store.statements import until_blocked
@@ -55,7 +55,7 @@ async def test_a_job_that_is_held_while_its_stage_is_claimed_stays_held(
     job_id = stored.job_ids[0]
     async with database.connection() as user, database.connection() as worker, database.connection() as third:
         async with user.transaction():
-            await job_control.hold(user, status_after, None, job_id=job_id)
+            await jobs.hold(user, status_after, None, job_id=job_id)
             claiming = asyncio.create_task(stages.claim(worker, job_id, "extract", "worker", 60))
             await until_blocked(third, worker)
         claim = await claiming

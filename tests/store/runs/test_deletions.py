@@ -12,7 +12,7 @@ from store.questions import presets, queries
 from store.questions import query_runs as question_deletions
 from store.questions.queries import StoredQuery
 from store.references import references
-from store.runs import job_control, runs, stages
+from store.runs import jobs, runs, stages
 from store.runs.deletions import DeletedRun
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
@@ -28,7 +28,7 @@ OF_RUNS = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call
 async def finished_run(connection: Connection) -> ShownRun:
     """A run of participants in which nothing is left to do."""
     shown = await participant_run(connection)
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
     for job_id in (shown.running, shown.waiting):
         await connection.execute("UPDATE stage_run SET status = 'waiting' WHERE job_id = $1", job_id)
     return shown
@@ -108,7 +108,7 @@ async def test_an_active_run_is_refused_with_the_way_out(connection: Connection)
         await delete_run(connection, run_id)
 
     assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     with refused("run-active", match="a worker still computes stage 'extract'"):
         await delete_run(connection, run_id)
 
@@ -118,7 +118,7 @@ async def test_an_active_run_is_refused_with_the_way_out(connection: Connection)
 async def test_an_index_that_was_published_outlives_its_run(connection: Connection) -> None:
     chunk = IndexedChunk(1, 301, 0, "text", [1.0, 0.0], {}, {}, ())  # type: ignore[arg-type]
     run_id = (await runs.store(connection, new_run())).run_id
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     await store_index(connection, 7, [chunk])
     await connection.execute("UPDATE reference_index SET run_id = $1", run_id)
     (before,) = await references.current(connection)

@@ -9,7 +9,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, chain, edits, job_control, jobs, stages
+from store.runs import attempts, chain, edits, jobs, stages
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 
@@ -42,7 +42,7 @@ async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again
 
     assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
     assert await status(connection, job_id) == JobStatus.WAITING
-    (pending,) = await job_control.pending_chains(connection, [job_id])
+    (pending,) = await jobs.pending_chains(connection, [job_id])
     assert [stage.stage for stage in pending.stages] == ["embed", "score"]
     await complete_stages(connection, job_id, "embed", "score")
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -104,7 +104,7 @@ async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(
     job_id = stored.job_ids[0]
     await edits.set_stages(connection, job_id, ("extract", "embed", "validate"))
 
-    (pending,) = await job_control.pending_chains(connection, [job_id])
+    (pending,) = await jobs.pending_chains(connection, [job_id])
     assert pending.queues == ("extract", "embed", "validate.local")
     assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
     await complete_stages(connection, job_id, "extract", "embed", "validate")
@@ -121,7 +121,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
 
     assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
-    assert await job_control.pending_chains(connection, [job_id]) == []
+    assert await jobs.pending_chains(connection, [job_id]) == []
     assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == ["extract", "embed", "score"]
     assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
     with pytest.raises(Refused, match="has no stage 'embed'"):

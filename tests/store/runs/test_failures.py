@@ -4,7 +4,7 @@ from typing import Any
 
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import job_control, jobs, ledger, stages
+from store.runs import jobs, ledger, stages
 from store.runs.failures import run_failures
 from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
@@ -20,7 +20,7 @@ def facts(found: Any) -> list[tuple[Any, ...]]:
 async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(connection: Connection) -> None:
     run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
     before = await run_failures(connection, run_id)
-    (job_id,) = await job_control.retry(connection, run_id=run_id)
+    (job_id,) = await jobs.retry(connection, run_id=run_id)
     waiting = await run_failures(connection, run_id)
     await end(connection, job_id, scores("1"), first="score")
 

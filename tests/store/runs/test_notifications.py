@@ -6,7 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.references import references
-from store.runs import job_control, notifications
+from store.runs import jobs, notifications
 from store.runs.notifications import DueMessage, Notification, notification_in_words
 from tests.store.runs.test_waits import DONE, FAILED, OPEN
 from tests.store.scored import store_scored_run
@@ -52,13 +52,13 @@ async def test_a_message_is_due_once_when_nothing_is_left_to_do(connection: Conn
 
 async def test_a_pause_is_told_and_the_end_after_it_too(connection: Connection) -> None:
     run_id = await told_run(connection, OPEN)
-    await job_control.hold(connection, JobStatus.PAUSED, "holidays", run_id=run_id)
+    await jobs.hold(connection, JobStatus.PAUSED, "holidays", run_id=run_id)
     await make_due(connection)
     first = await due(connection)
     await notifications.sent(connection, first)
-    await job_control.resume(connection, run_id=run_id)
+    await jobs.resume(connection, run_id=run_id)
     assert await make_due(connection) == []
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     await make_due(connection)
     second = await due(connection)
 
@@ -70,7 +70,7 @@ async def test_a_pause_is_told_and_the_end_after_it_too(connection: Connection) 
 async def test_a_run_that_waits_for_another_is_not_told_as_paused(connection: Connection) -> None:
     after_id = await store_scored_run(connection, OPEN)
     run_id = await told_run(connection, OPEN)
-    await job_control.wait_for(connection, run_id, after_id)
+    await jobs.wait_for(connection, run_id, after_id)
 
     assert await make_due(connection) == []
 

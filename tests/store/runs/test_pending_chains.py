@@ -1,7 +1,7 @@
 """The pending chains of jobs."""
 
 from store.database import Connection
-from store.runs.job_control import PendingChain, PendingStage, pending_chains
+from store.runs.jobs import PendingChain, PendingStage, pending_chains
 from tests.store.conftest import StoreRun
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import job_control, jobs, stages
+from store.runs import jobs, stages
 from store.runs.problems import ProblemKind, problems
 from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, TIMED_OUT, store_scored_run
@@ -50,7 +50,7 @@ async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(
     await enroll(connection, "extract", "score")
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
     (problem,) = await problems(connection, is_broker_away=False)
-    await job_control.retry(connection, run_id=run_id)
+    await jobs.retry(connection, run_id=run_id)
     after = await found(connection)
 
     assert (problem.what, problem.stage, problem.jobs) == (ProblemKind.FAILED, "score", 2)
@@ -73,7 +73,7 @@ async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(con
     waiting = await store_scored_run(connection, {("zero_shot", 316): None})
     paused = await store_scored_run(connection, {("few_shot", 316): None})
     await connection.execute("UPDATE job SET sent_at = now() + interval '1 hour' WHERE run_id = $1", waiting)
-    await job_control.hold(connection, JobStatus.PAUSED, "the GPU is needed", run_id=paused)
+    await jobs.hold(connection, JobStatus.PAUSED, "the GPU is needed", run_id=paused)
     first, second = await problems(connection, is_broker_away=False)
 
     assert (first.what, first.run_id, first.reason) == ("paused", paused, "the GPU is needed")

@@ -8,7 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.questions.query_runs import query_view
-from store.runs import attempts, chain, deletions, job_control, ledger, runs
+from store.runs import attempts, chain, deletions, jobs, ledger, runs
 from store.runs.deletions import DeletedRun
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
@@ -42,7 +42,7 @@ async def age(connection: Connection, run_id: int, days: int) -> None:
 async def a_finished_run(connection: Connection) -> int:
     """A run of one job that was cancelled."""
     stored = await runs.store(connection, new_run(), always_new=True)
-    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
     return stored.run_id
 
 
@@ -52,7 +52,7 @@ async def test_only_runs_that_finished_long_ago_are_purged(connection: Connectio
     for run_id in (old, unfinished):
         await age(connection, run_id, 91)
     paused = await runs.store(connection, new_run(), always_new=True)
-    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
+    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
     await age(connection, paused.run_id, 91)
 
     assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
@@ -82,7 +82,7 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
 
 async def test_a_run_that_became_active_is_not_purged(connection: Connection) -> None:
     shown = await finished_run(connection)
-    await job_control.retry(connection, job_id=shown.failed)
+    await jobs.retry(connection, job_id=shown.failed)
 
     for delete in (deletions.delete_run, deletions.empty):
         with refused("run-active"):
@@ -114,7 +114,7 @@ async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(conn
     shown = await finished_run(connection)
     await purged(connection, keep_results=True)
 
-    await job_control.retry(connection, job_id=shown.failed)
+    await jobs.retry(connection, job_id=shown.failed)
 
     rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
     assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)

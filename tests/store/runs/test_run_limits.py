@@ -6,7 +6,7 @@ import pytest
 
 from schemas.values.runs import RunLimits, RunLimitState
 from store.database import Connection, Database
-from store.runs import backlog, job_control, overviews, stages
+from store.runs import backlog, jobs, overviews, stages
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
 
@@ -74,21 +74,21 @@ async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_
     connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(*map(str, range(301, 309)), stages=("extract",))
-    jobs = iter(stored.job_ids)
+    job_ids = iter(stored.job_ids)
     await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))
-    await end(connection, next(jobs), well=True)
-    await end(connection, next(jobs), well=False)
+    await end(connection, next(job_ids), well=True)
+    await end(connection, next(job_ids), well=False)
     assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 1, "waiting": 6}
-    await end(connection, next(jobs), well=False)
+    await end(connection, next(job_ids), well=False)
     assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 2, "paused": 5}
     note = await connection.fetchval("SELECT note FROM job WHERE status = 'paused' LIMIT 1")
     assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
 
-    await job_control.resume(connection, run_id=stored.run_id)
+    await jobs.resume(connection, run_id=stored.run_id)
     await backlog.forgive_failures(connection, run_id=stored.run_id)
-    await end(connection, next(jobs), well=False)
+    await end(connection, next(job_ids), well=False)
     assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
-    await end(connection, next(jobs), well=False)
+    await end(connection, next(job_ids), well=False)
     assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 4, "paused": 3}
 
 

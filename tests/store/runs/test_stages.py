@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection, Database
-from store.runs import attempts, backlog, job_control, overviews, stages
+from store.runs import attempts, backlog, jobs, overviews, stages
 from store.runs.backlog import Flow
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
@@ -62,8 +62,8 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connect
         {"a": 1},
         [[0, 1, 2], [3, 4, 5]],
     )
-    assert [chain.stages[0] for chain in await job_control.pending_chains(connection, [job_id])] == [
-        job_control.PendingStage("embed", 1, "embed")
+    assert [chain.stages[0] for chain in await jobs.pending_chains(connection, [job_id])] == [
+        jobs.PendingStage("embed", 1, "embed")
     ]
 
 
@@ -82,7 +82,7 @@ async def test_the_last_stage_ends_its_job(connection: Connection, store_run: St
 
 async def test_a_job_that_is_cancelled_in_its_last_stage_stays_so(connection: Connection, store_run: StoreRun) -> None:
     claim = await last_stage(connection, store_run)
-    await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=claim.job_id)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=claim.job_id)
 
     assert await stages.commit(connection, claim, inputs={}, output={}) == Committed(None)
     assert await job_states(connection, claim.run_id) == {JobStatus.CANCELLED: 1}
@@ -150,10 +150,10 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
     await stages.fail(connection, await claimed(connection, job_id, "embed"), BROKEN, inputs={})
     assert await job_states(connection, one_run.run_id) == {JobStatus.FAILED: 1}
 
-    assert await job_control.retry(connection, run_id=one_run.run_id) == [job_id]
+    assert await jobs.retry(connection, run_id=one_run.run_id) == [job_id]
 
-    assert [chain.stages for chain in await job_control.pending_chains(connection, [job_id])] == [
-        [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
+    assert [chain.stages for chain in await jobs.pending_chains(connection, [job_id])] == [
+        [jobs.PendingStage("embed", 2, "embed"), jobs.PendingStage("assemble", 1, "assemble")]
     ]
     history = await attempts.history(connection, job_id)
     assert [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history] == [
@@ -166,10 +166,10 @@ async def test_an_automatic_retry_waits_in_the_database(connection: Connection, 
     await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=0.2)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-    (chain,) = await job_control.pending_chains(connection, [job_id])
+    (chain,) = await jobs.pending_chains(connection, [job_id])
     assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
     await asyncio.sleep(0.25)
-    (chain,) = await job_control.pending_chains(connection, [job_id])
+    (chain,) = await jobs.pending_chains(connection, [job_id])
     assert chain.not_before is None
     assert (await claimed(connection, job_id)).retries == 1
 
@@ -185,7 +185,7 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
 
     assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-    assert await job_control.retry(connection, job_id=job_id) == [job_id]
+    assert await jobs.retry(connection, job_id=job_id) == [job_id]
     assert (await claimed(connection, job_id)).attempt == 4
 
 
@@ -264,7 +264,7 @@ async def in_backlog(connection: Connection, job_id: int) -> bool:
 async def test_a_paused_job_is_not_claimed_and_not_sent(
     connection: Connection, one_run: StoredRun, job_id: int, status: JobStatus
 ) -> None:
-    await job_control.hold(connection, status, "why", run_id=one_run.run_id)
+    await jobs.hold(connection, status, "why", run_id=one_run.run_id)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     assert not await in_backlog(connection, job_id)
@@ -275,9 +275,9 @@ async def test_what_a_worker_computes_for_a_paused_job_is_stored(
     connection: Connection, one_run: StoredRun, job_id: int
 ) -> None:
     claim = await claimed(connection, job_id)
-    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=one_run.run_id)
+    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=one_run.run_id)
 
     assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
     assert await job_states(connection, one_run.run_id) == {JobStatus.PAUSED: 1}
-    assert await job_control.resume(connection, run_id=one_run.run_id) == [job_id]
+    assert await jobs.resume(connection, run_id=one_run.run_id) == [job_id]
     assert (await claimed(connection, job_id, "embed")).fence == 1

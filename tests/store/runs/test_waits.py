@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import deletions, job_control, overviews
+from store.runs import deletions, jobs, overviews
 from store.runs.problems import problems
 from store.views import run_state
 from tests.stages.reports.builders import scores
@@ -22,7 +22,7 @@ FAILED = {("zero_shot", 316): scores("1"), ("zero_shot", 319): TIMED_OUT}
 async def waiting_run(connection: Connection, first: Mapping[Any, Any]) -> tuple[int, int]:
     """A run of these jobs, and another that waits for it."""
     after_id, run_id = [await store_scored_run(connection, jobs) for jobs in (first, OPEN)]
-    await job_control.wait_for(connection, run_id, after_id)
+    await jobs.wait_for(connection, run_id, after_id)
     return after_id, run_id
 
 
@@ -34,13 +34,13 @@ async def state(connection: Connection, run_id: int) -> tuple[str, str | None]:
 async def test_a_run_waits_while_the_other_one_works(connection: Connection) -> None:
     after_id, run_id = await waiting_run(connection, OPEN)
 
-    assert await job_control.end_waits(connection) == []
+    assert await jobs.end_waits(connection) == []
     assert await state(connection, run_id) == ("paused", f"Waits until r{after_id} has succeeded.")
     found = await run_state(connection, run_id)
     assert not found.is_idle
     assert "paused" not in [one.what for one in await problems(connection, is_broker_away=False)]
-    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=after_id)
-    assert await job_control.end_waits(connection) == []
+    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=after_id)
+    assert await jobs.end_waits(connection) == []
 
 
 @pytest.mark.parametrize(("first", "ends"), [(DONE, "waiting"), (FAILED, "cancelled")])
@@ -49,19 +49,19 @@ async def test_it_begins_after_success_and_is_cancelled_with_a_reason_after_anyt
 ) -> None:
     after_id, run_id = await waiting_run(connection, first)
 
-    ((ended, after, has_succeeded),) = await job_control.end_waits(connection)
+    ((ended, after, has_succeeded),) = await jobs.end_waits(connection)
 
     assert (ended, after, has_succeeded) == (run_id, after_id, ends == "waiting")
     reason = None if has_succeeded else f"r{after_id}, which it waited for, did not succeed."
     assert await state(connection, run_id) == (ends, reason)
-    assert await job_control.end_waits(connection) == []
+    assert await jobs.end_waits(connection) == []
 
 
 async def test_it_is_cancelled_when_the_other_run_is_deleted(connection: Connection) -> None:
     after_id, run_id = await waiting_run(connection, DONE)
     await deletions.delete_run(connection, after_id)
 
-    await job_control.end_waits(connection)
+    await jobs.end_waits(connection)
 
     assert (await state(connection, run_id))[0] == "cancelled"
 
@@ -69,19 +69,19 @@ async def test_it_is_cancelled_when_the_other_run_is_deleted(connection: Connect
 async def test_a_third_run_waits_for_a_waiting_one(connection: Connection) -> None:
     _, second = await waiting_run(connection, FAILED)
     third = await store_scored_run(connection, OPEN)
-    await job_control.wait_for(connection, third, second)
+    await jobs.wait_for(connection, third, second)
 
-    await job_control.end_waits(connection)
-    await job_control.end_waits(connection)
+    await jobs.end_waits(connection)
+    await jobs.end_waits(connection)
 
     assert (await state(connection, third))[0] == "cancelled"
 
 
 async def test_jobs_that_somebody_resumed_are_left_alone(connection: Connection) -> None:
     _, run_id = await waiting_run(connection, FAILED)
-    await job_control.resume(connection, run_id=run_id)
+    await jobs.resume(connection, run_id=run_id)
 
-    await job_control.end_waits(connection)
+    await jobs.end_waits(connection)
 
     overview = await overviews.get(connection, run_id)
     assert Counter(overview.states) == {"waiting": 1}

@@ -13,7 +13,7 @@ from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import answer_pieces, job_control, stages
+from store.runs import answer_pieces, jobs, stages
 from store.runs.stages import Claim
 from tests.api.rest.conftest import Open
 from tests.api.rest.rag.conftest import ANSWER
@@ -187,7 +187,7 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
 
     about = {"stage": "generate", "error_type": CUT_OFF.type, "message": CUT_OFF.message}
     assert failed == Event("failed", {"query_id": query.id, "job_id": query.job_id} | about)
-    await job_control.retry(connection, job_id=query.job_id)
+    await jobs.retry(connection, job_id=query.job_id)
     async with watching(there) as events:
         assert (await following(events)).name == "waiting"
 
