@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.config import with_open_database
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
-from cli.options import effective_settings, requested, settings_options
+from cli.options import effective_settings, request_options, requested, settings_options
 from cli.output import draw, json_option, notices, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
-from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS
+from services.corpora import DEFAULT_CORPUS
 from services.imports import (
     ImportedDocuments,
     ImportedWorks,
@@ -179,26 +179,7 @@ SOME_REFUSED = 1
     default=None,
     help="Embed each chunk under the headings above it, or its text alone; a new corpus embeds them.",
 )
-@click.option(
-    "--chunk-tokens",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words, 200 to 300. "
-    f"A new corpus has {DEFAULT_TOKENS} where its embedder reads as many, words where tokens cannot be counted.",
-)
-@click.option(
-    "--language",
-    metavar="LANGUAGE",
-    help="Language of a new corpus, such as german, of its full text and its sentences; it cannot be changed later. "
-    "`auto`, the default, finds it in the first works; `simple` has no dictionary.",
-)
-@click.option(
-    "--stages",
-    "by_stages",
-    is_flag=True,
-    help="Take markdown through the stages of a document too, so that its headings are repaired and its sections "
-    "selected; a file that went through them before does so without this option.",
-)
+@request_options(ImportRequest, "chunk_tokens", "language", "by_stages")
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
@@ -209,14 +190,11 @@ def works_command(
     authors: str | None,
     year: int | None,
     tags: str | None,
-    embed_headings: bool | None,
-    chunk_tokens: int | None,
-    language: str | None,
-    by_stages: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     wait: bool,
     as_json: bool,
+    **asked: Any,
 ) -> None:
     """Import works, files or folders of them, cut them into chunks and embed those.
 
@@ -259,14 +237,7 @@ def works_command(
     read = read_works(files, given=given)
     new = read.works
     settings = effective_settings(profile, assignments)
-    request = requested(
-        ImportRequest,
-        corpus=corpus,
-        embed_headings=embed_headings,
-        chunk_tokens=chunk_tokens,
-        language=language,
-        by_stages=by_stages,
-    )
+    request = requested(ImportRequest, corpus=corpus, **asked)
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with _progress(shows=not as_json) as report:
         done = with_open_database(import_files, request, new, others, settings, report=report)

@@ -15,7 +15,7 @@ from cli.import_works import works_command
 from cli.options import Choice, group
 from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.tags import import_command
-from demo.data_set import SEED, write_data_set, write_packaged
+from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
@@ -357,8 +357,7 @@ def new_splits(data_set: DataSet) -> list[Split]:
 @click.option("--works", is_flag=True, help="Three short works of markdown for a corpus, instead of interviews.")
 @click.option("--tags", is_flag=True, help="A vocabulary of forty tags for pictures, instead of interviews.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the folder and what it holds.")
-@click.option("--seed", type=int, default=SEED, show_default=True, help="The same seed writes the same bytes.")
-def demo_data(directory: Path, works: bool, tags: bool, as_json: bool, seed: int) -> None:
+def demo_data(directory: Path, works: bool, tags: bool, as_json: bool) -> None:
     """Write 142 synthetic interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works, or a vocabulary.
 
     No text in them is from a real person. A folder that holds anything else is left alone.
@@ -381,7 +380,7 @@ def demo_data(directory: Path, works: bool, tags: bool, as_json: bool, seed: int
         files = write_packaged(directory, "vocabulary")
         words = ", ".join(files)
     else:
-        files = write_data_set(directory, seed)
+        files = write_data_set(directory)
         words = "142 synthetic interviews"
     written = {"directory": str(directory), "files": files}
     print_result(written, f"Wrote {words} to {directory}.", as_json=as_json)

@@ -225,9 +225,6 @@ KINDS: dict[str, Kind] = {
     ),
 }
 
-#: Options that belong to one of several subjects of their kind.
-_OF_SUBJECT = {"split": ("limit",), "query": ("expansion", "response"), "queries": ("qrels",)}
-
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
 
@@ -329,8 +326,6 @@ def submit(
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
     """
     context = click.get_current_context()
-    options |= dict.fromkeys(_overridden(context))
-    context.params |= options
     kind = _kind(context)
     in_file = () if config is None else tuple(config.settings.items())
     owner = KINDS[kind]
@@ -436,20 +431,6 @@ def _kind(context: click.Context) -> str:
         if context.params.get(name) is not None and context.get_parameter_source(name) in _GIVEN:
             raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
     return kind
-
-
-def _overridden(context: click.Context) -> list[str]:
-    """Subjects that the file of --config names while the command line names another, with the options of each."""
-    sources = {subject: context.get_parameter_source(subject) for kind in KINDS.values() for subject in kind.subjects}
-    if ParameterSource.COMMANDLINE not in sources.values():
-        return []
-    names = [
-        name
-        for subject, source in sources.items()
-        if source is ParameterSource.DEFAULT_MAP
-        for name in (subject, *_OF_SUBJECT.get(subject, ()))
-    ]
-    return [name for name in names if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
 
 
 def _option(parameter: str) -> str:

@@ -111,12 +111,12 @@ class _Participant(NamedTuple):
     transcript: bytes
 
 
-def write_data_set(directory: Path, seed: int = SEED) -> list[str]:
+def write_data_set(directory: Path) -> list[str]:
     """Write the 142 labelled participants with their splits, about 2 MB, and return the names of the files.
 
     Writing the same again changes nothing. Raises Refused when the folder holds anything else.
     """
-    files = data_set_files(seed)
+    files = data_set_files()
     write_files(directory, files)
     return list(files)
 

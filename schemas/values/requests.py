@@ -115,13 +115,16 @@ class ImportRequest(Request):
     corpus: Annotated[Text, Field(min_length=1, max_length=1000)]
     embed_headings: bool | None = None
     """Embed each chunk under its headings; a new corpus does unless this is false."""
-    chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
-    corpus keeps its size."""
-    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = Field(default=None, examples=["german"])
+    chunk_tokens: Annotated[int | None, Field(ge=0, le=100_000), Option(metavar="N")] = None
+    """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words, 200 to 300. A
+    new corpus has 192 where its embedder reads as many, words where tokens cannot be counted. An existing corpus keeps
+    its size."""
+    language: Annotated[Text | None, Field(min_length=1, max_length=50), Option(metavar="LANGUAGE")] = Field(
+        default=None, examples=["german"]
+    )
     """The language of a new corpus, by its name or a code of two letters, fixed then; `auto`, the default, finds it in
     the works, and `simple` has no dictionary. Another one than that of an existing corpus is refused."""
-    by_stages: bool = False
+    by_stages: Annotated[bool, Option("--stages")] = False
     """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
 
 
