@@ -22,7 +22,7 @@ from services.participants import REMEDIES, ImportedParticipants, import_partici
 from stages.files.records import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
-from stages.participants.splits import METADATA_FILE, PAPER_FILES, PUBLISHED_IDS, train_and_dev
+from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, train_and_dev
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
@@ -47,7 +47,6 @@ NAMES = {
     TOTAL_LABEL_FILE: "a split with total scores",
     GENDER_LABEL_FILE: "a split without labels",
     **dict.fromkeys(PAPER_FILES.values(), "a split of the paper"),
-    METADATA_FILE: "the description of the paper's splits",
 }
 """The files beside the transcripts, relative to the folder, and what each has; each may be absent."""
 

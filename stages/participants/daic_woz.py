@@ -11,10 +11,8 @@ from schemas.values.participants import ITEM_SCORES, DataSet, FileProblem, Label
 from stages.files.records import Parsed, parse_table
 from stages.participants.splits import (
     DEPRESSED_FROM,
-    METADATA_FILE,
     PAPER_FILES,
     ParticipantId,
-    check_paper_metadata,
     parse_split,
     split_of,
 )
@@ -129,9 +127,8 @@ def parse_data_set(
 
     `variant` is that of the transcripts. Each kind of file may be absent, and no number of rows is required. The
     problems of all files are reported together. If every file is valid by itself, the files are compared: no
-    participant is in two AVEC splits or in two paper splits, paper participants have item labels, the paper metadata
-    agrees with its CSVs, the two test files agree on gender, and participants of a split other than test have a
-    transcript (if there are transcripts at all).
+    participant is in two AVEC splits or in two paper splits, paper participants have item labels, the two test files
+    agree on gender, and participants of a split other than test have a transcript (if there are transcripts at all).
     """
     transcripts = {
         int(match[1]): parse_transcript(data, file=file, participant_id=int(match[1]), variant=variant)
@@ -170,8 +167,6 @@ def parse_data_set(
             *_without_item_labels(data_set),
             *_without_transcript(data_set),
         )
-        if METADATA_FILE in files:
-            problems += tuple(check_paper_metadata(files[METADATA_FILE], splits=data_set.splits))
     return Parsed(data_set, problems)
 
 

@@ -292,37 +292,11 @@ PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for
 """All 142, ascending."""
 
 
-METADATA_FILE = "paper_splits/paper_split_metadata.json"
-
-
-class PaperMetadata(BaseModel):
-    """The fields of the file that are read; it may have others."""
+class _PaperMetadata(BaseModel):
+    """The form of the paper's own description; it may have other fields."""
 
     participant_ids: dict[str, list[int]]
     """Part of the split (`train`) -> ids."""
-    actual_sizes: dict[str, int] = {}
-
-
-def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
-    """A problem for each paper split whose ids or size in the metadata differ from its CSV."""
-    try:
-        metadata = PaperMetadata.model_validate_json(data)
-    except ValidationError as error:
-        yield from validation_problems(
-            error, file=METADATA_FILE, line=None, what_to_do="correct it, or remove the file"
-        )
-        return
-    for name in PAPER_FILES:
-        part = name.removeprefix("paper-")
-        in_csv = set(splits[name].participant_ids) if name in splits else set[int]()
-        different = sorted(in_csv ^ set(metadata.participant_ids.get(part, ())))
-        if different:
-            found = f"{part} and its CSV differ in {', '.join(map(str, different))}"
-            yield FileProblem(METADATA_FILE, None, found, "make the two agree")
-        size = metadata.actual_sizes.get(part, len(in_csv))
-        if size != len(in_csv):
-            found = f"{part} has the size {size} and its CSV {len(in_csv)} ids"
-            yield FileProblem(METADATA_FILE, None, found, "make the two agree")
 
 
 _WHAT_TO_WRITE = (
@@ -350,7 +324,7 @@ def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
 
 def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
     try:
-        listed = PaperMetadata.model_validate_json(data).participant_ids
+        listed = _PaperMetadata.model_validate_json(data).participant_ids
     except ValidationError as error:
         return Parsed({}, tuple(validation_problems(error, file=file, line=None, what_to_do=_WHAT_TO_WRITE)))
     return Parsed({f"paper-{part}" if part in PUBLISHED_SPLITS else part: ids for part, ids in listed.items()})

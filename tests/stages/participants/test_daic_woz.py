@@ -1,7 +1,5 @@
 """A folder in the layout of DAIC-WOZ, and its labels."""
 
-import json
-
 import pytest
 
 from schemas.values.participants import DataSet, FileProblem, Labels, PHQ8Item
@@ -33,7 +31,6 @@ def whole() -> dict[str, bytes]:
         "test_split_Depression_AVEC2017.csv": b"participant_ID,Gender\n300,1\n",
         "full_test_split.csv": b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n",
         **{f"paper_splits/paper_split_{name}.csv": f"Participant_ID\n{ids[name][0]}\n".encode() for name in ids},
-        "paper_splits/paper_split_metadata.json": json.dumps({"participant_ids": ids}).encode(),
         "transcripts/303_P/303_COVAREP.csv": b"\0",
         "transcripts/303_P/304_TRANSCRIPT.csv": b"of someone else",
     }
@@ -47,7 +44,6 @@ def problems_with(**changes: bytes) -> list[str]:
         "totals": "full_test_split.csv",
         "paper_train": "paper_splits/paper_split_train.csv",
         "paper_val": "paper_splits/paper_split_val.csv",
-        "metadata": "paper_splits/paper_split_metadata.json",
         "interview": "transcripts/319_P/319_TRANSCRIPT.csv",
     }
     files = whole() | {names[name]: data for name, data in changes.items()}
@@ -94,7 +90,7 @@ def test_the_problems_of_all_files_are_reported_together() -> None:
 
 
 def test_paper_participants_have_item_labels() -> None:
-    assert problems_with(paper_train=b"Participant_ID\n302\n300\n", metadata=b"") == [
+    assert problems_with(paper_train=b"Participant_ID\n302\n300\n") == [
         "paper_splits/paper_split_train.csv: participants 300 have no item labels; "
         "add them to train_split_Depression_AVEC2017.csv or dev_split_Depression_AVEC2017.csv"
     ]
