@@ -3,10 +3,9 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
 from schemas.values.tags import NearToken
 from stages.ports import TokenQuery, TokenVectors
 from stages.tags.similarity import CharacterModel, ContextModel, FusedSearch, TokenTable
@@ -17,7 +16,6 @@ from store.vocabularies import Part
 Value = TypeVar("Value")
 
 MAX_BYTES: Final = 512 * 1024**2
-IDLE_SECONDS: Final = 600.0
 
 
 class Sized(NamedTuple, Generic[Value]):
@@ -27,51 +25,30 @@ class Sized(NamedTuple, Generic[Value]):
     size: int
 
 
-@dataclass
-class _Kept:
-    value: Any
-    size: int
-    expiry: asyncio.TimerHandle
-
-
 class KeptInMemory:
     """Values by key. Used on one event loop.
 
-    The least recently used ones are dropped when all together are larger than `max_bytes`, the newest never; each is
-    dropped after `idle_s` seconds without use.
+    The least recently used ones are dropped when all together are larger than `max_bytes`, the newest never.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES, idle_s: float = IDLE_SECONDS) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._idle_s = idle_s
-        self._kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], Sized[Any]] = OrderedDict()
         self._loading = asyncio.Lock()
 
     async def get(self, key: tuple[str, int], load: Callable[[], Awaitable[Sized[Value]]]) -> Value:
         """The value of the key, loaded once, however many ask. Raises what `load` raises, and keeps nothing then."""
         async with self._loading:
             if key not in self._kept:
-                loaded = await load()
-                self._kept[key] = _Kept(loaded.value, loaded.size, self._expiry(key))
-        kept = self._kept[key]
-        kept.expiry.cancel()
-        kept.expiry = self._expiry(key)
+                self._kept[key] = await load()
         self._kept.move_to_end(key)
+        found: Value = self._kept[key].value
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > self._max_bytes:
-            self.drop(next(iter(self._kept)))
-        found: Value = kept.value
+            self._kept.popitem(last=False)
         return found
-
-    def drop(self, key: tuple[str, int]) -> None:
-        """Forget the value of a key, if there is one."""
-        if key in self._kept:
-            self._kept.pop(key).expiry.cancel()
 
     def __contains__(self, key: object) -> bool:
         return key in self._kept
-
-    def _expiry(self, key: tuple[str, int]) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(self._idle_s, self.drop, key)
 
 
 class LoadedModels(NamedTuple):
@@ -91,7 +68,7 @@ class LoadedSearch(NamedTuple):
 
 
 class TagModels:
-    """Loads the models of a vocabulary on first use and keeps them for a while: a vocabulary never gets others.
+    """Loads the models of a vocabulary on first use and keeps them: a vocabulary never gets others.
 
     The port NeighbourSearch too.
     """
@@ -127,10 +104,10 @@ class TagModels:
     async def nearest(
         self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
     ) -> list[tuple[NearToken, ...]]:
-        """See NeighbourSearch. A vocabulary that is gone is dropped from memory."""
+        """See NeighbourSearch."""
         if not queries:
             return []
-        dimension = await self._dimension(vocabulary_id)
+        dimension = await self._database.ask(vocabularies.dimension, vocabulary_id)
         for query in queries:
             if query.vector is not None and len(query.vector) != dimension:
                 raise EmbeddingDimensionMismatchError(expected=dimension, actual=len(query.vector))
@@ -142,15 +119,6 @@ class TagModels:
             if query.sentence is not None and len(query.sentence) != loaded.dimension:
                 raise EmbeddingDimensionMismatchError(expected=loaded.dimension, actual=len(query.sentence))
         return await asyncio.to_thread(loaded.search.nearest, queries, limit)
-
-    async def _dimension(self, vocabulary_id: int) -> int:
-        try:
-            found = await self._database.ask(vocabularies.dimension, vocabulary_id)
-        except VocabularyMissingError:
-            for what in ("models", "tokens", "fused"):
-                self._kept.drop((what, vocabulary_id))
-            raise
-        return found
 
     async def _table(self, vocabulary_id: int) -> TokenTable:
         async def load() -> Sized[TokenTable]:

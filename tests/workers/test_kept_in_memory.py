@@ -1,6 +1,4 @@
-"""What is kept in memory: loaded once, bounded, and dropped."""
-
-import asyncio
+"""What is kept in memory: loaded once, and bounded."""
 
 from workers.tag_models import KeptInMemory, Sized
 
@@ -28,15 +26,3 @@ async def test_the_least_recently_used_values_make_room_and_the_newest_stays() -
 
     await loads.get(kept, 4, size=100)
     assert [("what", key) in kept for key in (1, 3, 4)] == [False, False, True]
-
-
-async def test_a_value_that_is_not_used_is_dropped_and_one_that_is_used_stays() -> None:
-    kept, loads = KeptInMemory(idle_s=0.2), Loads()
-
-    await loads.get(kept, 1)
-    await loads.get(kept, 2)
-    for _ in range(6):
-        await asyncio.sleep(0.05)
-        await loads.get(kept, 2)
-
-    assert (("what", 1) in kept, ("what", 2) in kept) == (False, True)
