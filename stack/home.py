@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 import platform
-import pwd
 import secrets
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -39,24 +38,10 @@ def kept_password(path: Path) -> str:
 
 def unusable(folder: Path, error: OSError) -> StackError:
     """What to say where a folder of a stack cannot be read or written."""
-    owner = ""
-    with suppress(OSError, KeyError):
-        uid = _existing(folder).stat().st_uid
-        if uid not in (0, os.geteuid()) or folder.exists():
-            owner = f"; it belongs to {pwd.getpwuid(uid).pw_name}"
     return StackError(
-        f"{folder} cannot be used: {os.strerror(error.errno or errno.EIO)}{owner}. Set RAGQ_HOME to a folder of your "
+        f"{folder} cannot be used: {os.strerror(error.errno or errno.EIO)}. Set RAGQ_HOME to a folder of your "
         "own, or DATABASE_URL and REDIS_URL to servers that you may use."
     )
-
-
-def _existing(path: Path) -> Path:
-    path = path.absolute()
-    for one in (path, *path.parents):
-        with suppress(OSError):
-            if one.is_dir():
-                return one
-    return Path("/")
 
 
 ROOTS_HOME = Path("/var/lib/ragq")
