@@ -135,10 +135,8 @@ class WorkerProcess:
             self._leases,
             self._wiring,
             FUNCTIONS,
+            settings,
             worker_id=self.worker_id,
-            lease_s=settings.ragq_lease_seconds,
-            grace_s=settings.ragq_republish_seconds,
-            max_interruptions=settings.ragq_max_interruptions,
         )
         on_loop = asyncio.get_running_loop()
         self._leases.on_cancelled = lambda attempts: on_loop.call_soon_threadsafe(self.runner.cancel, attempts)

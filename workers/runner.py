@@ -17,6 +17,7 @@ import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, UnusableReply
+from schemas.settings.process import ProcessSettings
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
@@ -66,22 +67,20 @@ class StageRunner:
         leases: Leases,
         wiring: Wiring,
         functions: StageFunctions,
+        settings: ProcessSettings,
         *,
         worker_id: str,
-        lease_s: float,
-        grace_s: float,
-        max_interruptions: int,
     ) -> None:
         self._database = database
         self._leases = leases
         self._wiring = wiring
         self._functions = functions
         self._worker_id = worker_id
-        self._lease_s = lease_s
-        self._grace_s = grace_s
-        self._max_interruptions = max_interruptions
+        self._lease_s = settings.ragq_lease_seconds
+        self._grace_s = settings.ragq_republish_seconds
+        self._max_interruptions = settings.ragq_max_interruptions
         # Interruptions after which one more would poison the job.
-        self._last_chance = max(max_interruptions - 1, 1)
+        self._last_chance = max(self._max_interruptions - 1, 1)
         # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()

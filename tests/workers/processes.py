@@ -26,16 +26,8 @@ def runner_of(
     database: Database, leases: Leases, functions: StageFunctions, wiring: Wiring | None = None, *, lease_s: float = 6
 ) -> StageRunner:
     """A runner that poisons at the third interruption."""
-    return StageRunner(
-        database,
-        leases,
-        wiring or wiring_of(database),
-        functions,
-        worker_id="worker",
-        lease_s=lease_s,
-        grace_s=5,
-        max_interruptions=3,
-    )
+    settings = ProcessSettings(ragq_lease_seconds=lease_s)
+    return StageRunner(database, leases, wiring or wiring_of(database), functions, settings, worker_id="worker")
 
 
 @contextmanager
