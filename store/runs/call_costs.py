@@ -1,7 +1,7 @@
 """What the calls of a run cost, and what its retries did not compute again."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -102,7 +102,8 @@ WHERE u.attempt_id = ANY($1::bigint[]) ORDER BY u.attempt_id, u.ordinal
 """
 
 COUNTS = """
-SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
+SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS llm_paid,
+       count(*) FILTER (WHERE u.is_reused) AS llm_reused
 FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_id
 """
@@ -151,13 +152,6 @@ class CallUse(Value):
         return [] if self.request is None else self.request["messages"]
 
 
-class CallCounts(NamedTuple):
-    """How many calls a job's attempts made, and how many of them were answered from the ledger."""
-
-    paid: int
-    reused: int
-
-
 async def of_attempts(
     connection: Connection, attempt_ids: Sequence[int], *, with_texts: bool = True
 ) -> dict[int, list[CallUse]]:
@@ -169,7 +163,8 @@ async def of_attempts(
     return found
 
 
-async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
-    """Paid and reused calls per job of a run, or of its named jobs; jobs without calls are absent."""
-    rows = await connection.fetch(COUNTS, run_id, job_ids)
-    return {row["job_id"]: CallCounts(row["paid"], row["reused"]) for row in rows}
+async def counts(
+    connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None
+) -> dict[int, dict[str, int]]:
+    """Paid and reused calls per job of a run, or of its named jobs, as a JobView has them; jobs without are absent."""
+    return {row["job_id"]: dict(row) for row in await connection.fetch(COUNTS, run_id, job_ids)}

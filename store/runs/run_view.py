@@ -168,8 +168,8 @@ class JobView(Value):
     """
     rejected: dict[str, int]
     """Those that the validator did not accept, likewise."""
-    llm_paid: int
-    llm_reused: int
+    llm_paid: int = 0
+    llm_reused: int = 0
     error: StageFailure | None
     """The last error of a job that did not succeed."""
 
@@ -280,10 +280,8 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     calls = await call_costs.counts(connection, run_id, job_ids=job_ids)
     return [
         JobView(
-            **row,
+            **{**row, **calls.get(job_id, {})},
             stages=stages[job_id],
-            llm_paid=calls[job_id].paid if job_id in calls else 0,
-            llm_reused=calls[job_id].reused if job_id in calls else 0,
             error=failures.get(job_id),
         )
         for job_id, row in found.items()
