@@ -246,10 +246,8 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
     repaired = await output_of(connection, job.id, RepairedTitles)
     sanitised = await output_of(connection, job.id, SanitisedDocument)
     selected = await output_of(connection, job.id, SelectedSections)
-    work = await works.work_of_job(connection, job.id)
-    made = None if work is None or work.original_hash != job.inputs["original"] else work
+    line = (await works.lines(connection, [job.id]))[job.id]
     runs = (await jobs.of_jobs(connection, [job.id]))[job.id]
-    corpus = await works.corpus_of_job(connection, job.id)
     headings: tuple[OutlineHeading, ...] = ()
     if converted is not None and found is not None:
         headings = await asyncio.to_thread(_headings, converted, found, repaired, sanitised, selected)
@@ -258,10 +256,10 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
         run_id=job.run_id,
         status=job.status,
         stages={run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
-        work_id=None if made is None else made.id,
-        title=None if made is None else made.title,
-        corpus=corpus,
-        name=job.inputs["name"],
+        work_id=line.work_id,
+        title=line.title,
+        corpus=line.corpus,
+        name=line.name,
         format=None if converted is None else converted.format,
         converter=None if converted is None else converted.converter,
         variant=None if converted is None else converted.headings_by,

@@ -305,12 +305,6 @@ LEFT JOIN LATERAL (
 WHERE w.id = ANY($1::bigint[]) ORDER BY w.id, cut.id DESC NULLS LAST, j.id DESC
 """
 
-WORK_OF_JOB = """
-SELECT w.id, w.title, w.original_hash FROM works AS w JOIN job AS j
-  ON (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
-WHERE j.id = $1 AND j.kind = 'work' ORDER BY w.id LIMIT 1
-"""
-
 # Of the documents that jobs have cut, the first whose work was made from another file since.
 REPLACED = """
 SELECT j.id AS job_id, w.id AS work_id
@@ -324,36 +318,11 @@ WHERE j.id = ANY($1::bigint[]) AND j.kind = 'work' AND w.original_hash IS DISTIN
 ORDER BY j.id LIMIT 1
 """
 
-CORPUS_OF_JOB = (
-    "SELECT k.name FROM job AS j JOIN corpus AS k ON k.id = (j.inputs ->> 'corpus_id')::bigint WHERE j.id = $1"
-)
-
-
-class MadeWork(NamedTuple):
-    """A work of the file that a job is about."""
-
-    id: int
-    title: str
-    original_hash: str | None
-    """The file that it was made from last; None for one of markdown that went through no stages."""
-
-
-async def work_of_job(connection: Connection, job_id: int) -> MadeWork | None:
-    """The work of the file that a job is about; None before there is one."""
-    row = await connection.fetchrow(WORK_OF_JOB, job_id)
-    return None if row is None else MadeWork(*row)
-
 
 async def replaced(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int] | None:
     """The first of these jobs whose work has another text than it made, and the work; None when each has its own."""
     row = await connection.fetchrow(REPLACED, list(job_ids))
     return None if row is None else (row["job_id"], row["work_id"])
-
-
-async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
-    """The name of the corpus that a job makes a work of; None when it is deleted."""
-    name: str | None = await connection.fetchval(CORPUS_OF_JOB, job_id)
-    return name
 
 
 async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
@@ -403,10 +372,11 @@ def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
 
 # A job keeps the work that it made until the file of that work is imported again.
 LINES = """
-SELECT j.id AS job_id, j.inputs ->> 'name' AS name, o.size, c.output ->> 'format' AS format,
+SELECT j.id AS job_id, j.inputs ->> 'name' AS name, p.name AS corpus, o.size, c.output ->> 'format' AS format,
        (c.output ->> 'pages')::integer AS pages, w.id AS work_id, w.title,
        jsonb_array_length(k.output -> 'chunk_ids') AS chunks, (k.output ->> 'skipped_chunks')::integer AS skipped_chunks
 FROM job AS j
+LEFT JOIN corpus AS p ON p.id = (j.inputs ->> 'corpus_id')::bigint
 LEFT JOIN original AS o ON o.hash = j.inputs ->> 'original'
 LEFT JOIN current_attempt AS c ON c.job_id = j.id AND c.stage = 'convert' AND c.status = 'done'
 LEFT JOIN current_attempt AS k ON k.job_id = j.id AND k.stage = 'cut' AND k.status = 'done'
@@ -422,6 +392,8 @@ class DocumentLine:
     job_id: int
     name: str = field(repr=False)
     """The name of its file."""
+    corpus: str | None
+    """None when it is deleted."""
     size: int | None
     """Bytes; None when the file is no longer stored."""
     format: str | None
