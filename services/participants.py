@@ -21,7 +21,7 @@ from schemas.values.participants import (
 )
 from schemas.values.requests import ParticipantRequest
 from services.few_shot import Assessed, PlannedSearch, first_baseline, plan_search
-from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise, stored_part
+from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise
 from stages.participants.extract import quotes_per_item
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
 from stages.participants.transcripts import import_command
@@ -272,7 +272,10 @@ async def import_participants(
         known = await interviews.known(connection, data_set)
         if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
             return imported._replace(missing=missing)
-        new = [stored_part(split, SplitOrigin(method=SplitMethod.PUBLISHED)) for split in published_splits()]
+        new = [
+            split.model_copy(update={"origin": SplitOrigin(method=SplitMethod.PUBLISHED)})
+            for split in published_splits()
+        ]
         if unlike := stored_otherwise(new, before):
             return imported._replace(others=tuple(split.name for split in unlike))
         await interviews.keep_splits(connection, data_set, new)

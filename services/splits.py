@@ -11,7 +11,6 @@ from stages.participants.splits import (
     PUBLISHED_SPLITS,
     TRAIN_AND_DEV,
     Labelled,
-    ids_hash,
     listed_split,
     named_split,
     origin_words,
@@ -111,7 +110,7 @@ async def make_splits(
         missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
         if missing:
             raise Refused(_not_stored(data_set, missing, splits))
-        new = [stored_part(split, origin) for split in splits]
+        new = [split.model_copy(update={"origin": origin}) for split in splits]
         before = {name: split.participant_ids for name, split in stored.items()}
         after = before | {split.name: tuple(split.participant_ids) for split in new}
         if problems := set(overlaps(after)) - set(overlaps(before)):
@@ -125,11 +124,6 @@ async def make_splits(
             )
         await interviews.keep_splits(connection, data_set, new)
     return MadeSplits(tuple(new), tuple(split.name for split in others))
-
-
-def stored_part(split: Split, origin: SplitOrigin) -> Split:
-    """A split to store."""
-    return split.model_copy(update={"ids_hash": ids_hash(split.participant_ids), "origin": origin})
 
 
 def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:

@@ -22,7 +22,7 @@ from schemas.values.base import MAX_ID, Text, first_problem
 from schemas.values.requests import QueryEdit
 from schemas.values.runs import Target
 from services.questions.edits import answer, edit, preview
-from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
+from services.questions.steps import MAX_SOURCES, Step, run_stages
 from services.runs import Action, control
 from stages.queries.augment import basis_in_words
 from stages.queries.query_files import MAX_CHARS
@@ -157,7 +157,7 @@ async def ask_model(
     async with ctx.database.connection() as connection:
         asked = await queries.get(connection, query_id)
         newest = await queries.newest_result(connection, query_id)
-        await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
+        await run_stages(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
@@ -300,11 +300,11 @@ async def take(
         query = await queries.get(connection, query_id)
         match step:
             case Step():
-                await take_step(connection, query, step)
+                await run_stages(connection, query, step)
             case "rest":
                 await run_stages(connection, query)
             case "search":
-                await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
+                await run_stages(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
     if isinstance(step, Action):
         await control(ctx.database, Target(None, query.job_id), step)
     paths = {"list": f"/rag#question-{query_id}", "question": f"/rag/{query_id}", "inspect": f"/rag/{query_id}/inspect"}

@@ -18,7 +18,7 @@ from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import ContextSource, Leg, QueryText, Source
 from services.questions import edits
-from services.questions.steps import Step, run_stages, take_step
+from services.questions.steps import Step, run_stages
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries
@@ -270,7 +270,7 @@ def either(name: str, in_query: Given | None, in_body: Given | None) -> Given | 
 
 
 def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
-    """The arguments of `run_stages` and `take_step` for the preset and the values of a request."""
+    """The arguments of `run_stages` for the preset and the values of a request."""
     asked = body or StepOptions()
     return {"preset": either("config_preset", config_preset, asked.config_preset), "values": asked.settings or {}}
 
@@ -370,7 +370,7 @@ async def _take(
 ) -> tuple[Awaited, QueryView] | Response:
     """Take a step and wait for it: the question after it, or the reply to a client that does not wait so long."""
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await queries.get(connection, query_id), step, **values)
+        query = await run_stages(connection, await queries.get(connection, query_id), step, **values)
     asked = Awaited(query.id, query.run_id, query.job_id)
     if pending := await pending_response(ctx, asked, wait):
         return pending
@@ -429,7 +429,7 @@ async def run_augmented_prompt(
     `top_n` may be in the query or in the body.
     """
     values = _answer_values(body, config_preset, top_n)
-    return await _answer(ctx, query_id, partial(take_step, step=Step.ANSWER, **values), wait, key, response)
+    return await _answer(ctx, query_id, partial(run_stages, step=Step.ANSWER, **values), wait, key, response)
 
 
 @router.post("/run", response_model=Answered, responses=ACCEPTED)

@@ -201,38 +201,12 @@ STAGES: Final = {
 }
 
 
-async def take_step(
-    connection: Connection,
-    query: StoredQuery,
-    step: Step,
-    *,
-    through: Step | None = None,
-    preset: str | None = None,
-    values: Mapping[str, Any] = MappingProxyType({}),
-    top_n: int | None = None,
-    use_light_model: bool = False,
-) -> StoredQuery:
-    """Run the stages of a step, and with `through` those of the steps after it up to that one.
-
-    The rest as for `run_stages`.
-    """
-    first, last = STAGES[step][0], STAGES[through or step][1]
-    return await run_stages(
-        connection,
-        query,
-        first=first,
-        last=last,
-        preset=preset,
-        values=values,
-        top_n=top_n,
-        use_light_model=use_light_model,
-    )
-
-
 async def run_stages(
     connection: Connection,
     query: StoredQuery,
+    step: Step | None = None,
     *,
+    through: Step | None = None,
     first: str | None = None,
     last: str | None = None,
     preset: str | None = None,
@@ -241,6 +215,7 @@ async def run_stages(
     use_light_model: bool = False,
 ) -> StoredQuery:
     """Run the stages of a query from `first` to `last`, again where they ran before, and end its chain after `last`.
+    Those of a `step`, and of the steps after it up to `through`, can be named instead.
 
     Without `first` it continues with the first stage that is not done, a failed one too; without `last` it runs to
     the answer. A prompt or an answer without a consolidation is made from the retrieved chunks. `top_n` is the number
@@ -258,6 +233,8 @@ async def run_stages(
     """
     if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
+    if step is not None:
+        first, last = STAGES[step][0], STAGES[through or step][1]
     chain = stages_of("query", "answer", until=last)
     async with connection.transaction():
         query = await queries.hold(connection, query.id)

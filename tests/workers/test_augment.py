@@ -6,7 +6,7 @@ import pytest
 
 from schemas.values.chat import ModelIdentity
 from schemas.values.queries import AugmentedPrompt
-from services.questions.steps import Step, take_step
+from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from tests.fakes.chat import served
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
@@ -40,9 +40,9 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(data
         query = await a_question(connection, *WHOLE[:6], preset_values={"augmentation.top_n_contexts": "3"})
         by_preset, read_by_preset = await make(connection, database, query.job_id)
 
-        await take_step(connection, query, Step.ANSWER, top_n=1)
+        await run_stages(connection, query, Step.ANSWER, top_n=1)
         chosen, read = await make(connection, database, query.job_id)
-        await take_step(connection, query, Step.ANSWER)
+        await run_stages(connection, query, Step.ANSWER)
         again, _ = await make(connection, database, query.job_id)
 
         assert [len(prompt.sources) for prompt in (by_preset, chosen, again)] == [3, 1, 3]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from schemas.values.chat import ChatCall
-from services.questions.steps import Step, take_step
+from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import queries
 from tests.fakes.chat import ScriptedChat
@@ -63,7 +63,7 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         query = await a_question(connection, *WHOLE[:6], environment=environment)
         made = []
         for light in (True, False):
-            await take_step(connection, query, Step.ANSWER, use_light_model=light)
+            await run_stages(connection, query, Step.ANSWER, use_light_model=light)
             await complete_stages(connection, query.job_id, "augment")
             made.append(await make(connection, database, query.job_id, "generate"))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.errors import Refused
 from schemas.values.requests import QueryEdit
 from services.questions.edits import ask, edit
-from services.questions.steps import Step, run_stages, take_step
+from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
@@ -51,7 +51,7 @@ async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:
 
 
 def taking(step: Step) -> Change:
-    return lambda connection, query: take_step(connection, query, step)
+    return lambda connection, query: run_stages(connection, query, step)
 
 
 async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
@@ -61,7 +61,7 @@ async def change_the_preset(connection: Connection, _query: StoredQuery) -> None
 
 CHANGES: Final[dict[str, Change]] = {
     **{f"step {step}": taking(step) for step in Step},
-    "search again by the preset as it is now": lambda c, q: take_step(c, q, Step.RETRIEVE, preset="Balanced", top_n=2),
+    "search again by the preset as it is now": lambda c, q: run_stages(c, q, Step.RETRIEVE, preset="Balanced", top_n=2),
     "change the preset": change_the_preset,
     "run": run_stages,
     "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),

@@ -10,7 +10,7 @@ from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
 from services.questions.edits import answer
-from services.questions.steps import Step, run_stages, take_step
+from services.questions.steps import Step, run_stages
 from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries
@@ -70,7 +70,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
         already = already[1:]
     await complete_stages(connection, query.job_id, *already)
 
-    assert (await take_step(connection, query, step)).job_id == query.job_id
+    assert (await run_stages(connection, query, step)).job_id == query.job_id
 
     assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
     assert await job_status(connection, query.job_id) == "waiting"
@@ -96,7 +96,7 @@ async def test_a_refused_step_names_the_missing_one(
     before = await chain(connection, query.job_id)
 
     with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
-        await take_step(connection, query, step)
+        await run_stages(connection, query, step)
 
     assert await chain(connection, query.job_id) == before
 
@@ -104,7 +104,7 @@ async def test_a_refused_step_names_the_missing_one(
 async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await take_step(connection, query, Step.EMBED)
+    await run_stages(connection, query, Step.EMBED)
     await complete_stages(connection, query.job_id, "embed")
     await run_stages(connection, query)
     await complete_stages(connection, query.job_id, *WHOLE[2:])
@@ -118,7 +118,7 @@ async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
     query = await a_question(connection, "expand")
     await stages.claim(connection, query.job_id, "embed", "worker", 60)
 
-    for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
+    for change in (run_stages(connection, query, Step.EXPAND), run_stages(connection, query)):
         with pytest.raises(StageRunningError):
             await change
 
@@ -126,10 +126,10 @@ async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
 async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
 
-    await take_step(connection, query, Step.ANSWER, top_n=3)
+    await run_stages(connection, query, Step.ANSWER, top_n=3)
     assert await sources_asked_for(connection, query) == 3
 
-    await take_step(connection, query, Step.ANSWER)
+    await run_stages(connection, query, Step.ANSWER)
     assert await sources_asked_for(connection, query) is None
 
 
@@ -142,7 +142,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     else:
         await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
 
-    moved = await take_step(
+    moved = await run_stages(
         connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
     )
 
@@ -210,7 +210,7 @@ async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
     await preset_wide(connection)
     await presets.set_default(connection, "Broad")
 
-    assert await take_step(connection, query, Step.RETRIEVE) == query
+    assert await run_stages(connection, query, Step.RETRIEVE) == query
 
 
 async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search_alone(
@@ -220,10 +220,10 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
     await preset_wide(connection)
     await presets.set_default(connection, "Broad")
 
-    moved = await take_step(connection, query, Step.RETRIEVE)
+    moved = await run_stages(connection, query, Step.RETRIEVE)
     await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
     await presets.set_default(connection, "Balanced")
-    again = await take_step(connection, moved, Step.RETRIEVE)
+    again = await run_stages(connection, moved, Step.RETRIEVE)
 
     assert await queries.preset_name(connection, moved.run_id) == "Broad"
     assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
@@ -241,7 +241,7 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Conne
     assert query is not None
 
     with refused("query-set-preset", match="one of 2"):
-        await take_step(connection, query, Step.EXPAND, preset="Broad")
+        await run_stages(connection, query, Step.EXPAND, preset="Broad")
 
 
 async def test_chosen_stages_run_and_the_chain_ends_after_the_last(connection: Connection) -> None:

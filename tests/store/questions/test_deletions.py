@@ -12,7 +12,7 @@ from schemas.values.requests import QueryEdit, QueryRequest
 from schemas.values.runs import AttemptError
 from services.new_runs import store_run
 from services.questions.edits import answer, ask, edit
-from services.questions.steps import Step, take_step
+from services.questions.steps import Step, run_stages
 from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries, query_runs
@@ -91,12 +91,12 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
         key=None,
     )
     query = await queries.get(connection, asked.query_id)
-    await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
+    await run_stages(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, asked.job_id, *WHOLE[1:])
     await answer(connection, query, f"A {MARK}, written manually.", key=None)
     await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
-    await take_step(connection, query, Step.EMBED)
+    await run_stages(connection, query, Step.EMBED)
     claim = await claimed(connection, asked.job_id, "embed")
     failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
@@ -121,7 +121,7 @@ async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Con
     query = await a_marked_question(connection)
     for name in ("Broad", "Broader"):
         await presets.create(connection, name, Preset())
-        query = await take_step(connection, query, Step.EXPAND, preset=name)
+        query = await run_stages(connection, query, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
     assert await counted(connection, "run", "job") == [3, 3]
 

@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import RunMissingError
 from schemas.settings.preset import Preset
 from schemas.statuses import JobStatus
-from services.questions.steps import Step, take_step
+from services.questions.steps import Step, run_stages
 from services.runs import delete_run
 from store.database import Connection
 from store.questions import presets, queries
@@ -64,7 +64,7 @@ async def test_the_text_of_its_questions_is_left_nowhere(connection: Connection)
     query = await a_marked_question(connection)
     await presets.create(connection, "Broad", Preset())
     former = query.run_id
-    query = await take_step(connection, query, Step.EXPAND, preset="Broad")
+    query = await run_stages(connection, query, Step.EXPAND, preset="Broad")
     await complete_stages(connection, query.job_id, "expand")
     assert query.run_id != former
 
@@ -81,7 +81,7 @@ async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
     run_ids = [query.run_id]
     for name in ("Broad", "Broader"):
         await presets.create(connection, name, Preset())
-        query = await take_step(connection, query, Step.EXPAND, preset=name)
+        query = await run_stages(connection, query, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
         run_ids.append(query.run_id)
     return run_ids, query
