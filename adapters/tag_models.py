@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import VocabularyModelsError
+from schemas.errors import VocabularyError
 from schemas.values.tags import Vocabulary
 from stages.ports import Vector, Vectors
 from stages.tags.similarity import (
@@ -47,13 +47,13 @@ def packed(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -
 
 
 def unpacked(data: bytes) -> Unpacked:
-    """The arrays and the description. Raises VocabularyModelsError for bytes that `packed` did not give."""
+    """The arrays and the description. Raises VocabularyError for bytes that `packed` did not give."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         description = json.loads(arrays.pop(_DESCRIPTION).tobytes())
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise VocabularyModelsError(
+        raise VocabularyError(
             f"A model file of {len(data)} bytes cannot be read ({type(error).__name__}); index the vocabulary again."
         ) from error
     return Unpacked(arrays, description)
@@ -69,7 +69,7 @@ def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[An
 
 
 def read_context_model(data: bytes) -> ContextModel:
-    """The model in the bytes that `context_file` made. Raises VocabularyModelsError for any other."""
+    """The model in the bytes that `context_file` made. Raises VocabularyError for any other."""
     arrays, description = unpacked(data)
     return ContextModel(
         digest=hashlib.sha256(data).hexdigest(),
@@ -82,15 +82,15 @@ def read_context_model(data: bytes) -> ContextModel:
 def similarity_file(tokens: Sequence[str], sentences: Vectors) -> bytes:
     """The bytes of a model of tokens, in ascending order, with one sentence vector each.
 
-    Raises VocabularyModelsError for a vector of zeros or without a value.
+    Raises VocabularyError for a vector of zeros or without a value.
     """
     if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
-        raise VocabularyModelsError("The sentence embedder gave a vector that points nowhere; use another embedder.")
+        raise VocabularyError("The sentence embedder gave a vector that points nowhere; use another embedder.")
     return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {"tokens": list(tokens)})
 
 
 def read_similarity_model(data: bytes) -> SimilarityModel:
-    """The model in the bytes that `similarity_file` made. Raises VocabularyModelsError for any other."""
+    """The model in the bytes that `similarity_file` made. Raises VocabularyError for any other."""
     arrays, description = unpacked(data)
     tokens = description["tokens"]
     return SimilarityModel(
@@ -192,10 +192,10 @@ class TagModelBuilder:
     def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
         """The models. The same vocabulary and seed give the same bytes, in any process.
 
-        Every tag and alias has a vector. Raises VocabularyModelsError when there is nothing to train on.
+        Every tag and alias has a vector. Raises VocabularyError when there is nothing to train on.
         """
         if not vocabulary.tags:
-            raise VocabularyModelsError("A vocabulary without tags has no training data; import one with tags.")
+            raise VocabularyError("A vocabulary without tags has no training data; import one with tags.")
         rows, context = self._context(vocabulary, seed)
         return BuiltModels(tokens=self._tokens(vocabulary, seed), context_rows=rows, context_file=context)
 

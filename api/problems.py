@@ -86,9 +86,6 @@ STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     (None, class_name(errors.WorkChangedError)): ProblemKind(409, errors.WorkChangedError.slug),
 }
 
-StageFailure = errors.StepFailedError | errors.ExpansionFailedError
-"""A stage that failed while a request waited for it."""
-
 UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
 #: Of the names in a problem, and of the invalid parts in its detail.
 _NAME_CHARS: Final = 80
@@ -134,7 +131,7 @@ class Problem(BaseModel):
 
 def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
-    if isinstance(error, StageFailure):
+    if isinstance(error, errors.StepFailedError):
         stored = (error.stage, error.error_type), (None, error.error_type)
         if found := next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), None):
             return found
@@ -149,7 +146,7 @@ def respond(
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
-    failure: StageFailure | None = None,
+    failure: errors.StepFailedError | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The reply for a problem: a page where the client accepts HTML."""
@@ -224,7 +221,7 @@ async def _known(request: Request, error: Exception) -> Response:
         return respond(
             request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
         )
-    return respond(request, kind, str(error), failure=error if isinstance(error, StageFailure) else None)
+    return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
 
 
 def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:

@@ -70,10 +70,6 @@ class StackError(Refused):
     slug = "server-unavailable"
 
 
-class OutcomeUnknownError(StackError):
-    """The database did not answer whether it stored a run."""
-
-
 class SettingsError(Refused):
     """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
 
@@ -205,49 +201,38 @@ class QueryValueError(Refused):
 
 
 class StepFailedError(Refused):
-    """A stage of a query failed while a request waited for it.
+    """A stage of a query failed while a request waited for it; without a number the query was not stored.
 
     `error_type` is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone.
     """
 
     slug = "step-failed"
 
-    def __init__(self, query_id: int, job_id: int, stage: str, error_type: str, error_message: str) -> None:
+    def __init__(
+        self, query_id: int | None, job_id: int | None, stage: str, error_type: str, error_message: str
+    ) -> None:
         self.query_id = query_id
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
         self.error_message = error_message
-        if error_type.rpartition(".")[2] == NothingRelevantError.__name__:
+        name = error_type.rpartition(".")[2]
+        if query_id is None:
+            self.slug = "expansion-failed"
+            message = (
+                f"The question cannot be expanded: {name}: {error_message.removesuffix('.')}. Nothing is stored. Ask "
+                "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
+            )
+        elif name == NothingRelevantError.__name__:
             http = f"Over HTTP, `POST /rag/queries/{query_id}/run` takes them as `settings` and `config_preset`."
-            super().__init__(f"{error_message} {http}")
-            return
-        super().__init__(
-            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
-            f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
-            f"step again, or `ragq retry j{job_id}`."
-        )
-
-
-class ExpansionFailedError(Refused):
-    """The expansion of a new question failed while its request waited for it; the question is not stored.
-
-    `error_type` as for StepFailedError.
-    """
-
-    slug = "expansion-failed"
-
-    stage = "expand"
-    query_id = None
-    job_id = None
-
-    def __init__(self, error_type: str, error_message: str) -> None:
-        self.error_type = error_type
-        super().__init__(
-            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: "
-            f"{error_message.removesuffix('.')}. Nothing is stored. Ask again once the cause is removed, or send an "
-            "expansion of your own: POST /rag/expansion/manual."
-        )
+            message = f"{error_message} {http}"
+        else:
+            message = (
+                f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {name}: {error_message} "
+                f"`ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the step again, or "
+                f"`ragq retry j{job_id}`."
+            )
+        super().__init__(message)
 
 
 class DomainError(RagqError):
@@ -369,24 +354,24 @@ class LLMResponseParseError(LLMError, UnusableReply):
         super().__init__(f"The model's reply cannot be used: {parse_error}")
 
 
-class ExpansionReplyError(LLMResponseParseError):
-    """A model's or a pasted expansion is an object of the wrong shape. `violations` maps keys to what is wrong."""
+class ReplyShapeError(LLMResponseParseError):
+    """A reply is an object of the wrong shape. `violations` maps places to what is wrong there."""
 
     def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
         self.violations = violations
-        super().__init__(raw_response, "; ".join(f"{key}: {wrong}" for key, wrong in violations.items()))
+        super().__init__(raw_response, "; ".join(f"{place}: {wrong}" for place, wrong in violations.items()))
+
+
+class ExpansionReplyError(ReplyShapeError):
+    """A model's or a pasted expansion is an object of the wrong shape."""
 
 
 class HeadingReplyError(LLMResponseParseError):
     """A model's or a pasted reply does not give each heading of a document a line of the right form."""
 
 
-class ScoringSchemaError(LLMResponseParseError):
-    """A scoring reply is an object of the wrong shape. `violations` maps places to what is wrong there."""
-
-    def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
-        self.violations = violations
-        super().__init__(raw_response, "; ".join(f"{place}: {wrong}" for place, wrong in violations.items()))
+class ScoringSchemaError(ReplyShapeError):
+    """A scoring reply is an object of the wrong shape."""
 
 
 class ScoringRetriesExhausted(LLMResponseParseError):
@@ -424,11 +409,7 @@ class ModelChangedError(DomainError):
     """A language model is another one than the run began with."""
 
 
-class EmbeddingError(DomainError):
-    """Vectors cannot be computed or used."""
-
-
-class EmbeddingDimensionMismatchError(EmbeddingError):
+class EmbeddingDimensionMismatchError(DomainError):
     """A vector has another dimension than the settings ask for."""
 
     def __init__(self, expected: int, actual: int) -> None:
@@ -443,7 +424,7 @@ class VectorDefect(StrEnum):
     ZERO = "zero"
 
 
-class EmbeddingValidationError(EmbeddingError):
+class EmbeddingValidationError(DomainError):
     """A vector is not a finite, non-zero row of numbers. `defect` says why; None when there are too few or too many."""
 
     def __init__(self, message: str, *, defect: VectorDefect | None = None) -> None:
@@ -451,7 +432,7 @@ class EmbeddingValidationError(EmbeddingError):
         super().__init__(message)
 
 
-class TextTooLongError(EmbeddingError):
+class TextTooLongError(DomainError):
     """A text is longer than its embedder reads, and was to be embedded whole. `position` counts from 0."""
 
     def __init__(
@@ -467,7 +448,7 @@ class TextTooLongError(EmbeddingError):
         )
 
 
-class EmbeddingArtifactMismatchError(EmbeddingError):
+class EmbeddingArtifactMismatchError(DomainError):
     """A reference index or its files are missing, broken, or built with other settings; one message lists all."""
 
     slug = "index-mismatch"
@@ -507,10 +488,6 @@ class VocabularyMissingError(VocabularyError):
 
     def __init__(self, vocabulary_id: int) -> None:
         super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit again.")
-
-
-class VocabularyModelsError(VocabularyError):
-    """The models of a vocabulary are missing, or their bytes are not those that were stored."""
 
 
 class TagContractError(DomainError):

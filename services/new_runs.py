@@ -124,7 +124,7 @@ async def submit_run(
     `warn` hears, before anything is stored, of a server of language
     models that does not answer; without it, the notices say so.
 
-    A run that was stored is returned, whatever fails afterwards. Raises OutcomeUnknownError when the database did not
+    A run that was stored is returned, whatever fails afterwards. Raises StackError when the database did not
     answer whether it was stored. Before anything is stored it raises Refused for the name, for a key of another
     request, and when the running workers ask other servers; and
     ModelUnavailableError when these could not ask the models of the run.

@@ -335,7 +335,7 @@ class NeighbourSearch(Protocol):
 
         Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity
         is the raw cosine and may be negative; all queries have one, or none has. Without queries the list is empty.
-        Raises VocabularyMissingError when there is no such vocabulary, VocabularyModelsError when it lacks the vectors
+        Raises VocabularyMissingError when there is no such vocabulary, VocabularyError when it lacks the vectors
         that are asked for, and EmbeddingDimensionMismatchError when a query has vectors of another dimension.
         """
         ...

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import Refused, VocabularyError, VocabularyMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
@@ -264,7 +264,7 @@ async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltM
 
 
 async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
-    """The bytes of a model. Raises VocabularyModelsError when it is not there or is not what was stored."""
+    """The bytes of a model. Raises VocabularyError when it is not there or is not what was stored."""
     row = await connection.fetchrow(
         "SELECT sha256, data FROM vocabulary_model WHERE vocabulary_id = $1 AND part = $2",
         vocabulary_id,
@@ -275,7 +275,7 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
         raise _without_models(vocabulary_id)
     data: bytes = row["data"]
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
-        raise VocabularyModelsError(
+        raise VocabularyError(
             f"The model '{part}' of vocabulary {vocabulary_id} is not what was stored; "
             "import and index the vocabulary again."
         )
@@ -291,7 +291,7 @@ async def context_rows(connection: Connection, vocabulary_id: int, tags: Collect
 
 
 async def dimension(connection: Connection, vocabulary_id: int) -> int:
-    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyModelsError when it has no models."""
+    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyError when it has no models."""
     row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
     if row is None:
         raise VocabularyMissingError(vocabulary_id)
@@ -302,7 +302,7 @@ async def dimension(connection: Connection, vocabulary_id: int) -> int:
 
 
 async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTable:
-    """The vectors of all tokens. Raises VocabularyModelsError when there are none."""
+    """The vectors of all tokens. Raises VocabularyError when there are none."""
     rows = await connection.fetch(VECTORS, vocabulary_id, timeout=BULK_SECONDS)
     if not rows:
         raise _without_models(vocabulary_id)
@@ -311,9 +311,9 @@ async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTabl
     return TokenTable(tokens=[row["token"] for row in rows], vectors=numbers)
 
 
-def _without_models(vocabulary_id: int) -> VocabularyModelsError:
+def _without_models(vocabulary_id: int) -> VocabularyError:
     """The error of a vocabulary that has no models."""
-    return VocabularyModelsError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
+    return VocabularyError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
 
 
 def _files(models: BuiltModels) -> dict[Part, bytes]:

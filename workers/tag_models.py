@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError
 from schemas.values.tags import NearToken
 from stages.ports import TokenQuery, TokenVectors
 from stages.tags.similarity import CharacterModel, ContextModel, FusedSearch, TokenTable
@@ -78,7 +78,7 @@ class TagModels:
         self._kept = kept or KeptInMemory()
 
     async def of(self, vocabulary_id: int, *, tokens_digest: str, context_digest: str) -> LoadedModels:
-        """The models of a vocabulary. Raises VocabularyModelsError when they are missing or have other digests."""
+        """The models of a vocabulary. Raises VocabularyError when they are missing or have other digests."""
 
         async def load() -> Sized[LoadedModels]:
             tokens, context = [await self._file(vocabulary_id, part) for part in ("tokens", "context")]
@@ -86,14 +86,14 @@ class TagModels:
 
         models = await self._kept.get(("models", vocabulary_id), load)
         if (models.tokens.digest, models.context.digest) != (tokens_digest, context_digest):
-            raise VocabularyModelsError(
+            raise VocabularyError(
                 f"The models of vocabulary {vocabulary_id} are not those that the run was submitted on "
                 f"({tokens_digest[:12]}, {context_digest[:12]}); submit it again."
             )
         return models
 
     async def fused(self, vocabulary_id: int) -> LoadedSearch:
-        """All sources of a vocabulary. Raises VocabularyModelsError when its models lack spelling and meaning."""
+        """All sources of a vocabulary. Raises VocabularyError when its models lack spelling and meaning."""
 
         async def load() -> Sized[LoadedSearch]:
             data = await self._file(vocabulary_id, "similarity")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.errors import VocabularyModelsError
+from schemas.errors import VocabularyError
 from schemas.values.tags import (
     BuiltVocabulary,
     EmbeddedPhrases,
@@ -56,7 +56,7 @@ async def _sentences(work: Work, given: list[str]) -> Sentences | None:
     embedder = work.embedder_of(model.backend, model.model)
     digest = await embedder.digest()
     if digest != model.digest:
-        raise VocabularyModelsError(
+        raise VocabularyError(
             f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
             f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original."
         )

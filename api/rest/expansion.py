@@ -9,7 +9,7 @@ from api.context import ApiContext, Context
 from api.parameters import REPLAYED, Keyed, Wait
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, Awaited, StepDone, pending_response, superseded
-from schemas.errors import ExpansionFailedError, StepFailedError
+from schemas.errors import StepFailedError
 from schemas.values.base import Text
 from schemas.values.queries import (
     Origin,
@@ -114,7 +114,7 @@ async def run_expansion(
             async with ctx.database.connection() as connection:
                 if not await withdraw(connection, asked.query_id, key=key):
                     raise
-            raise ExpansionFailedError(error.error_type, error.error_message) from None
+            raise StepFailedError(None, None, error.stage, error.error_type, error.error_message) from None
         expanded = await _expansion_read(ctx, asked)
     if expanded is None:
         raise superseded(asked.query_id)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
-from schemas.errors import OutcomeUnknownError
+from schemas.errors import StackError
 from schemas.statuses import JobStatus, StageStatus
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, DatabaseUnavailableError
 
@@ -112,7 +112,7 @@ async def committed(database: Database, work: Callable[[Connection], Awaitable[R
     """Run statements in one transaction. Its result counts as soon as the transaction is committed.
 
     When the connection is lost during the COMMIT, or it takes too long, Postgres is asked what became of it. The error
-    is raised when it was rolled back, and OutcomeUnknownError when Postgres does not answer.
+    is raised when it was rolled back, and StackError when Postgres does not answer.
     """
     done: list[Result] = []
     number = ""
@@ -143,7 +143,7 @@ async def _is_committed(database: Database, number: str, lost: BaseException) ->
                     return found == "committed"
                 await asyncio.sleep(_POLL_SECONDS)
     except (TimeoutError, DatabaseUnavailableError):
-        raise OutcomeUnknownError(
+        raise StackError(
             "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
             "the same submission again finds its run."
         ) from lost

@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError, VocabularyMissingError
 from schemas.values.tags import Lexicon, NearToken, Tag, Vocabulary
 from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
 from stages.tags.similarity import BuiltModels, TokenModel
@@ -124,7 +124,7 @@ async def test_a_missing_vocabulary_is_named(stored: Stored) -> None:
 async def test_a_vocabulary_without_vectors_cannot_be_searched(stored: Stored) -> None:
     vocabulary_id, searched = await stored({})
 
-    with pytest.raises(VocabularyModelsError, match="has no"):
+    with pytest.raises(VocabularyError, match="has no"):
         await searched.nearest(vocabulary_id, [TokenQuery("word", at(0))], limit=1)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError, VocabularyMissingError
 from schemas.values.tags import Lexicon, NearToken, Tag
 from stages.ports import TokenQuery, Vector
 
@@ -47,7 +47,7 @@ class InMemoryVocabulary:
         if vocabulary_id != self.vocabulary_id:
             raise VocabularyMissingError(vocabulary_id)
         if not self.vectors:
-            raise VocabularyModelsError(f"Vocabulary {vocabulary_id} has no vectors.")
+            raise VocabularyError(f"Vocabulary {vocabulary_id} has no vectors.")
         dimension = len(next(iter(self.vectors.values())))
         found = []
         for query in queries:

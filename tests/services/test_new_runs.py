@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from schemas.errors import OutcomeUnknownError, Refused, RunMissingError
+from schemas.errors import Refused, RunMissingError, StackError
 from schemas.values.requests import RunTerms
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
@@ -132,7 +132,7 @@ async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobo
     await slow_commits(database, then="PERFORM pg_sleep(1);")
     monkeypatch.setattr("store.runs.answer_pieces._ASK_FOR_SECONDS", 0.2)
 
-    with pytest.raises(OutcomeUnknownError, match="`ragq runs`"):
+    with pytest.raises(StackError, match="`ragq runs`"):
         await submit_run(impatient, PlannedRun(RUN))
 
 

@@ -29,8 +29,8 @@ from schemas.errors import (
     TranscriptError,
     TranscriptNotFoundError,
     VectorDefect,
+    VocabularyError,
     VocabularyMissingError,
-    VocabularyModelsError,
     WorkChangedError,
 )
 from stages.failures import FailureCategory, FailureSeverity, categorise
@@ -79,7 +79,7 @@ from stages.failures import FailureCategory, FailureSeverity, categorise
         ("validate", NothingRelevantError("Nothing"), "nothing_relevant"),
         ("consolidate", WorkChangedError(2), "input_changed"),
         ("retrieve", VocabularyMissingError(4), "vocabulary_unusable"),
-        ("embed", VocabularyModelsError("no models"), "vocabulary_unusable"),
+        ("embed", VocabularyError("no models"), "vocabulary_unusable"),
         ("validate", TagContractError("1 candidate is no tag"), "tag_contract_broken"),
         ("generate", LLMResponseParseError("", "blank"), "answer_unusable"),
         ("generate", LLMTimeoutError(600), "answer_llm_timeout"),

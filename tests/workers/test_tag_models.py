@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError
 from stages.ports import TokenQuery
 from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel
 from store import vocabularies
@@ -58,7 +58,7 @@ async def test_other_models_than_those_of_the_submission_are_refused(
 ) -> None:
     vocabulary_id, tokens, _ = stored
 
-    with pytest.raises(VocabularyModelsError, match="not those that the run was submitted on"):
+    with pytest.raises(VocabularyError, match="not those that the run was submitted on"):
         await TagModels(database).of(vocabulary_id, tokens_digest=tokens, context_digest="others")
 
 
@@ -70,7 +70,7 @@ async def test_missing_models_are_an_error_and_are_read_again_later(
     async with database.connection() as connection:
         kept = await connection.fetchrow("DELETE FROM vocabulary_model WHERE part = 'context' RETURNING *")
 
-    with pytest.raises(VocabularyModelsError, match="has no models yet"):
+    with pytest.raises(VocabularyError, match="has no models yet"):
         await models.of(vocabulary_id, tokens_digest=tokens, context_digest=context)
 
     async with database.connection() as connection:

@@ -6,7 +6,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import Refused, VocabularyError, VocabularyMissingError
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Connection
@@ -53,10 +53,10 @@ async def test_models_that_are_missing_or_changed_are_refused(connection: Connec
     with pytest.raises(VocabularyMissingError):
         await vocabularies.keep_models(connection, 99, MODELS)
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    with pytest.raises(VocabularyModelsError, match="ragq index tags"):
+    with pytest.raises(VocabularyError, match="ragq index tags"):
         await vocabularies.file(connection, vocabulary_id, "context")
     await vocabularies.keep_models(connection, vocabulary_id, MODELS)
     await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
 
-    with pytest.raises(VocabularyModelsError, match="is not what was stored"):
+    with pytest.raises(VocabularyError, match="is not what was stored"):
         await vocabularies.file(connection, vocabulary_id, "context")
