@@ -32,6 +32,7 @@ def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
 Slug: TypeAlias = Literal[
     "corpus-missing",
     "document-replaced",
+    "expansion-failed",
     "fork-refused",
     "heading-missing",
     "idempotency-key-reused",

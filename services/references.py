@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
@@ -187,9 +186,7 @@ def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: st
 
 def _depends_on(plan: IndexPlan, long_texts: str) -> dict[str, Any]:
     """What an index depends on."""
-    known = asdict(plan)
-    del known["identity"]
-    return known | {"long_texts": long_texts}
+    return plan.model_dump(mode="json") | {"long_texts": long_texts}
 
 
 class Scoring(NamedTuple):

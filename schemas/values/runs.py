@@ -11,7 +11,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import SavedStages, StageCalls
-from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
+from schemas.values.participants import AssessmentMode, RankedReferences, TranscriptVariant, ValidatedReferences
 from schemas.values.scoring import Draw, ParticipantScores
 
 LONGEST_NAME: Final = 100
@@ -329,24 +329,30 @@ class SettingValue(Value):
     source: str
 
 
-class IndexIdentity(Value):
-    """The source and the settings of a reference index."""
+class IndexSource(Value):
+    """What a reference index is built from and with."""
 
-    id: int
     name: str
     data_set: str
     split: str
     split_csv_hash: str | None
+    """None where the files of an imported index do not state it."""
     split_ids_hash: str
-    variant: str = "unknown"
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
     """Of the transcripts."""
     backend: str
     model: str
-    model_digest: str | None
     dimension: int
     chunk_size: int
     chunk_step: int
     min_evidence_chars: int
+
+
+class IndexIdentity(IndexSource):
+    """A built reference index, and what it is built from."""
+
+    id: int
+    model_digest: str | None
     participants: int | None
     chunks: int | None
 

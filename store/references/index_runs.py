@@ -13,7 +13,7 @@ from schemas.values.participants import ChunkScoresMeta
 from stages.models import first_unlike
 from stages.participants.artifacts import LeftOut, partial_build
 from store.database import Connection
-from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
+from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, make_current
 from store.runs.chain import content_hash
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
@@ -124,7 +124,7 @@ RETURNING job.id
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
     row = await connection.fetchrow(BY_RUN, run_id)
-    return None if row is None else stored_index(row)
+    return None if row is None else StoredIndex(**row)
 
 
 async def cut_chunks(connection: Connection, run_id: int) -> int:

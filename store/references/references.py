@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -11,7 +10,8 @@ from asyncpg import Record
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
-from schemas.values.participants import Neighbour, ParticipantChunks, PHQ8Item, Reference, TranscriptVariant
+from schemas.values.participants import Neighbour, ParticipantChunks, PHQ8Item, Reference
+from schemas.values.runs import IndexIdentity, IndexSource
 from stages.participants.score_reply import scores_by_item
 from stages.participants.splits import training_name
 from stages.ports import ScoreSource
@@ -56,47 +56,26 @@ IDENTITY: Final = (
 """The fields of an IndexPlan that make its identity, with that of the evidence where there is any."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexPlan:
-    """What an index is built from and with."""
+class IndexPlan(IndexSource):
+    """An index to build."""
 
-    name: str
-    data_set: str
-    split: str
-    split_csv_hash: str | None
-    """None where the files of an imported index do not state it."""
-    split_ids_hash: str
-    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
-    """Of the transcripts."""
-    backend: str
-    model: str
-    dimension: int
-    chunk_size: int
-    chunk_step: int
-    min_evidence_chars: int
     evidence: str | None = None
     """How the evidence of its participants was found, for scores by neighbours; None without evidence."""
-    identity: str = field(init=False)
-    """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
 
-    def __post_init__(self) -> None:
+    @property
+    def identity(self) -> str:
+        """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
         names = IDENTITY if self.evidence is None else (*IDENTITY, "evidence")
-        named = "\n".join(f"{name}={getattr(self, name)}" for name in names)
-        object.__setattr__(self, "identity", short_hash(named))
+        return short_hash("\n".join(f"{name}={getattr(self, name)}" for name in names))
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredIndex(IndexPlan):
+class StoredIndex(IndexPlan, IndexIdentity):
     """An index as it is stored."""
 
-    id: int
     run_id: int | None
     """None for an index that was imported from files, or whose run is deleted."""
-    model_digest: str | None
     model_dtypes: list[str]
     """The number formats of its vectors, as far as they are known."""
-    participants: int | None
-    chunks: int | None
     created_at: datetime
     published_at: datetime | None
     replaced_at: datetime | None
@@ -112,29 +91,23 @@ class StoredIndex(IndexPlan):
         return f"{self.data_set}/{training_name(self.split)}"
 
 
-PLANNED_COLUMNS = ", ".join(column.name for column in fields(IndexPlan))
+PLANNED_COLUMNS = ", ".join([*IndexPlan.model_fields, "identity"])
 
-COLUMNS = ", ".join(column.name for column in fields(StoredIndex) if column.init)
+COLUMNS = ", ".join(StoredIndex.model_fields)
 
 CURRENT = (
     f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name, id"
 )
 
 
-def stored_index(row: Mapping[str, Any]) -> StoredIndex:
-    """The index of a row of COLUMNS."""
-    return StoredIndex(**{**row, "variant": TranscriptVariant(row["variant"])})
-
-
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
-    values = {column.name: getattr(index, column.name) for column in fields(IndexPlan)}
-    return await insert(connection, "reference_index", run_id=run_id, **values)
+    return await insert(connection, "reference_index", run_id=run_id, identity=index.identity, **dict(index))
 
 
 async def current(connection: Connection) -> list[StoredIndex]:
     """The indexes that can be searched, by name."""
-    return [stored_index(row) for row in await connection.fetch(CURRENT)]
+    return [StoredIndex(**row) for row in await connection.fetch(CURRENT)]
 
 
 async def make_current(

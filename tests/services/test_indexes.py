@@ -1,7 +1,5 @@
 """Which index a run searches: by its name, and by what it was built from and with."""
 
-from dataclasses import replace
-
 import pytest
 
 from schemas.errors import Refused
@@ -16,10 +14,12 @@ from tests.services.test_overlap import chunks_of
 from tests.store.reference_indexes import publish_index
 
 RAW = {TranscriptVariant.RAW: 3}
-PLAN = replace(OF_TRAINING, name="x_paper_train", variant=TranscriptVariant.RAW)
-OTHER_VARIANT = replace(PLAN, name="x_paper_train_participant_only", variant=TranscriptVariant.PARTICIPANT_ONLY)
-OTHER_CHUNKS = replace(PLAN, chunk_size=6)
-OTHER_SPLIT = replace(PLAN, name="x_avec_train", split="train")
+PLAN = OF_TRAINING.model_copy(update={"name": "x_paper_train", "variant": TranscriptVariant.RAW})
+OTHER_VARIANT = PLAN.model_copy(
+    update={"name": "x_paper_train_participant_only", "variant": TranscriptVariant.PARTICIPANT_ONLY}
+)
+OTHER_CHUNKS = PLAN.model_copy(update={"chunk_size": 6})
+OTHER_SPLIT = PLAN.model_copy(update={"name": "x_avec_train", "split": "train"})
 
 
 def asking(name: str, **options: str) -> EffectiveSettings:
@@ -41,7 +41,9 @@ async def store_splits(connection: Connection, *names: str) -> None:
 
 
 async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(connection: Connection) -> None:
-    stored = await store(connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, replace(PLAN, split_ids_hash="q"), PLAN)
+    stored = await store(
+        connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, PLAN.model_copy(update={"split_ids_hash": "q"}), PLAN
+    )
 
     assert [(index.name, index.chunk_size, index.split_ids_hash) for index in stored] == [
         ("x_avec_train", 8, "p"),
@@ -83,7 +85,7 @@ async def test_an_index_that_is_missing_is_refused_with_what_builds_it(connectio
 
 
 async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(connection: Connection) -> None:
-    await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
+    await store(connection, PLAN.model_copy(update={"name": "x_clinic_a", "split": "clinic-a"}))
 
     for asked in ("x_clinic_a", "x", "x_paper_train"):
         index = await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)

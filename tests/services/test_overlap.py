@@ -31,7 +31,7 @@ SETTINGS: Final = resolve(
 )
 
 #: Of the split for training of the data set, as those settings ask for it.
-PLAN: Final = replace(reference_indexes.PLAN, name="x", split_csv_hash=None, split_ids_hash="p")
+PLAN: Final = reference_indexes.PLAN.model_copy(update={"name": "x", "split_csv_hash": None, "split_ids_hash": "p"})
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
     )
     await publish_index(
         connection,
-        replace(PLAN, name="of_clinic", data_set="clinic", split="clinic-a"),
+        PLAN.model_copy(update={"name": "of_clinic", "data_set": "clinic", "split": "clinic-a"}),
         [chunks_of(number) for number in (300, 301, 303, 305)],
     )
 

@@ -4,7 +4,7 @@ From the plan of a submission through every stage up to `assemble`, on Postgres;
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -221,7 +221,7 @@ async def store_everything(connection: Connection) -> None:
     for name, is_full in (("full", True), ("bare", False)):
         await publish_index(
             connection,
-            replace(PLAN, name=name, model="fake", dimension=8),
+            PLAN.model_copy(update={"name": name, "model": "fake", "dimension": 8}),
             [chunks_of(number, is_full=is_full) for number in TRAINED],
             chunk_scores_meta={"prompt_hash": PROMPT_HASH} if is_full else None,
         )
