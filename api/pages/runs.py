@@ -99,12 +99,8 @@ async def run_page(
     last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
-    existing: bool = False,
 ) -> Response:
-    """A part of the run's jobs, in one state where it is named; failed ones first.
-
-    `existing` follows a submission of work that this run had done before.
-    """
+    """A part of the run's jobs, in one state where it is named; failed ones first."""
     async with ctx.database.connection() as connection:
         job_ids = await jobs.most_urgent(
             connection, run_id, status=state, limit=PAGE_JOBS, offset=(part - 1) * PAGE_JOBS
@@ -136,7 +132,6 @@ async def run_page(
         documents=documents,
         possible=possible(overview.states),
         last_action=last_action,
-        existing=existing,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),

@@ -132,7 +132,6 @@ async def vocabulary_page(
         "vocabulary.html.j2",
         vocabulary=vocabulary,
         tags=tags,
-        found=found,
         search=search,
         part=part,
         parts_of_list=-(-found // PAGE_TAGS),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field
@@ -112,12 +112,8 @@ class NoOptions(Body):
 class StepOptions(Body):
     """The values that a step is taken with."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"config_preset": "Original", "settings": {"retrieval.min_word_count": 0}}]}
-    )
+    model_config = with_example(settings={"retrieval.min_word_count": 0})
 
-    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """Continue with this preset; see the parameter of the same name."""
     settings: Annotated[dict[SettingName, bool | int | float | Text], Field(max_length=100)] | None = None
     """Values that win over those of the preset, by name."""
 
@@ -125,9 +121,7 @@ class StepOptions(Body):
 class RunOptions(StepOptions):
     """The values that a question runs with to its answer."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"settings": {"retrieval.min_word_count": 0}, "top_n": 3}]}
-    )
+    model_config = with_example(settings={"retrieval.min_word_count": 0}, top_n=3)
 
     top_n: TopN | None = None
     """The number of sources in the prompt; by default that of the preset."""
@@ -247,7 +241,6 @@ async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused
 #: The reply of a step to a client that sent `Prefer`, for its OpenAPI description.
 ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}
 
-Given = TypeVar("Given")
 
 ConfigPreset = Annotated[
     str | None,
@@ -262,17 +255,9 @@ ConfigPreset = Annotated[
 ]
 
 
-def either(name: str, in_query: Given | None, in_body: Given | None) -> Given | None:
-    """The one that is given. Raises QueryValueError when both are and differ."""
-    if in_query is not None and in_body is not None and in_query != in_body:
-        raise QueryValueError(name, "differs between the query and the body; give it once")
-    return in_body if in_query is None else in_query
-
-
 def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
     """The arguments of `run_stages` for the preset and the values of a request."""
-    asked = body or StepOptions()
-    return {"preset": either("config_preset", config_preset, asked.config_preset), "values": asked.settings or {}}
+    return {"preset": config_preset, "values": (body and body.settings) or {}}
 
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
@@ -453,8 +438,10 @@ async def run_query(
 
 def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
     asked = body or RunOptions()
+    if None not in (top_n, asked.top_n) and top_n != asked.top_n:
+        raise QueryValueError("top_n", "differs between the query and the body; give it once")
     return values_of(config_preset, asked) | {
-        "top_n": either("top_n", top_n, asked.top_n),
+        "top_n": asked.top_n if top_n is None else top_n,
         "use_light_model": asked.use_full_model is False,
     }
 

@@ -227,26 +227,23 @@ async def test_a_step_continues_when_its_client_leaves(
 
 @waits_long
 @pytest.mark.parametrize(
-    ("step", "done", "where"),
+    ("step", "done"),
     [
-        ("retrieve", ("expand", "embed"), "body"),
-        ("consolidate", TO_VALIDATE, "query"),
-        ("augment/run", TO_CONSOLIDATE, "body"),
-        ("run", TO_CONSOLIDATE, "query"),
+        ("retrieve", ("expand", "embed")),
+        ("consolidate", TO_VALIDATE),
+        ("augment/run", TO_CONSOLIDATE),
+        ("run", TO_CONSOLIDATE),
     ],
 )
-async def test_a_step_takes_other_values_and_its_preset_in_the_query_too(
-    client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...], where: str
+async def test_a_step_takes_another_preset_and_other_values(
+    client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...]
 ) -> None:
     query = await ask(*done)
     preset = {"config_preset": "Original"}
     values = {"settings": {"retrieval.min_word_count": 0}}
 
     async with working():
-        if where == "body":
-            reply = await client.post(path(query.id, step), json=preset | values)
-        else:
-            reply = await client.post(path(query.id, step), params=preset, json=values)
+        reply = await client.post(path(query.id, step), params=preset, json=values)
 
     assert reply.status_code == 200
     settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
