@@ -1,41 +1,47 @@
 """Processes of ragq, forked from one that has imported everything already.
 
 They run what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
-folder, session and output of its own. Only the time of importing is saved, once per process.
+folder, session and output of its own. Only the time of importing is saved, once for all processes of the tests.
 """
 
-import gc
-import multiprocessing
+import marshal
 import os
-import runpy
+import select
+import socket
+import struct
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from multiprocessing.context import ForkServerProcess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cli.main import COMMANDS
+from tests import run_folder
 
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    [
-        *dict.fromkeys(entry.module for entry in COMMANDS.values()),
-        "celery.bin.celery",
-        "celery.apps.worker",
-        "celery.worker.components",
-        "kombu.pidbox",
-        "flower.command",
-        "adapters.ollama",
-        "sentence_transformers",
-        "transformers.models.bert.modeling_bert",
-        "workers.process",
-        "workers.stage_pool",
-        "api.app",
-        __name__,
-    ]
-)
-# The garbage collector of a forked process skips the objects of its parent, so that their pages are not copied.
-os.register_at_fork(before=gc.freeze)
+STREAMS: Final = 3
+MARK: Final = b"ragq"
+"""What the three streams of a process are sent with."""
+NUMBER: Final = struct.Struct("i")
+"""A process's id, and later its exit code."""
+
+_PROGRAM: Final = """#!{python} -IS
+import marshal, os, signal, socket, struct, sys
+
+PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [{mark!r}], range({streams}))
+    server.sendall(marshal.dumps(("ragq", sys.argv[1:], os.getcwd(), dict(os.environ))))
+    pid, = struct.unpack("i", server.recv(4))
+    for number in PASSED_ON:
+        signal.signal(number, lambda number, _frame: os.kill(pid, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    code, = struct.unpack("i", server.recv(4))
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
 
 
 class Output(NamedTuple):
@@ -45,43 +51,67 @@ class Output(NamedTuple):
     stderr: Path
 
 
-def fork(
-    program: str, *arguments: str, environment: Mapping[str, str], folder: Path, output: Output
-) -> ForkServerProcess:
-    """Start `ragq ARGUMENTS`, or `python -m PROGRAM ARGUMENTS` for any other program."""
-    process = FORKS.Process(target=_run, args=(program, arguments, dict(environment), folder, output))
-    process.start()
-    return process
+class Forked:
+    """`ragq ARGUMENTS`, or `python -m PROGRAM ARGUMENTS` for any other program, from its start on."""
+
+    def __init__(
+        self, program: str, *arguments: str, environment: Mapping[str, str], folder: Path, output: Output
+    ) -> None:
+        self.exit_code: int | None = None
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(_address())
+        streams = [os.open(os.devnull, os.O_RDONLY)]
+        streams += [os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for path in output]
+        socket.send_fds(self._server, [MARK], streams)
+        for stream in streams:
+            os.close(stream)
+        self._server.sendall(marshal.dumps((program, list(arguments), str(folder), dict(environment))))
+        self.pid = self._number()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait until it has ended, or for so long."""
+        if self.exit_code is None and select.select([self._server], [], [], timeout_s)[0]:
+            self.exit_code = self._number()
+            self._server.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """It has not ended."""
+        self.join(0)
+        return self.exit_code is None
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.is_alive:
+            os.kill(self.pid, number)
+
+    def _number(self) -> int:
+        number: int
+        (number,) = NUMBER.unpack(self._server.recv(NUMBER.size))
+        return number
 
 
-def become(folder: Path, environment: Mapping[str, str], streams: Sequence[int]) -> None:
-    """Begin a session with a folder, an environment and three streams, as a new process has them."""
-    os.setsid()
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    for descriptor, stream in enumerate(streams):
-        os.dup2(stream, descriptor)
-    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
-    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+def forked_ragq() -> Path:
+    """A folder for the PATH of shell scripts, with a `ragq` whose commands are forked.
+
+    The program hands arguments, folder, environment and its three streams to the server. It passes on the signals that
+    it gets, and ends as the command ends.
+    """
+    folder = run_folder.new_folder()
+    program = folder / "ragq"
+    program.write_text(_PROGRAM.format(python=sys.executable, address=_address(), mark=MARK, streams=STREAMS))
+    program.chmod(0o755)
+    return folder
 
 
-def run_ragq(arguments: Sequence[str]) -> None:
-    """What the script `ragq` does."""
-    from ragq.start import main
+def _address() -> str:
+    """Where the server listens, which the first process that asks starts. It ends with the run of the tests."""
 
-    sys.argv = ["ragq", *arguments]
-    main()
+    def start() -> str:
+        address = str(run_folder.path() / "forks")
+        # It ends when the server listens, which runs on.
+        command = [sys.executable, "-m", "tests.acceptance.fork_server", address]
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+        return address
 
-
-def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, output: Output) -> None:
-    printed = (os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for path in output)
-    become(folder, environment, (os.open(os.devnull, os.O_RDONLY), *printed))
-    if "LD_PRELOAD" in environment:
-        # Libraries are loaded before others when a program starts.
-        os.execve(sys.executable, [sys.executable, "-m", program, *arguments], environment)
-    if program == "ragq":
-        run_ragq(arguments)
-    else:
-        sys.argv = [program, *arguments]
-        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    return run_folder.once("fork_server", start)

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +18,7 @@ import asyncpg
 from schemas.chains import STAGES, queues_named
 from stack.processes import kill_tree
 from store.runs.jobs import OPEN_JOBS
-from tests.acceptance.forked import Output, fork
+from tests.acceptance.forked import Forked, Output
 
 START_TIMEOUT_S = 90.0
 COMMAND_TIMEOUT_S = 120.0
@@ -57,13 +56,12 @@ class Finished:
 class StartedProcess:
     """A process in a session of its own, and everything it printed."""
 
-    process: ForkServerProcess
+    process: Forked
     log: Path
 
     @property
     def pid(self) -> int:
         """The id of the process itself, without its children."""
-        assert self.process.pid is not None
         return self.process.pid
 
     @property
@@ -74,7 +72,7 @@ class StartedProcess:
     @property
     def is_alive(self) -> bool:
         """It has not ended."""
-        return self.process.is_alive()
+        return self.process.is_alive
 
     def kill(self) -> None:
         """SIGKILL, children included."""
@@ -83,7 +81,7 @@ class StartedProcess:
 
     def stop(self) -> None:
         """SIGTERM and wait: a worker ends its tasks first."""
-        self.process.terminate()
+        self.process.signal(signal.SIGTERM)
         self.process.join(STOP_TIMEOUT_S)
         assert not self.is_alive, self.output
 
@@ -144,14 +142,13 @@ class Installation:
             arguments = (*arguments, "--until", "assemble")
         place = self.folder / f"ragq{next(self._numbers)}"
         output = Output(place.with_suffix(".stdout"), place.with_suffix(".stderr"))
-        command = fork(
+        command = Forked(
             "ragq", *arguments, environment=self.environment | environment, folder=self.folder, output=output
         )
         command.join(COMMAND_TIMEOUT_S)
-        if command.exitcode is None:
-            command.kill()
-        assert command.exitcode is not None, f"ragq {' '.join(arguments)} did not end."
-        return Finished(command.exitcode, *(one.read_bytes().decode() for one in output))
+        command.signal(signal.SIGKILL)
+        assert command.exit_code is not None, f"ragq {' '.join(arguments)} did not end."
+        return Finished(command.exit_code, *(one.read_bytes().decode() for one in output))
 
     def submit(self, *arguments: str, **environment: str) -> int:
         """Submit and do not wait. The run's number."""
@@ -204,7 +201,7 @@ class Installation:
     def start(self, program: str, *arguments: str, **environment: str) -> StartedProcess:
         """Run `python -m PROGRAM ARGUMENTS` until the installation is left."""
         log = self.folder / f"{program}{next(self._numbers)}.log"
-        process = fork(
+        process = Forked(
             program,
             *arguments,
             environment=self.environment | environment,

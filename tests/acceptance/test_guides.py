@@ -17,8 +17,8 @@ from schemas.values.participants import PHQ8Item
 from stack.ports import free_port
 from stages.participants.splits import PUBLISHED_SPLITS
 from tests import run_folder
-from tests.acceptance.commands import forked_ragq
 from tests.acceptance.conftest import Install
+from tests.acceptance.forked import forked_ragq
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import plain_files, transcript_file, write_files
@@ -213,16 +213,15 @@ def test_every_command_of_the_page_works(name: str, installation: Installation) 
     if port in commands:
         installation.start("ragq", "api", "--port", port)
         wait_for_api(port)
-    with forked_ragq() as programs:
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", commands],
-            cwd=installation.folder,
-            env=installation.environment | {"PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", commands],
+        cwd=installation.folder,
+        env=installation.environment | {"PATH": f"{forked_ragq()}:{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-30:])
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cli.main import cli
 from stack.ports import free_port
 from tests import run_folder
-from tests.acceptance.commands import forked_ragq
+from tests.acceptance.forked import forked_ragq
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 
 SERVERS = {
@@ -119,16 +119,15 @@ class Installed:
 def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
     folder = run_folder.new_folder()
-    with forked_ragq() as programs:
-        installed = Installed(folder / "home", programs)
-        # The language model is to be cut off in the middle of a reply.
-        installed.environment |= {"RAGQ_STOP_SECONDS": "0.5"}
-        installed.environment |= {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
-        up = installed.ragq("up", "--json")
-        assert up.returncode == 0, up.stderr
-        yield installed
-        down = installed.ragq("down")
-        assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
+    installed = Installed(folder / "home", forked_ragq())
+    # The language model is to be cut off in the middle of a reply.
+    installed.environment |= {"RAGQ_STOP_SECONDS": "0.5"}
+    installed.environment |= {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
+    up = installed.ragq("up", "--json")
+    assert up.returncode == 0, up.stderr
+    yield installed
+    down = installed.ragq("down")
+    assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
     shutil.rmtree(folder)
 
 

@@ -120,4 +120,4 @@ def test_a_worker_that_cannot_start_exits(breakable: BreakableInstallation, serv
 
     worker.process.join(60)
 
-    assert (worker.process.exitcode, "worker_cannot_start" in worker.output) == (1, True)
+    assert (worker.process.exit_code, "worker_cannot_start" in worker.output) == (1, True)
