@@ -42,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         run_folder.make()
     # How long an example takes says more of the other processes than of the code.
-    settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # Each run draws others: half as many are enough.
+    settings.register_profile("tests", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("tests")
 
 

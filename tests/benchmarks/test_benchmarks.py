@@ -28,12 +28,12 @@ def test_a_benchmark_says_what_it_does_and_how_it_is_called(name: str) -> None:
     assert f"python -m benchmarks {name}" in shown.output
 
 
-@pytest.mark.servers
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        pytest.param("hop --jobs 5 --idle-jobs 2 --turns 1 --only celery --only ragq", "ragq", marks=pytest.mark.long),
-        pytest.param("flow --sizes 20 --drain-seconds 0.5", "stages/s", marks=pytest.mark.long),
+        ("hop --jobs 5 --idle-jobs 2 --turns 1 --only celery --only ragq", "ragq"),
+        ("flow --sizes 20 --drain-seconds 0.5", "stages/s"),
         ("gate --pairs 2", "skewed"),
     ],
 )

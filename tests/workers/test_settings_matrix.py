@@ -155,9 +155,7 @@ async def bench(database: Database) -> AsyncIterator[Bench]:
         yield Bench(database, runner)
 
 
-@settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=COMBINATIONS)
 async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: Combination) -> None:
     effective = resolve(profile="paper", options=chosen.options, environment={})
