@@ -26,7 +26,7 @@ _TAG: Final = re.compile(
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 
 
-class PlainLoader(yaml.BaseLoader):
+class _PlainLoader(yaml.BaseLoader):
     """Without aliases, a few of which can stand for millions of characters. Every scalar stays text, an ISBN too."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -44,7 +44,7 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
     is read as `authors`, and a list of authors is joined by commas. Raises WorkFileError when the front matter is not a
     YAML mapping without aliases, is longer than 64,000 characters, or has an invalid value.
     """
-    fields = {**_front_matter(document.front_matter, file_name), **given}
+    fields = {**_bibliographic(front_matter(document.front_matter, file_name)), **given}
     if isinstance(fields.get("title"), str):
         fields["title"] = _text(fields["title"])
     if not fields.get("title"):
@@ -56,29 +56,29 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
         raise WorkFileError(file_name, f"its front matter cannot be used: {wrong}.") from None
 
 
-def _front_matter(text: str, file_name: str) -> dict[str, Any]:
+def front_matter(text: str, file_name: str) -> dict[str, Any]:
+    """The front matter of a work. Raises WorkFileError as `bibliography` does."""
     if len(text) > _LONGEST_FRONT_MATTER:
         problem = f"its front matter has more than {_LONGEST_FRONT_MATTER} characters; shorten it."
         raise WorkFileError(file_name, problem)
+    line: int | None = 1
+    found: Any = text
     try:
-        found = yaml.load(text, Loader=PlainLoader)
+        found = yaml.load(text, Loader=_PlainLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        raise WorkFileError(
-            file_name,
-            "the front matter is not YAML without aliases; correct it, or put a blank line before a first line of "
-            "dashes that does not start front matter.",
-            line=None if mark is None else mark.line + 2,
-        ) from None
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise WorkFileError(
-            file_name,
-            "the front matter is not a list of `key: value` lines; correct it, or put a blank line before a first line "
-            "of dashes that does not start front matter.",
-            line=1,
-        )
+        line = None if mark is None else mark.line + 2
+    if found is None or isinstance(found, dict):
+        return found or {}
+    raise WorkFileError(
+        file_name,
+        "the front matter is not YAML without aliases, of `key: value` lines; correct it, or put a blank line before a "
+        "first line of dashes that does not start front matter.",
+        line=line,
+    )
+
+
+def _bibliographic(found: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
     if "author" in found and "authors" not in fields:
         fields["authors"] = _value(found["author"])

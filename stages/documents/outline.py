@@ -11,14 +11,12 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, TypeVar
 
-import yaml
-
-from schemas.errors import DocumentError, HeadingReplyError
+from schemas.errors import DocumentError, HeadingReplyError, WorkFileError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.documents import DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, lines_of, read_markdown
-from stages.corpora.works import PlainLoader
+from stages.corpora.works import front_matter
 from stages.ports import ChatModel
 from stages.replies.asking import UsableReply, ask_until_usable
 from stages.texts.characters import DATA_RULE, listed, storable
@@ -272,7 +270,6 @@ async def ask_in_parts(
         )
 
 
-_LONGEST: Final = 64_000
 _LONGEST_VALUE: Final = 500
 #: What programs write where nobody wrote a title.
 _NO_TITLE: Final = re.compile(
@@ -293,13 +290,10 @@ def without_metadata(markdown: str) -> tuple[str, Described]:
     if not front:
         return markdown, Described()
     rest = "\n".join(lines_of(markdown)[len(lines_of(front)) + 2 :]).lstrip("\n")
-    if len(front) > _LONGEST:
-        return rest, Described()
     try:
-        found = yaml.load(front, Loader=PlainLoader)
-    except (yaml.YAMLError, RecursionError):
+        return rest, described_by(front_matter(front, ""))
+    except WorkFileError:
         return rest, Described()
-    return rest, described_by(found if isinstance(found, dict) else {})
 
 
 def described_by(found: Mapping[str, Any]) -> Described:

@@ -82,7 +82,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("file 2", "byte 2 is not UTF-8"),
         ("file 3", "it is named as pdf and is none"),
         ("file 4", "holds no text."),
-        ("file 5", "Line 3: the front matter is not YAML without aliases"),
+        ("file 5", "Line 3: the front matter is not YAML without aliases, of `key: value` lines"),
         ("file 6", "is empty."),
     ]
     assert "secret" not in reply.text

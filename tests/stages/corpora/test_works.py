@@ -56,7 +56,7 @@ def test_a_title_is_text() -> None:
         ),
         ("authors: " + 500 * "[", "works/green-tea.md: the front matter is not YAML without aliases"),
         ("abstract: " + 64_000 * "x", "works/green-tea.md: its front matter has more than 64000 characters"),
-        ("just words", "works/green-tea.md:1: the front matter is not a list"),
+        ("just words", "works/green-tea.md:1: the front matter is not YAML without aliases, of `key: value` lines"),
         ("year: soon", "works/green-tea.md: its front matter cannot be used: year: Input should be a valid integer"),
         ("title: {a: b}", "works/green-tea.md: its front matter cannot be used: title: Input should be a valid string"),
     ],
