@@ -233,22 +233,11 @@ def disagreement(message: str, *names: str) -> PydanticCustomError:
     return PydanticCustomError("disagreement", "{message}", {"message": message, "names": names})
 
 
-def unusable_value(setting: Setting, value: object, origin: str) -> str:
-    """A value that the setting does not accept. The value of a secret is omitted."""
-    found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
-    return f"{setting.name} {found} ({origin}); allowed is {allowed(setting)}."
-
-
 def unknown_name(name: str, origin: str, known: Iterable[str], *, what: str = "setting") -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
     meant = nearest(name, known)
     advice = "remove it." if meant is None else f"did you mean {meant}?"
     return f"{name} ({origin}) is not a {what}; {advice}"
-
-
-def misspelt_name(name: str, origin: str, meant: str) -> str:
-    """A name that is near the name of a setting."""
-    return f"{name} ({origin}) is not a setting; did you mean {meant}?"
 
 
 def without_effect(name: str, origin: str, instead: str) -> str:
@@ -283,9 +272,11 @@ def checked(
 
 
 def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
+    """What is wrong with a value. That of a secret is omitted."""
     if found["type"] == "disagreement":
         where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
         return f"{found['msg']} ({where})."
     location = found["loc"]
     setting = settings[location] if location in settings else settings[location[:-1]]
-    return unusable_value(setting, found["input"], origins[setting.name])
+    given = "has a value" if setting.is_secret else f"is {_SHORT.repr(found['input'])}"
+    return f"{setting.name} {given} ({origins[setting.name]}); allowed is {allowed(setting)}."

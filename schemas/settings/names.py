@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from schemas.settings.base import Given, Layer, misspelt_name, unknown_name, without_effect
+from schemas.settings.base import Given, Layer, unknown_name, without_effect
 from schemas.settings.run import RUN_SETTINGS
 from schemas.suggestions import has_mistakes
 
@@ -136,7 +136,11 @@ def misspelt_names(
         unknown = [name for name in layer.variables if name not in known]
         problems += [unknown_name(name, layer.origin, known) for name in unknown if name.startswith(prefixes)]
         near = {name: near_name(name) for name in unknown}
-        problems += [misspelt_name(name, layer.origin, meant) for name, meant in near.items() if meant and meant in of]
+        problems += [
+            f"{name} ({layer.origin}) is not a setting; did you mean {meant}?"
+            for name, meant in near.items()
+            if meant and meant in of
+        ]
     return problems
 
 

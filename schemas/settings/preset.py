@@ -183,12 +183,6 @@ class Preset(BaseModel):
             for key, value in self.values().items()
         }
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "Preset":
-        """The preset in a run's snapshot, whose other settings are ignored. See RunSettings.from_snapshot."""
-        stored = {name: entry["value"] for name, entry in snapshot.items() if is_preset_name(name)}
-        return preset_of(stored, origin="stored with the run")
-
 
 PRESET_SETTINGS: Final = settings_in(Preset(), "{}.{}".format)
 """Every value of a preset under its name."""

@@ -22,7 +22,7 @@ from schemas.settings.groups import (
     QuantitativeSettings,
     RagqSettings,
 )
-from schemas.settings.preset import Preset, is_preset_name
+from schemas.settings.preset import Preset, is_preset_name, preset_of
 
 
 class RunSettings(BaseModel):
@@ -94,21 +94,6 @@ class RunSettings(BaseModel):
         groups = self.model_dump(mode="json")
         return {name: groups[setting.place[0]][setting.field] for name, setting in RUN_SETTINGS.items()}
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "RunSettings":
-        """The settings that EffectiveSettings.snapshot() froze.
-
-        A setting that is newer than the snapshot has its default; the values of a preset are ignored. Raises Refused,
-        with all of them, for settings that are unknown to this version and for values that it does not accept.
-        """
-        origin = "stored with the run"
-        values = {name: stored["value"] for name, stored in snapshot.items() if not is_preset_name(name)}
-        settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
-        unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in RUN_SETTINGS]
-        if settings is None or unknown:
-            raise SettingsError([*unknown, *problems])
-        return settings
-
 
 def _environment_name(group: str, field: str) -> str:
     return field.upper() if group == "evaluation" else f"{group}_{field}".upper()
@@ -178,11 +163,16 @@ class FrozenSettings(NamedTuple):
 
 
 def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
-    """The settings in a run's snapshot.
+    """The settings in a run's snapshot; one that is newer than the snapshot has its default.
 
     Raises Refused, with all of them, for names that are unknown to this version and for values that it does not accept.
     """
-    own = {name: stored for name, stored in snapshot.items() if not is_preset_name(name)}
-    return FrozenSettings(
-        RunSettings.from_snapshot(own), Preset.from_snapshot(snapshot) if len(own) < len(snapshot) else None
-    )
+    origin = "stored with the run"
+    values = {name: stored["value"] for name, stored in snapshot.items()}
+    of_preset = {name: value for name, value in values.items() if is_preset_name(name)}
+    settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
+    known = RUN_SETTINGS.keys() | of_preset.keys()
+    unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in known]
+    if settings is None or unknown:
+        raise SettingsError([*unknown, *problems])
+    return FrozenSettings(settings, preset_of(of_preset, origin=origin) if of_preset else None)

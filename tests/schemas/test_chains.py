@@ -7,7 +7,7 @@ import pytest
 from schemas.chains import CHAINS, Stage, in_order, output_of, stage_that_stores, stages_of
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
 from schemas.settings.preset import Preset
-from schemas.settings.run import FrozenSettings, RunSettings
+from schemas.settings.run import FrozenSettings, thaw
 from services.questions.steps import STAGES as STEPS
 from stages.failures import FailureCategory, categorise
 
@@ -64,7 +64,7 @@ def test_a_stage_that_asks_no_model_is_in_a_queue_of_its_own(
     kind: str, mode: str, stage: str, changed: dict[str, str], inputs: dict[str, Any], queue: str
 ) -> None:
     preset = Preset().changed({name: value for name, value in changed.items() if "." in name}, origin="test")
-    run = RunSettings.from_snapshot({name: {"value": value} for name, value in changed.items() if "." not in name})
+    run = thaw({name: {"value": value} for name, value in changed.items() if "." not in name}).run
     settings = FrozenSettings(run, preset if kind == "query" else None)
 
     assert settings.queue_of(kind, mode, stage, inputs) == queue

@@ -6,7 +6,7 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.base import SettingSource
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RunSettings
+from schemas.settings.run import RunSettings, thaw
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
 
@@ -120,4 +120,4 @@ def test_the_snapshot_gives_the_run_back() -> None:
     assert snapshot["EMBEDDING_MIN_REFERENCE_SIMILARITY"] == {"value": 0.25, "source": "environment"}
     assert snapshot["RAGQ_RETRIES"] == {"value": 2, "source": "option"}
     assert snapshot["MODEL_JUDGE_MODEL"] == {"value": "smollm2:135m", "source": "profile"}
-    assert RunSettings.from_snapshot(snapshot) == settings.run
+    assert thaw(snapshot).run == settings.run

@@ -87,7 +87,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
     snapshot = {"RAGQ_RETRIEZ": {"value": 2, "source": "option"}, "MODEL_TEMPERATURE": {"value": 9, "source": "file"}}
 
     with pytest.raises(Refused) as refusal:
-        RunSettings.from_snapshot(snapshot)
+        thaw(snapshot)
 
     assert str(refusal.value).splitlines()[:-1] == [
         "2 settings cannot be used:",
