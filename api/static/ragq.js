@@ -134,6 +134,10 @@ document.addEventListener("input", (event) => {
   slid(event.target);
   if (event.target.form?.matches("[data-unsaved]")) unsaved(event.target.form);
 });
+// <select data-submits>: another choice is shown at once, before an event loads the page again without it.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
+});
 
 // After a swap by htmx: folds that were open are open, tables keep their scroll position, and the focus is kept.
 const focusable = "a[href], button, summary, input, select, textarea";

@@ -95,6 +95,8 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
         expected = [titles[1], titles[0], *titles[3:]]
         assert await page.locator(".passage h3").all_inner_texts() == expected
         await page.get_by_role("link", name="Answer and prompt").click()
+        # The script that submits a changed selection is loaded by then.
+        await page.wait_for_load_state()
         shown = await labels_of(page)
         # The prompt names a heading that is the title again.
         sources = [re.sub(r"^\[S\d+\] Source: (?:(.+?) > (?=\1 [>|]))?| \| .*$", "", label) for label in shown]
@@ -102,7 +104,6 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
 
         # The chosen number of sources, in the prompt of the model and in the stored attempt.
         await page.get_by_label("Sources in the prompt").select_option("2")
-        await page.get_by_role("button", name="Show").click()
         await expect(page.get_by_role("button", name="Answer from 2 sources")).to_be_visible()
         assert await labels_of(page) == shown[:2]
         await page.get_by_role("button", name="Copy the prompt").click()
