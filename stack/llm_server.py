@@ -147,12 +147,8 @@ class ShowRequest(BaseModel):
     model: str
 
 
-class Refusal(Exception):
+class Refusal(HTTPException):
     """A request that is answered with a status and `{"error": message}`."""
-
-    def __init__(self, status: int, message: str) -> None:
-        self.status = status
-        super().__init__(message)
 
 
 class ServedModel(NamedTuple):
@@ -379,14 +375,10 @@ def _ending(generated: Generated, *, seconds: float) -> dict[str, Any]:
     return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return JSONResponse({"error": str(error)}, error.status)
-
-
-async def _not_found(request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": f"path '{request.url.path}' not found"}, error.status_code)
+    said = error.detail if isinstance(error, Refusal) else f"path '{request.url.path}' not found"
+    return JSONResponse({"error": said}, error.status_code)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -406,7 +398,7 @@ def application(models: Models) -> Starlette:
             Route("/api/chat", answers.chat, methods=["POST"]),
             Route("/api/embed", answers.embed, methods=["POST"]),
         ],
-        exception_handlers={Refusal: _refused, HTTPException: _not_found, Exception: _failed},
+        exception_handlers={HTTPException: _refused, Exception: _failed},
     )
 
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
 from stack.connections import broker_address
+from stack.home import State
 
 PROBE_TIMEOUT_S = 2.0
 
@@ -96,34 +96,25 @@ class Ping(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Health:
-    """The health of the parts that use some servers."""
+def healthy(parts: Collection[str], state: State, ping: Ping) -> set[str]:
+    """Those of the parts of a stack, and of its servers, that answer now. All workers are asked at once."""
+    workers = {part.removeprefix(WORKER) for part in parts if part.startswith(WORKER)}
+    answering = ping(state.servers["REDIS_URL"], workers) if workers else set()
+    others = {part for part in parts if not part.startswith(WORKER) and _answers(part, state)}
+    return others | {f"{WORKER}{name}" for name in answering & workers}
 
-    #: URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST.
-    servers: dict[str, str]
-    flower_url: str | None
-    api_url: str | None = None
-    ping: Ping
 
-    def healthy(self, parts: Collection[str]) -> set[str]:
-        """Those of the parts that answer now. All workers are asked at once."""
-        workers = {part.removeprefix(WORKER) for part in parts if part.startswith(WORKER)}
-        answering = self.ping(self.servers["REDIS_URL"], workers) if workers else set()
-        others = {part for part in parts if not part.startswith(WORKER) and self._answers(part)}
-        return others | {f"{WORKER}{name}" for name in answering & workers}
-
-    def _answers(self, part: str) -> bool:
-        match part:
-            case "postgres":
-                return postgres_answers(self.servers["DATABASE_URL"])
-            case "valkey":
-                return redis_answers(self.servers["REDIS_URL"])
-            case "llm":
-                return http_answers(f"{self.servers['OLLAMA_HOST']}/api/version")
-            case "api":
-                return http_answers(f"{self.api_url}/healthz")
-            case "flower":
-                return http_answers(f"{self.flower_url}/healthcheck")
-            case _:
-                raise ValueError(f"There is no way to ask {part} for its health.")
+def _answers(part: str, state: State) -> bool:
+    match part:
+        case "postgres":
+            return postgres_answers(state.servers["DATABASE_URL"])
+        case "valkey":
+            return redis_answers(state.servers["REDIS_URL"])
+        case "llm":
+            return http_answers(f"{state.servers['OLLAMA_HOST']}/api/version")
+        case "api":
+            return http_answers(f"{state.api_url}/healthz")
+        case "flower":
+            return http_answers(f"{state.flower_url}/healthcheck")
+        case _:
+            raise ValueError(f"There is no way to ask {part} for its health.")

@@ -12,7 +12,7 @@ import psutil
 
 from stack.home import Home, State
 from stack.parts import EMBEDDED, SERVERS, in_order
-from stack.probes import Health, Ping
+from stack.probes import Ping, healthy
 from stack.processes import end
 from stack.supervision import SUPERVISOR, Supervisor
 
@@ -44,17 +44,16 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
     supervised = supervisor.parts()
     outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
     outside = {part: port for part, port in outside.items() if part not in state.parts}
-    health = Health(servers=state.servers, flower_url=state.flower_url, api_url=state.api_url, ping=ping)
-    healthy = health.healthy({*outside, *(name for name, part in supervised.items() if part.is_up)})
+    answering = healthy({*outside, *(name for name, part in supervised.items() if part.is_up)}, state, ping)
     return [
-        PartStatus(name=name, state="external", healthy=name in healthy, port=outside[name])
+        PartStatus(name=name, state="external", healthy=name in answering, port=outside[name])
         if name in outside
         else _measured(
             home,
             name,
             supervised[name].state,
             supervised[name].pid,
-            healthy=name in healthy,
+            healthy=name in answering,
             port=state.parts[name].port,
         )
         for name in in_order({*supervised, *outside})

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from functools import partial
 from types import MappingProxyType
 
 from schemas.errors import StackError
@@ -11,7 +12,7 @@ from stack.connections import masked
 from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, servers_from_outside
-from stack.probes import Health, Ping
+from stack.probes import Ping, healthy
 from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, end_orphans, status
 from stack.supervision import SUPERVISOR, Supervisor
@@ -62,6 +63,7 @@ POLL_S = 0.1
 HOPELESS_ENDS = 3
 
 Report = Callable[[str], None]
+Answering = Callable[[Collection[str]], set[str]]
 
 
 def up(
@@ -104,28 +106,29 @@ def up(
             worker_stop_s=worker_stop_s,
             llm_concurrency=llm_concurrency,
         )
-        home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
+        planned = _state_of(plan, supervisor, started=state.started if state else time.time())
+        home.write_state(planned)
         if state is None:
             undo.callback(end_all, home)
             supervisor.launch(plan.parts, environment)
         else:
             supervisor.apply(plan.parts)
 
-        health = Health(servers=plan.servers, flower_url=plan.flower_url, api_url=plan.api_url, ping=ping)
+        answering = partial(healthy, state=planned, ping=ping)
         names = {part.name for part in plan.parts}
         if names <= running:
             report(f"The stack in {home.folder} is already running.")
         # The language model too: a worker that takes up an interrupted stage asks it at once.
         servers = names & set(SERVERS)
 
-        _check_outside(outside, health)
+        _check_outside(outside, answering)
         _start(supervisor, servers, undo)
-        _await(home, supervisor, servers, health, timeout_s, report)
+        _await(home, supervisor, servers, answering, timeout_s, report)
         started_at = time.monotonic()
         migrate(plan.servers["DATABASE_URL"])
         report(_line("schema", "up to date", started_at))
         _start(supervisor, names - servers, undo)
-        _await(home, supervisor, names - servers, health, timeout_s, report)
+        _await(home, supervisor, names - servers, answering, timeout_s, report)
         undo.pop_all()
         return status(home, ping)
 
@@ -150,10 +153,10 @@ def _state_of(plan: Plan, supervisor: Supervisor, *, started: float) -> State:
     return State(started=started, servers=plan.servers, flower_url=plan.flower_url, parts=parts, api_url=plan.api_url)
 
 
-def _check_outside(outside: Mapping[str, str], health: Health) -> None:
-    healthy = health.healthy({EMBEDDED[variable] for variable in outside})
+def _check_outside(outside: Mapping[str, str], answering: Answering) -> None:
+    found = answering({EMBEDDED[variable] for variable in outside})
     for variable, url in outside.items():
-        if EMBEDDED[variable] not in healthy:
+        if EMBEDDED[variable] not in found:
             raise StackError(
                 f"{variable} is {masked(url)}, and nothing usable answers there. "
                 f"Start that server, or unset {variable} to use an embedded one."
@@ -168,13 +171,13 @@ def _start(supervisor: Supervisor, names: Collection[str], undo: ExitStack) -> N
 
 
 def _await(
-    home: Home, supervisor: Supervisor, names: Collection[str], health: Health, timeout_s: float, report: Report
+    home: Home, supervisor: Supervisor, names: Collection[str], answering: Answering, timeout_s: float, report: Report
 ) -> None:
     began = time.monotonic()
     waiting = set(names)
     ends: dict[str, set[int]] = {name: set() for name in names}
     while waiting:
-        for name in sorted(health.healthy(waiting)):
+        for name in sorted(answering(waiting)):
             waiting.discard(name)
             report(_line(name, "healthy", began))
         parts = supervisor.parts()
