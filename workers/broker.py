@@ -23,7 +23,7 @@ from schemas.chains import INDEXING, STAGES
 
 #: Work that somebody waits for.
 FIRST: Final = 0
-#: Sets of work. Version 0.9 has its indexing here, so that its workers take what this version sends.
+#: Sets of work.
 NORMAL: Final = 6
 #: Indexing, which may be hours of work: it takes what the other work leaves.
 BACKGROUND: Final = 9
