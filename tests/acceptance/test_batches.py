@@ -122,6 +122,17 @@ def test_a_provider_that_is_away_is_asked_again(
     assert set(batches.paid.values()) == {1}
 
 
+def test_limits_of_calls_hold_in_batches(installation: Installation, batches: Provider, evidence: GiveEvidence) -> None:
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 2, 319: 2}), *BATCHED, "--batch", "--max-llm-calls", "2")
+    eventually(lambda: "--max-llm-calls" in installation.ragq("show", f"r{run}").stdout)
+
+    assert batches.paid.total() <= 2
+    assert installation.ragq("resume", f"r{run}", "--max-llm-calls", "1000").exit_code == 0
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    assert set(batches.paid.values()) == {1}
+
+
 def test_the_dry_run_has_both_prices(installation: Installation, evidence: GiveEvidence) -> None:
     prices = installation.folder / "prices.toml"
     prices.write_text(f'currency = "EUR"\n[models."{MODEL}"]\nprompt = 1.0\nreply = 2.0\n')

@@ -10,6 +10,7 @@ import redis
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 SIX = {316: 2, 319: 2, 330: 2}
@@ -114,3 +115,19 @@ def test_a_refusal_with_retry_after_holds_back_both_workers(
     assert fresh.value("SELECT count(*) FROM stage_attempt WHERE outcome = 'failed'") == 0
     assert fresh.ragq("failures", f"r{run_id}", "--json").json["failures"] == []
     assert fresh.ragq("audit", f"r{run_id}").exit_code == 0
+
+
+def test_the_permits_of_a_killed_worker_are_free_after_its_lease(
+    fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: ScriptedReply(delay_s=120 if judge.calls <= 2 else 0)
+    fresh.settings |= {"RAGQ_LLM_CONCURRENCY": "2", "RAGQ_LEASE_SECONDS": "2"}
+    killed = fresh.start_worker()
+    run_id = fresh.submit(*evidence(SIX), *judged_by(judge.name))
+    eventually(lambda: (permits(fresh), judge.calls) == (2, 2))
+
+    killed.kill()
+    fresh.start_worker()
+
+    assert fresh.wait_for(run_id) == {"succeeded": 3}
+    assert permits(fresh) == 0

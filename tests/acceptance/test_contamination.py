@@ -119,3 +119,28 @@ def test_an_overlap_that_leaves_no_reference_is_refused_even_when_it_is_allowed(
 
     assert f"All 3 participants of reference index '{PAPER}' are in split 'train'" in message
     assert "no reference is left" in message
+
+
+def test_an_index_that_is_misspelt_is_refused_with_a_command_that_works(both_indexes: Installation) -> None:
+    wrong = ("--set", "EMBEDDING_EMBEDDINGS_FILE=huggingface_all_minilm_l6_v2_paper_trian")
+
+    message = refused(both_indexes.ragq(*SUBMIT, *wrong))
+
+    assert f"Built: {AVEC}, {PAPER}." in message
+    assert f"`ragq index references --split paper-train {' '.join(wrong)}` builds it; " in message
+    assert both_indexes.ragq("index", "references", "--split", "paper-train", *wrong).exit_code == 0
+    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1", *wrong)
+
+
+def test_settings_that_no_index_fits_are_refused_with_a_command_that_works(both_indexes: Installation) -> None:
+    other = ("--set", "EMBEDDING_CHUNK_SIZE=6")
+
+    message = refused(both_indexes.ragq(*SUBMIT, "--limit", "1", *other))
+    command = message.partition("`ragq ")[2].partition("`")[0].split()
+    built = both_indexes.ragq(*command)
+
+    assert "EMBEDDING_CHUNK_SIZE: built with 8, now 6" in message
+    assert built.exit_code == 0, built.stderr
+    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1", *other)
+    # The index of eight lines is still there, for the runs that want it.
+    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1")

@@ -137,8 +137,15 @@ NOTHING_STORED = {
     "the split is unknown": Situation(
         ("submit", "--split", "paper-test", "--zero-shot-only"), "ragq import participants DIR"
     ),
+    "the participant is unknown": Situation(
+        ("submit", "--participants", "316", "--zero-shot-only"), "ragq import participants DIR"
+    ),
     "the split of an index is unknown": Situation(
         ("index", "references", "--split", "paper-train"), "ragq import participants DIR"
+    ),
+    "the corpus is unknown": Situation(
+        ("submit", "--query", QUESTION, "--corpus", "my shelf", "--no-expand", "--until", "retrieve"),
+        "ragq import works PATH --corpus 'my shelf'",
     ),
 }
 
