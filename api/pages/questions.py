@@ -131,7 +131,6 @@ class ValuesForm(BaseModel):
     preset: Text = ""
     """Empty for the values that the question has."""
     values: Typed = ""
-    until: Literal["", "consolidate"] = ""
 
 
 @router.get("/rag/{query_id:int}")
@@ -189,12 +188,12 @@ async def paste(
 async def run_with_values(
     request: Request, ctx: Context, query_id: PathId, form: Annotated[ValuesForm, Form()]
 ) -> Response:
-    """Run the stages that other values change, up to the answer or to the passages."""
+    """Run the stages that other values change, up to the answer."""
     try:
         async with ctx.database.connection() as connection:
             asked = await queries.get(connection, query_id)
             values = assigned(form.values)
-            await run_stages(connection, asked, last=form.until or None, preset=form.preset or None, values=values)
+            await run_stages(connection, asked, preset=form.preset or None, values=values)
     except QueryMissingError:
         raise
     except Refused as error:

@@ -28,7 +28,7 @@ from schemas.values.requests import (
     RunTerms,
 )
 from services.estimates import estimate_request
-from services.few_shot import MAX_SAMPLES, draws
+from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
 from stages.queries.query_files import MAX_REFERENCE_CHARS
@@ -52,22 +52,9 @@ class Submission(WithSettings, RunTerms):
     draw: Annotated[int, Field(ge=0, lt=MAX_SAMPLES)] = 0
     """The same work in another draw is another run, whose language models are asked anew: 0, 1, 2 and so on, to measure
     how much results vary."""
-    fresh: bool = False
-    """A draw of its own: answers of other runs are not reused."""
     priority: Annotated[Priority, Field(strict=False)] | None = None
     """How often it has a turn where several runs wait; by default interactive for one question or one set of phrases,
     and normal for others."""
-
-    @model_validator(mode="after")
-    def _one_choice_of_a_draw(self) -> Self:
-        if self.fresh and self.draw:
-            raise ValueError("fresh goes without draw")
-        return self
-
-    @property
-    def chosen_draw(self) -> int:
-        """The draw to submit it in."""
-        return draws(fresh=True)[0] if self.fresh else self.draw
 
 
 class SubmittedReply(Submitted):
@@ -104,7 +91,7 @@ async def submit_body(
             ctx.database,
             request,
             settings,
-            draw=body.chosen_draw,
+            draw=body.draw,
             prices=ctx.prices,
             in_batches=body.batch_hours is not None,
         )
@@ -112,7 +99,7 @@ async def submit_body(
         ctx.database,
         request,
         settings,
-        draws=[body.chosen_draw],
+        draws=[body.draw],
         always_new=body.always_new,
         priority=body.priority,
         key=key,
