@@ -283,7 +283,7 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
         found = await connection.fetch(MAKE_SEARCHABLE, corpus_id, list(chunk_ids), attempt_id)
         if found[0]["vectors"] != len(chunk_ids):
             raise ValueError(f"{len(chunk_ids)} chunks came with {found[0]['vectors']} vectors.")
-        new = [CountedChunk(*row[1:]) for row in map(tuple, found) if row[1] is not None]
+        new = [CountedChunk(row["id"], row["terms"], row["frequencies"]) for row in found if row["id"] is not None]
         if new:
             terms = await add(connection, corpus_id, new)
             # Batches of one corpus wait for each other from here to the end of the transaction.

@@ -5,7 +5,7 @@ Hashes are SHA-256 over RFC 8785 JSON, so that any program can recompute them fr
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -201,18 +201,14 @@ async def audit(connection: Connection, run_id: int) -> Audit:
         for row in await connection.fetch(GONE, run_id)
     ]
     attempts = 0
-    async for job_ids in _jobs(connection, run_id):
+    every_job = await jobs.of_run(connection, run_id)
+    for start in range(0, len(every_job), _JOBS_AT_ONCE):
+        job_ids = every_job[start : start + _JOBS_AT_ONCE]
         rows = await connection.fetch(LINKS, job_ids)
         attempts += len(rows)
         flaws += chain_flaws(rows, run["settings_hash"], is_emptied=run["is_emptied"])
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
     return Audit(attempts, flaws)
-
-
-async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]:
-    job_ids = await jobs.of_run(connection, run_id)
-    for start in range(0, len(job_ids), _JOBS_AT_ONCE):
-        yield job_ids[start : start + _JOBS_AT_ONCE]
 
 
 def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str, *, is_emptied: bool = False) -> Iterator[Flaw]:
