@@ -56,7 +56,6 @@ class RunModelTable(columns.Row, table=True):
     """Server, digest or entry in the server's list."""
     is_from_submission: bool
     """Asked at submission; otherwise by the worker that called it first."""
-    asked_at: datetime = columns.now()
 
 
 class JobTable(columns.Row, table=True):
