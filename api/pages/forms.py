@@ -4,17 +4,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Final, NamedTuple
 
-from fastapi import Query
 from pydantic import AfterValidator, BaseModel, Field
-from starlette.responses import RedirectResponse, Response
 
-from api.context import ApiContext
 from api.security.authentication import Principal
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.runs import Target
 from services.questions.steps import Step
-from services.runs import Action, control
+from services.runs import Action
 from store.access import RequestKey
 from store.questions.queries import QueryLine
 from store.runs.jobs import JobProgress
@@ -87,23 +83,7 @@ _APPLIES_TO = {
 }
 
 
-class ActionResult(BaseModel):
-    """The result of an action, in the query of the page's address."""
-
-    action: Action | None = None
-    jobs: int = Field(default=0, ge=0, lt=2**63)
-
-
-LastAction = Annotated[ActionResult, Query()]
-
-
 def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
     """The actions that would change something, each with the number of jobs it applies to."""
     counts = {action: sum(states.get(status, 0) for status in applicable) for action, applicable in _APPLIES_TO.items()}
     return {action: count for action, count in counts.items() if count}
-
-
-async def act(ctx: ApiContext, target: Target, action: Action, *, back_to: str) -> Response:
-    """Carry out an action and redirect to a page."""
-    done = await control(ctx.database, target, action)
-    return RedirectResponse(f"{back_to}?action={action}&jobs={len(done.job_ids)}", 303)

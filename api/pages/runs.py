@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from markupsafe import Markup
 from pydantic import ValidationError
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.answers import answer_html
-from api.pages.forms import LastAction, act, possible
+from api.pages.forms import possible
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
@@ -25,7 +25,7 @@ from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.requests import RunKind
 from schemas.values.runs import Target
 from services.reports import cost_of_run
-from services.runs import Action
+from services.runs import Action, control
 from stages.reports.costs import cost_words
 from store.corpora import works
 from store.questions import evaluations
@@ -96,7 +96,6 @@ async def run_page(
     request: Request,
     ctx: Context,
     run_id: PathId,
-    last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Response:
@@ -131,7 +130,6 @@ async def run_page(
         cost=list(cost_words(cost)),
         documents=documents,
         possible=possible(overview.states),
-        last_action=last_action,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
@@ -146,7 +144,8 @@ async def run_page(
 @router.post("/runs/{run_id}/{action}")
 async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: Action) -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
-    return await act(ctx, Target(run_id, None), action, back_to=f"/runs/{run_id}")
+    await control(ctx.database, Target(run_id, None), action)
+    return RedirectResponse(f"/runs/{run_id}", 303)
 
 
 def _flower(flower_url: str | None, run_id: int) -> str | None:
@@ -155,7 +154,7 @@ def _flower(flower_url: str | None, run_id: int) -> str | None:
 
 
 @router.get("/jobs/{job_id}")
-async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: LastAction) -> Response:
+async def job_page(request: Request, ctx: Context, job_id: PathId) -> Response:
     """The present state of the job."""
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
@@ -174,7 +173,6 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         answer=_answer(outputs),
         phq8=list(PHQ8Item),
         possible=possible({job.status: 1}),
-        last_action=last_action,
         flower=None if ctx.flower_url is None else ctx.flower_url.rstrip("/"),
     )
 
@@ -189,7 +187,8 @@ async def act_on_job(
 ) -> Response:
     """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
-    return await act(ctx, Target(None, job_id), action, back_to=back_to)
+    await control(ctx.database, Target(None, job_id), action)
+    return RedirectResponse(back_to, 303)
 
 
 def _answer(outputs: Mapping[str, Value | dict[str, Any]]) -> Markup | None:

@@ -24,7 +24,6 @@ from api.rest import (
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
-    events.stream_router,
     queries.results_router,
     expansion.router,
     submissions.query_sets_router,

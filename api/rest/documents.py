@@ -16,8 +16,6 @@ from services.documents import DocumentTarget, DocumentView, Edited, document_ma
 from stages.documents.outline import MOST_CHARS
 from store.corpora import works
 
-ReplyText = Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
-
 
 class DocumentMarkdownReply(Reply):
     """The markdown of a document."""
@@ -38,7 +36,7 @@ class PastedBody(Body):
 
     model_config = with_example(reply="12 : H2 : Oxidation\n40 : REMOVE : Page 31")
 
-    reply: ReplyText
+    reply: Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
 
 
 class WorkReply(WorkView):

@@ -88,8 +88,6 @@ def _summary(state: RunState) -> dict[str, Any]:
     return {"run": state.run_id, **state.model_dump(mode="json", exclude={"run_id"})}
 
 
-stream_router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
-
 #: Shortest time between two reads of a stream.
 TEXT_SECONDS: Final = 0.2
 
@@ -105,7 +103,7 @@ LastEventId = Annotated[
 ]
 
 
-@stream_router.get("/augment/stream", response_class=EventSourceResponse, responses=STREAM)
+@router.get("/rag/queries/{query_id}/augment/stream", response_class=EventSourceResponse, responses=STREAM)
 async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventId = None) -> EventSourceResponse:
     """Event `started` with the number of the attempt, `text` with each piece that it adds, at most five a second, and
     at the end `answer` with the number of the stored answer, `failed`, or `idle`.
