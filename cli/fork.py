@@ -193,8 +193,6 @@ def _control(
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
     if limits.given and not result.job_ids:
         print_text(f"The limits are stored; no job of {target} was paused.", err=True)
-    for words in result.advice:
-        print_text(words, err=True)
 
 
 LEVEL = Choice([level.value for level in Priority])

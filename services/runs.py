@@ -11,9 +11,7 @@ from schemas.values.base import Value
 from schemas.values.requests import RunChanges
 from schemas.values.runs import LONGEST_NOTE, RunLimits, Target
 from services.documents import KIND, refuse_replaced
-from stages.failures import FailureCategory
 from store.database import Connection, Database
-from store.questions import queries
 from store.references import references
 from store.runs import backlog, deletions, edits, failures, jobs, runs
 from store.runs.deletions import DeletedRun
@@ -91,8 +89,6 @@ class Action(StrEnum):
         return _VERBS[self]
 
 
-_MOST_ADVICE: Final = 5
-
 NO_LIMITS: Final = RunLimits()
 
 _VERBS: Final = {
@@ -108,8 +104,6 @@ class ControlResult(Value):
 
     job_ids: list[int] = Field(examples=[[34]])
     """The jobs it changed."""
-    advice: tuple[str, ...] = ()
-    """What a retry repeats, and how to run it otherwise."""
 
 
 async def control(
@@ -130,7 +124,6 @@ async def control(
     """
     async with database.connection() as connection:
         await _refuse_unknown(connection, target)
-        advice = await _advice(connection, target) if action is Action.RETRY else ()
         if limits.given:
             await backlog.keep(connection, await _run_id(connection, target), limits)
         if target.run_id is not None and (stage or error_type):
@@ -146,19 +139,7 @@ async def control(
             f"No job of {target} can be {action.verb} in its present state. {shown} shows the state.",
             slug="no-job-in-state",
         )
-    return ControlResult(job_ids=job_ids, advice=advice)
-
-
-async def _advice(connection: Connection, target: Target) -> tuple[str, ...]:
-    """For questions that failed because of the values of their preset, which a retry keeps."""
-    found = await queries.failed_for(
-        connection, FailureCategory.NOTHING_RELEVANT, **target._asdict(), limit=_MOST_ADVICE
-    )
-    return tuple(
-        f"Query {query_id} failed because of its values, which a retry repeats; `ragq query run {query_id} --preset "
-        f"NAME` or `ragq query run {query_id} --set NAME=VALUE` runs it with others."
-        for query_id in found
-    )
+    return ControlResult(job_ids=job_ids)
 
 
 async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:

@@ -43,17 +43,6 @@ WHERE q.id = $1 OR q.job_id = $2
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
 
 # The last attempt of the stage that failed.
-FAILED_FOR = """
-SELECT q.id
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'failed'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-JOIN queries AS q ON q.job_id = j.id
-WHERE ($1::bigint IS NULL OR j.run_id = $1) AND ($2::bigint IS NULL OR j.id = $2)
-  AND j.status IN ('failed', 'poisoned') AND a.error_category = $3
-ORDER BY q.id LIMIT $4
-"""
-
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
 # An attempt notes the model among its inputs where it is the light one.
@@ -157,14 +146,6 @@ async def keep(
             [judgement.relevance for judgement in judgements],
             timeout=bulk_seconds(len(queries) + len(judgements)),
         )
-
-
-async def failed_for(
-    connection: Connection, category: str, *, run_id: int | None, job_id: int | None, limit: int
-) -> list[int]:
-    """The first questions of a run, or that of a job, whose jobs failed with an error of this category."""
-    rows = await connection.fetch(FAILED_FOR, run_id, job_id, category, limit)
-    return [row["id"] for row in rows]
 
 
 async def get(connection: Connection, query_id: int) -> StoredQuery:

@@ -6,13 +6,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from schemas.statuses import JobStatus
-from schemas.values.runs import AttemptError, Target
-from services.questions.edits import ask
+from schemas.values.runs import Target
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import jobs, overviews
 from tests.refusals import refused
-from tests.services.questions.questions import a_question, complete_stages, request, settings
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, failing, take
 
@@ -44,22 +42,6 @@ async def test_a_decision_that_changes_nothing_is_refused(database: Database, st
         stored = await store_run()
         with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
             await control(database, Target(stored.run_id, None), action)
-
-
-async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed", "retrieve")
-        of_another_run = await ask(connection, request("Why is milk white?"), settings(), key=None)
-        await complete_stages(connection, of_another_run.job_id, "expand", "embed", "retrieve")
-        error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
-        for job_id in (query.job_id, of_another_run.job_id):
-            await take(connection, job_id, "rerank", failing(error))
-
-    decided = await control(database, Target(query.run_id, None), Action.RETRY)
-
-    assert decided.job_ids == [query.job_id]
-    (advice,) = decided.advice
-    assert f"`ragq query run {query.id} --set NAME=VALUE`" in advice
 
 
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
