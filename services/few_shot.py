@@ -56,12 +56,12 @@ class Assessed:
 def refuse_overlap(index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed) -> None:
     """Raise Refused, with who and the remedies, if `both`, who are assessed, are among those whom the index holds."""
     if both:
+        allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
         raise Refused(
             f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' "
             f"(split {index.source}) are {assessed.where}: {listed(both)}. A run needs references of other people: "
             "name an index without them with `--references NAME` (`ragq index list`, `ragq index references --split "
-            "SPLIT`), or submit with --zero-shot-only. --allow-overlap runs without their chunks, and every report of "
-            "the run shows it."
+            f"SPLIT`), or submit with --zero-shot-only.{allow if len(both) < len(indexed) else ''}"
         )
 
 

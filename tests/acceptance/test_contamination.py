@@ -115,8 +115,10 @@ def test_an_allowed_overlap_leaves_out_everybody_of_the_split_and_is_shown(both_
 
 
 def test_an_overlap_that_leaves_no_reference_is_refused_even_when_it_is_allowed(both_indexes: Installation) -> None:
-    message = refused(both_indexes.ragq("submit", "--split", "train", "--few-shot-only", "--allow-overlap"))
+    command = ("submit", "--split", "train", "--few-shot-only")
+    message = refused(both_indexes.ragq(*command, "--allow-overlap"))
 
+    assert "--allow-overlap" not in refused(both_indexes.ragq(*command))
     assert f"All 3 participants of reference index '{PAPER}' are in split 'train'" in message
     assert "no reference is left" in message
 
