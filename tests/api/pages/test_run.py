@@ -24,6 +24,14 @@ async def test_failures_show_stage_type_and_category_and_no_private_text(
     assert MODEL_REPLY not in page.text
 
 
+async def test_a_job_has_one_line_for_the_references_that_it_kept_and_rejected(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    row = words(page).partition(f"j{shown.succeeded} ")[2].partition(f"j{shown.failed} ")[0]
+    assert " 1 / 1 " in row and "Sleep" not in row
+
+
 async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
