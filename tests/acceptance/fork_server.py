@@ -43,11 +43,12 @@ def serve(address: str) -> None:
             for key, _ in selector.select():
                 if key.data is None:
                     connection, _ = listening.accept()
-                    process = _started(connection)
-                    selector.register(process.sentinel, selectors.EVENT_READ, (process, connection))
+                    process, ended = _started(connection)
+                    selector.register(ended, selectors.EVENT_READ, (process, connection))
                 else:
                     process, connection = key.data
-                    selector.unregister(key.fileobj)
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
                     process.join()
                     # Whoever asked may have ended before.
                     with connection, suppress(OSError):
@@ -55,7 +56,8 @@ def serve(address: str) -> None:
                     process.close()
 
 
-def _started(connection: socket.socket) -> ForkProcess:
+def _started(connection: socket.socket) -> tuple[ForkProcess, int]:
+    """The process, and what can be read once it has ended: its sentinel could be when it executes another program."""
     _, streams, _, _ = socket.recv_fds(connection, len(MARK), STREAMS)
     with connection.makefile("rb") as file:
         asked = marshal.load(file)
@@ -63,8 +65,9 @@ def _started(connection: socket.socket) -> ForkProcess:
     process.start()
     for stream in streams:
         os.close(stream)
+    assert process.pid is not None
     connection.sendall(NUMBER.pack(process.pid))
-    return process
+    return process, os.pidfd_open(process.pid)
 
 
 def _run(
