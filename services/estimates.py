@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
@@ -9,7 +10,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.estimates import Estimate, Prices, StageEstimate
 from services.few_shot import in_draw
-from services.new_runs import refuse_batches, takes_batch
+from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
 from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
 from stages.reports.costs import most_calls
@@ -88,6 +89,10 @@ async def estimate(
         missing.append(str(error))
     found = {one.model for one in served}
     async with database.connection() as connection:
+        try:
+            await refuse_long_transcripts(connection, replace(run, models=served))
+        except Refused as refused:
+            missing.append(str(refused))
         stages = _stages(run, thaw(run.settings), await past_work.past_stages(connection, alike))
         at_once = await past_work.at_once(connection, alike)
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]

@@ -11,16 +11,73 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.values.base import Value
+from schemas.values.chat import Message
 from schemas.values.requests import RunTerms
 from services.served_models import Warn, asked_models, check_servers, with_models
 from stack.home import this_environment
+from stages.models import most_prompt_tokens, most_tokens, reply_room
+from stages.participants.extract import extraction_messages
+from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
 from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import Connection, Database
+from store.references import interviews
 from store.runs import backlog, batches, jobs, notifications, overviews, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, StoredRun
+
+_LISTED: Final = 5
+_OTHERWISE: Final = {
+    "extract": "QUANTITATIVE_EVIDENCE_EXTRACTOR=similarity (finds quotes without a language model)",
+    "score": "RAGQ_SCORE_INPUT=evidence (scores the passages around the evidence)",
+}
+
+
+async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
+    """Raise Refused, with the tokens of each, for transcripts that a model of a run of participants cannot read whole.
+
+    A model whose context its server does not tell is given any.
+    """
+    if run.kind != "participant":
+        return
+    settings = thaw(run.settings).run
+    reported = {one.model: one.context_tokens for one in run.models}
+    prompts: dict[str, Callable[[str], tuple[Message, ...]]] = {"extract": extraction_messages}
+    if settings.ragq.score_input == "transcript":
+        mode = settings.quantitative.severity_inference_mode
+        prompts["score"] = lambda transcript: scoring_messages(transcript, "", severity_mode=mode)
+    rooms: dict[str, _Room] = {}
+    for stage, model in asked_models(run).items():
+        context = settings.ragq.context_tokens or reported.get(model)
+        if stage in prompts and context:
+            taken = most_prompt_tokens(prompts[stage]("")) + reply_room(context, None)
+            rooms[stage] = _Room(max(context - taken, 0), context, model)
+    if not rooms:
+        return
+    stage, room = min(rooms.items(), key=lambda found: found[1].tokens)
+    hashes = {job.inputs.get("transcript_hash", ""): job.subject for job in run.jobs}
+    texts = await interviews.texts_longer_than(connection, list(hashes), room.tokens)
+    measured = ((most_tokens(text), hashes[one]) for one, text in texts.items())
+    if not (long := sorted((one for one in measured if one[0] > room.tokens), reverse=True)):
+        return
+    listed = ", ".join(f"{subject} (about {tokens} tokens)" for tokens, subject in long[:_LISTED])
+    more = f" and {len(long) - _LISTED} more" if len(long) > _LISTED else ""
+    other = " and ".join(f"--set {_OTHERWISE[one]}" for one, of in rooms.items() if of.tokens < long[0][0])
+    raise Refused(
+        f"{len(long)} of {len(hashes)} transcripts are longer than model '{room.model}' reads in stage '{stage}': "
+        f"participant {listed}{more}. It reads and writes {room.context} tokens together, and {room.tokens} are left "
+        f"beside the instructions and the reply. Nothing was submitted. Use a model with a longer context, or {other}."
+    )
+
+
+class _Room(NamedTuple):
+    """What a model has left for a transcript."""
+
+    tokens: int
+    context: int
+    model: str
+
 
 NO_TERMS: Final = RunTerms()
 
@@ -126,7 +183,7 @@ async def submit_run(
 
     A run that was stored is returned, whatever fails afterwards. Raises StackError when the database did not
     answer whether it was stored. Before anything is stored it raises Refused for the name, for a key of another
-    request, and when the running workers ask other servers; and
+    request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
     ModelUnavailableError when these could not ask the models of the run.
     """
     if planned.terms.batch_hours is not None:
@@ -134,6 +191,7 @@ async def submit_run(
     live = await database.once(workers.live)
     warnings: list[str] = []
     planned = planned._replace(run=await with_models(planned.run, live, warn=warn or warnings.append))
+    await database.once(refuse_long_transcripts, planned.run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new)

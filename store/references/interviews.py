@@ -182,6 +182,17 @@ async def data_sets(connection: Connection, participant_ids: Collection[int] = (
     return {row["data_set"]: row["people"] for row in await connection.fetch(DATA_SETS, list(participant_ids))}
 
 
+async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_bytes: int) -> dict[str, str]:
+    """The transcripts of these hashes that have more bytes, by hash."""
+    rows = await connection.fetch(
+        "SELECT transcript_hash, transcript FROM participant "
+        "WHERE transcript_hash = ANY($1::text[]) AND octet_length(transcript) > $2",
+        list(hashes),
+        most_bytes,
+    )
+    return {row["transcript_hash"]: row["transcript"] for row in rows}
+
+
 async def variants(connection: Connection, data_set: str | None = None) -> dict[TranscriptVariant, int]:
     """How many of the stored transcripts, or those of a data set, have each variant."""
     rows = await connection.fetch(VARIANTS, data_set)
