@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from asyncpg import Record
 from numpy.typing import NDArray
+from pydantic import computed_field
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.participants import Neighbour, ParticipantChunks, PHQ8Item, Reference
@@ -62,6 +63,7 @@ class IndexPlan(IndexSource):
     evidence: str | None = None
     """How the evidence of its participants was found, for scores by neighbours; None without evidence."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def identity(self) -> str:
         """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
