@@ -63,8 +63,10 @@ def _read(function: _Function, paths: dict[str, Path], seen: set[str]) -> Iterat
         if isinstance(node, ast.Attribute) and (path := _path(node, known)) is not None:
             yield from _of_path(path)
         if isinstance(node, ast.Call):
-            for called in _called(function.module, node.func):
-                yield from _of_call(called, node, known, seen)
+            is_partial = isinstance(node.func, ast.Name) and node.func.id == "partial"
+            call = ast.Call(node.args[0], node.args[1:], node.keywords) if is_partial else node
+            for called in _called(function.module, call.func):
+                yield from _of_call(called, call, known, seen)
 
 
 def _path(node: ast.expr, known: dict[str, Path]) -> Path | None:
