@@ -2,18 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from store.database import Connection
 from store.runs.edits import MANUAL
 from store.runs.forks import COPIED
 
-ALIKE = """
-SELECT r.id FROM run AS r
-WHERE r.kind = $1 AND r.settings @> $3 AND EXISTS (
-    SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($2::text[]) AND j.status = 'succeeded'
-)
-ORDER BY r.id DESC LIMIT $4
+#: The newest runs of a kind that are looked at: each of a million questions is a run.
+LOOKED_AT: Final = 100
+
+ALIKE = f"""
+SELECT id FROM (
+    SELECT r.id, r.settings FROM run AS r
+    WHERE r.kind = $1 AND EXISTS (
+        SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($2::text[]) AND j.status = 'succeeded'
+    )
+    ORDER BY r.id DESC LIMIT {LOOKED_AT}
+) AS newest
+WHERE settings @> $3 ORDER BY id DESC LIMIT $4
 """
 
 # The first jobs of each run: one of a million says as much as soon.
@@ -69,7 +75,8 @@ class PastStage(NamedTuple):
 async def alike_runs(
     connection: Connection, kind: str, modes: Sequence[str], settings: Mapping[str, Any], *, limit: int
 ) -> list[int]:
-    """The newest runs of a kind with these settings and jobs in one of these modes that succeeded, newest first."""
+    """Those with these settings of the newest runs of a kind with jobs in one of these modes that succeeded, newest
+    first."""
     wanted = json.dumps({name: {"value": value} for name, value in settings.items()})
     return [row["id"] for row in await connection.fetch(ALIKE, kind, list(modes), wanted, limit)]
 

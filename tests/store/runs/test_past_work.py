@@ -46,3 +46,31 @@ async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection:
     median = PastStage(seconds=10, calls=1, prompt_tokens=7, reply_tokens=None)
     assert found == {("few_shot", "extract"): median, ("zero_shot", "extract"): median}
     assert at_once == pytest.approx(2)
+
+
+#: Newer runs of the kind with other settings, each with a job that succeeded.
+OTHERS: Final = """
+WITH other AS (
+    INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)
+    SELECT kind, identity || number, profile, '{}', settings_hash, request, version
+    FROM run, generate_series(1, $2) AS number WHERE id = $1 RETURNING id
+)
+INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)
+SELECT other.id, 0, j.kind, j.mode, j.subject, j.inputs, 'succeeded' FROM other, job AS j WHERE j.run_id = $1
+"""
+
+
+async def test_only_the_newest_runs_of_a_kind_are_looked_at(connection: Connection) -> None:
+    job = NewJob(mode="few_shot", subject="1", inputs={}, stages=("extract",))
+    run = replace(new_run(), jobs=[job], settings={"MODEL_QUANTITATIVE_MODEL": {"value": "m"}})
+    run_id = (await runs.store(connection, run)).run_id
+    await connection.execute("UPDATE job SET status = 'succeeded'")
+
+    async def alike() -> list[int]:
+        wanted = {"MODEL_QUANTITATIVE_MODEL": "m"}
+        return await past_work.alike_runs(connection, run.kind, ["few_shot"], wanted, limit=9)
+
+    await connection.execute(OTHERS, run_id, past_work.LOOKED_AT - 1)
+    assert await alike() == [run_id]
+    await connection.execute(OTHERS, run_id, 1)
+    assert await alike() == []
