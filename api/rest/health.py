@@ -4,13 +4,10 @@ import asyncio
 from enum import StrEnum
 from typing import Final
 
-import amqp
 import asyncpg
-import redis
 import structlog
 from celery import Celery
 from fastapi import APIRouter, Response
-from kombu.exceptions import KombuError
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -22,14 +19,13 @@ from store import migrate
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
 from store.runs.problems import RunProblem
-from store.runs.workers import LiveWorker
+from store.runs.workers import SEEN_WITHIN_SECONDS, LiveWorker
+from workers.app import BROKER_ERRORS
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(tags=["operations"])
 
-#: A worker renews its row every second.
-SEEN_WITHIN_SECONDS: Final = 10.0
 #: A part that takes longer counts as unavailable.
 TIMEOUT_SECONDS: Final = 2.0
 
@@ -131,7 +127,7 @@ def _of_broker(broker: Celery) -> Check:
     with broker.connection_for_write(connect_timeout=TIMEOUT_SECONDS) as connection:
         try:
             connection.connect()
-        except (KombuError, OSError, redis.RedisError, amqp.AMQPError):
+        except BROKER_ERRORS:
             return Check.UNAVAILABLE
     return Check.OK
 
