@@ -216,8 +216,8 @@ def diff(
     """Compare the results of run B, and of others, with those of run A: B - A, with 95 % intervals of paired resamples.
 
     Scored runs are compared on the participants that both scored, runs of queries on the queries that both have. Also
-    shows the items or queries that changed, the settings that differ, and who failed in
-    one of them only. Three runs and more have intervals that are corrected for the number of comparisons (Bonferroni).
+    shows the items or queries that changed, the settings that differ, and who failed in one of them only. Three runs
+    and more have intervals that are corrected for the number of comparisons (Bonferroni).
 
     \b
     Example:

@@ -71,7 +71,7 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
     Raises RunMissingError, and Refused for a run that works or whose audit has flaws.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_ROWS_RUN, run_id)
+        state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_RUN, run_id)
         if not state.is_idle:
             raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
         if (await chain.audit(connection, run_id)).flaws:

@@ -190,7 +190,7 @@ TEMPLATE_NOTICES: Final = {
 
 
 @router.get("/templates")
-async def templates_template_page(request: Request, ctx: Context) -> Response:
+async def templates_page(request: Request, ctx: Context) -> Response:
     """Every template with its active version."""
     async with ctx.database.connection() as connection:
         stored = await presets.all_templates(connection)
@@ -199,7 +199,7 @@ async def templates_template_page(request: Request, ctx: Context) -> Response:
 
 
 @router.get("/templates/{tag}")
-async def template_template_page(
+async def template_page(
     request: Request,
     ctx: Context,
     tag: TemplateTag,

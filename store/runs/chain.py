@@ -258,7 +258,7 @@ def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
     return flaws
 
 
-EXPORTED_ROWS_RUN: Final = """
+EXPORTED_RUN: Final = """
 SELECT id, name, note, kind, identity, profile, settings, settings_hash, request, version, created_at
 FROM run WHERE id = $1
 """
