@@ -121,8 +121,9 @@ TOOLS: Final = (
         method="GET",
         path="/problems",
         description="What is wrong now in all runs, the most urgent first. no_worker, no_broker and worker_lost: "
-        "nothing moves until a person acts on the machine. failed: remove the reason, then retry_run. waits: it goes "
-        "on by itself at `until`. Empty: nothing is wrong; what is slow only waits its turn.",
+        "nothing moves until a person acts on the machine. failed: remove the reason, then retry_run. nothing_found: "
+        "a retry finds the same; `reason` names what to change. waits: it goes on by itself at `until`. Empty: nothing "
+        "is wrong; what is slow only waits its turn.",
     ),
     Tool(
         name="list_runs",

@@ -162,7 +162,8 @@ class _Obstacles:
             self._looked_at_s = now_s
             is_broker_away = not await asyncio.to_thread(broker_answers, servers().redis_url)
             found = await problems(connection, is_broker_away=is_broker_away, of_run=run_id)
-            self._found = next((_words(one) for one in found if one.what is not ProblemKind.FAILED), None)
+            waits = (one for one in found if one.what not in (ProblemKind.FAILED, ProblemKind.NOTHING_FOUND))
+            self._found = next(map(_words, waits), None)
         return self._found != before, self._found
 
 

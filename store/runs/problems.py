@@ -18,13 +18,15 @@ _LATE_SECONDS: Final = 10.0
 # The first column orders the rows of the list.
 PROBLEMS = f"""
 WITH failing AS (
-    SELECT j.run_id, a.stage, a.error_type, count(*) AS jobs, min(j.finished_at) AS since,
+    SELECT j.run_id, a.stage, a.error_type, a.what, count(*) AS jobs, min(j.finished_at) AS since,
            (array_agg({NAMED_MESSAGE} ORDER BY a.id DESC))[1] AS message
     FROM job AS j CROSS JOIN LATERAL (
-        SELECT id, stage, error_type, error_message FROM stage_attempt
+        SELECT id, stage, error_type, error_message,
+               CASE error_category WHEN 'nothing_relevant' THEN 'nothing_found' ELSE 'failed' END AS what
+        FROM stage_attempt
         WHERE job_id = j.id AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
     ) AS a
-    WHERE j.status IN ('failed', 'poisoned') AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY 1, 2, 3
+    WHERE j.status IN ('failed', 'poisoned') AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY 1, 2, 3, 4
 ), ready AS (
     SELECT j.id AS job_id, j.run_id, coalesce(s.queue, s.stage) AS queue, s.stage, j.sent_at,
            coalesce(s.enq_at, j.created_at) AS since
@@ -47,7 +49,7 @@ WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second'
   AND ($4::bigint IS NULL OR j.run_id = $4)
 GROUP BY j.run_id, s.stage
 UNION ALL
-SELECT 'failed', run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
+SELECT what, run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
 UNION ALL
 SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job
 WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id)
@@ -82,6 +84,8 @@ class ProblemKind(StrEnum):
     """Its lease has expired, and nobody took the stage back."""
     FAILED = "failed"
     """Nothing runs by itself any more."""
+    NOTHING_FOUND = "nothing_found"
+    """The corpus has no answer, and would have none for a retry: the reason names what to change."""
     PAUSED = "paused"
     """Somebody, or a limit of the run, paused it."""
     WAITS = "waits"
@@ -94,6 +98,7 @@ _REMEDIES: Final = {
     ProblemKind.NO_BROKER: "ragq doctor",
     ProblemKind.WORKER_LOST: "ragq ps",
     ProblemKind.FAILED: "ragq retry r{run_id} --stage {stage}",
+    ProblemKind.NOTHING_FOUND: "ragq failures r{run_id}",
     ProblemKind.PAUSED: "ragq resume r{run_id}",
     ProblemKind.WAITS: "ragq watch r{run_id}",
 }

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from schemas.statuses import JobStatus
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import jobs, stages
 from store.runs.problems import ProblemKind, problems
@@ -57,6 +58,15 @@ async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(
     assert problem.reason is not None and problem.reason.startswith(f"{TIMED_OUT.type}: ")
     assert problem.remedy == f"ragq retry r{run_id} --stage score"
     assert after == []
+
+
+async def test_what_a_retry_would_not_find_either_has_another_remedy(connection: Connection) -> None:
+    nothing = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
+    run_id = await store_scored_run(connection, {("zero_shot", 316): nothing})
+
+    (problem,) = await problems(connection, is_broker_away=False)
+
+    assert (problem.what, problem.remedy) == (ProblemKind.NOTHING_FOUND, f"ragq failures r{run_id}")
 
 
 async def test_every_failed_job_is_listed_by_its_own_error(connection: Connection) -> None:
