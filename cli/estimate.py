@@ -13,8 +13,7 @@ from cli.output import Drawing, Text, draw, json_option, print_json, print_resul
 from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
-from services.estimates import Plan, estimate, estimate_request
-from services.submit import Request
+from services.estimates import Plan, estimate
 from stages.reports.costs import money_in_words, stages_table
 from stages.reports.words import NOT_AVAILABLE, counted, duration, number, tokens_in_words
 from store.database import Database
@@ -29,36 +28,19 @@ dry_run_option = click.option(
 )
 
 
-def print_estimates(
-    request: Request,
-    settings: EffectiveSettings,
-    *,
-    draws: Sequence[int],
-    in_batches: bool,
-    as_json: bool,
-) -> None:
-    """Print the estimate of a submission, one for each draw; exit code 1 when it would be refused."""
+def print_estimates(plans: Sequence[Plan], settings: EffectiveSettings | None = None, *, as_json: bool) -> None:
+    """Print the estimates of planned runs; exit code 1 when one of them would be refused.
+
+    Without settings, of runs that have them from a stored run.
+    """
     prices = known_prices()
 
-    async def of_draws(database: Database) -> list[Estimate]:
-        return [
-            await estimate_request(database, request, settings, draw=draw, prices=prices, in_batches=in_batches)
-            for draw in draws
-        ]
+    async def estimates(database: Database) -> list[Estimate]:
+        return [await estimate(database, plan, settings, prices=prices) for plan in plans]
 
-    print_found(with_open_database(of_draws), as_json=as_json)
-
-
-def print_estimate(plan: Plan, settings: EffectiveSettings | None = None, *, as_json: bool) -> None:
-    """Print the estimate of a planned run. Without settings, of one that has them from a stored run."""
-    prices = known_prices()
-    print_found([with_open_database(estimate, plan, settings, prices=prices)], as_json=as_json)
-
-
-def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:
-    """Print estimates; exit code 1 when one of them would be refused."""
+    found = with_open_database(estimates)
     if as_json:
-        print_json(found[0] if len(found) == 1 else list(found))
+        print_json(found[0] if len(found) == 1 else found)
     else:
         draw(spaced(map(estimate_shown, found)))
     if any(one.missing for one in found):

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, print_estimate, run_options
+from cli.estimate import conclude, print_estimates, run_options
 from cli.files import read_file
 from cli.ids import RUN
 from cli.options import assignment
@@ -87,7 +87,7 @@ def evaluate_command(
     values = dict(assignments)
     if dry_run:
         plan = partial(plan_evaluation, run_id=run_id, values=values)
-        print_estimate(plan, as_json=as_json)
+        print_estimates([plan], as_json=as_json)
         return
     submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)
     run = f"r{submitted.run_id}"

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, print_estimate, run_options
+from cli.estimate import conclude, print_estimates, run_options
 from cli.ids import RUN, TARGET
 from cli.options import Choice, assignment, request_options, requested
 from cli.output import json_option, print_result, print_text
@@ -73,7 +73,7 @@ def fork_command(
     """
     request = ForkRequest(target=target, stage=stage, values=dict(assignments))
     if dry_run:
-        print_estimate(request.plan, as_json=as_json)
+        print_estimates([request.plan], as_json=as_json)
         return
     forked = with_open_database(fork, request, name=name, always_new=always_new)
     report_fork(forked, stage)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, dry_run_option, print_estimate, run_options
+from cli.estimate import conclude, dry_run_option, print_estimates, run_options
 from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
 from cli.options import Choice, effective_settings, group, settings_options
@@ -122,7 +122,7 @@ def references_command(
         async def plan_index(connection: Connection) -> NewRun:
             return (await plan_references(connection, split, settings, **asked)).run
 
-        print_estimate(plan_index, settings, as_json=as_json)
+        print_estimates([plan_index], settings, as_json=as_json)
         return
     submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:
@@ -201,7 +201,7 @@ def chunk_scores_command(
         async def plan_scores(connection: Connection) -> NewRun:
             return (await plan_chunk_scores(connection, name, settings, **asked))[0]
 
-        print_estimate(plan_scores, settings, as_json=as_json)
+        print_estimates([plan_scores], settings, as_json=as_json)
         return
     scoring = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
     submitted = scoring.submitted

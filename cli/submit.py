@@ -46,6 +46,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
+from services.estimates import planned
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
 from services.submit import Request
@@ -344,13 +345,9 @@ def submit(
     chosen = draws(fresh=fresh, samples=samples)
     url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify_url)
     if dry_run:
-        print_estimates(
-            request,
-            settings,
-            draws=chosen,
-            in_batches=batch_hours is not None,
-            as_json=as_json,
-        )
+        in_batches = batch_hours is not None
+        plans = [planned(request, settings, draw=one, in_batches=in_batches) for one in chosen]
+        print_estimates(plans, settings, as_json=as_json)
         return
     limits = {name: options[name] for name in RunLimits.model_fields}
     terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)

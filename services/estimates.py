@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import FrozenSettings, thaw
+from schemas.settings.run import thaw
+from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import Estimate, Prices, StageEstimate
 from services.few_shot import in_draw
 from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
@@ -41,16 +43,8 @@ _WHO_IS_ASKED: Final = (
 _MILLION: Final = 1_000_000
 
 
-async def estimate_request(
-    database: Database,
-    request: Request,
-    settings: EffectiveSettings,
-    *,
-    draw: int = 0,
-    prices: Prices | None = None,
-    in_batches: bool = False,
-) -> Estimate:
-    """What submitting a request would do. See `estimate`."""
+def planned(request: Request, settings: EffectiveSettings, *, draw: int = 0, in_batches: bool = False) -> Plan:
+    """What plans the submission of a request, in a draw."""
 
     async def plan(connection: Connection) -> NewRun:
         run = in_draw(await plan_request(connection, request, settings), draw).run
@@ -58,7 +52,7 @@ async def estimate_request(
             refuse_batches(run)
         return run
 
-    return await estimate(database, plan, settings, prices=prices)
+    return plan
 
 
 async def estimate(
@@ -70,6 +64,7 @@ async def estimate(
     cannot be carried out whatever is there, such as settings that conflict. Without `settings`, of a run that has them
     from a stored one, what the plan raises is raised.
     """
+    missing: list[str] = []
     async with database.connection() as connection:
         try:
             run = await plan(connection)
@@ -78,26 +73,23 @@ async def estimate(
                 raise
             return Estimate(profile=settings.profile, missing=(str(error),))
         live = await workers.live(connection)
-        missing = await _missing_servers(connection, run)
+        with _noted(missing):
+            await check_servers(connection, run)
         existing = await runs.find(connection, run)
         modes = Counter(job.mode for job in run.jobs)
         alike = await past_work.alike_runs(connection, run.kind, list(modes), _who_is_asked(run), limit=COMPARED)
-    try:
+    served: tuple[ModelIdentity, ...] = ()
+    with _noted(missing):
         served = await served_models(run, live)
-    except ModelUnavailableError as error:
-        served = ()
-        missing.append(str(error))
-    found = {one.model for one in served}
     async with database.connection() as connection:
-        try:
+        with _noted(missing):
             await refuse_long_transcripts(connection, replace(run, models=served))
-        except Refused as refused:
-            missing.append(str(refused))
-        stages = _stages(run, thaw(run.settings), await past_work.past_stages(connection, alike))
+        stages = _stages(run, await past_work.past_stages(connection, alike))
         at_once = await past_work.at_once(connection, alike)
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
+    models, found = asked_models(run), {one.model for one in served}
     seconds = _sum([stage.seconds for stage in stages.values()])
-    money, currency = _money(run, stages, prices)
+    money = None if prices is None else _money(models, stages, prices)
     return Estimate(
         kind=run.kind,
         profile=run.profile,
@@ -111,16 +103,25 @@ async def estimate(
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
         seconds=None if seconds is None else seconds / min(at_once, max(len(run.jobs), 1)),
         basis=tuple(f"r{run_id}" for run_id in reversed(alike)),
-        currency=currency,
+        currency=None if prices is None else prices.currency,
         money=money,
         batch_money=None if money is None or prices is None or not takes_batch(run) else money * prices.batch,
         models={
             name: "available" if name in found else "not found, or its server did not answer"
-            for name in sorted(set(asked_models(run).values()))
+            for name in sorted(set(models.values()))
         },
         missing=tuple(missing),
         notices=(*notices(run.kind, run.profile, run.request), *_notices_of_bounds(asking)),
     )
+
+
+@contextmanager
+def _noted(missing: list[str]) -> Iterator[None]:
+    """Notes what is refused, instead of raising it."""
+    try:
+        yield
+    except (ModelUnavailableError, Refused) as refused:
+        missing.append(str(refused))
 
 
 def _notices_of_bounds(asking: Sequence[StageEstimate]) -> Iterator[str]:
@@ -129,14 +130,6 @@ def _notices_of_bounds(asking: Sequence[StageEstimate]) -> Iterator[str]:
             f"Model calls have no bound yet: it follows from the headings of a document, and "
             f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not converted yet, or not sent."
         )
-
-
-async def _missing_servers(connection: Connection, run: NewRun) -> list[str]:
-    try:
-        await check_servers(connection, run)
-    except Refused as error:
-        return [str(error)]
-    return []
 
 
 def _who_is_asked(run: NewRun) -> dict[str, Any]:
@@ -148,47 +141,39 @@ def _who_is_asked(run: NewRun) -> dict[str, Any]:
     }
 
 
-def _stages(
-    run: NewRun, frozen: FrozenSettings, known: Mapping[tuple[str, str], PastStage]
-) -> dict[str, StageEstimate]:
+def _stages(run: NewRun, known: Mapping[tuple[str, str], PastStage]) -> dict[str, StageEstimate]:
+    """What the jobs of a run take in each stage, by the medians of each mode and stage."""
+    frozen = thaw(run.settings)
     jobs: dict[str, list[NewJob]] = {}
     for job in run.jobs:
         for stage in run.computed(job):
             jobs.setdefault(stage, []).append(job)
-    return {stage: _stage(run.kind, stage, of_stage, frozen, known) for stage, of_stage in jobs.items()}
+    found = {}
+    for stage, of_stage in jobs.items():
+        bounds = [most_calls(run.kind, stage, frozen, job.inputs) for job in of_stage]
+        past = [known.get((job.mode, stage)) for job in of_stage]
+        asking = [one for one, bound in zip(past, bounds, strict=True) if bound != 0]
+        found[stage] = StageEstimate(
+            jobs=len(of_stage),
+            calls_at_most=_whole(_sum(bounds)),
+            jobs_unbounded=bounds.count(None),
+            calls_expected=_sum([one and one.calls for one in asking]),
+            prompt_tokens=_whole(_sum([one and one.prompt_tokens for one in asking])),
+            reply_tokens=_whole(_sum([one and one.reply_tokens for one in asking])),
+            seconds=_sum([one and one.seconds for one in past]),
+        )
+    return found
 
 
-def _stage(
-    kind: str,
-    stage: str,
-    jobs: Sequence[NewJob],
-    frozen: FrozenSettings,
-    known: Mapping[tuple[str, str], PastStage],
-) -> StageEstimate:
-    bounds = [most_calls(kind, stage, frozen, job.inputs) for job in jobs]
-    past = [known.get((job.mode, stage)) for job in jobs]
-    asking = [one for one, bound in zip(past, bounds, strict=True) if bound != 0]
-    return StageEstimate(
-        jobs=len(jobs),
-        calls_at_most=_whole(_sum(bounds)),
-        jobs_unbounded=sum(bound is None for bound in bounds),
-        calls_expected=_sum([one and one.calls for one in asking]),
-        prompt_tokens=_whole(_sum([one and one.prompt_tokens for one in asking])),
-        reply_tokens=_whole(_sum([one and one.reply_tokens for one in asking])),
-        seconds=_sum([one and one.seconds for one in past]),
-    )
-
-
-def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None) -> tuple[float | None, str | None]:
-    if prices is None:
-        return None, None
+def _money(models: Mapping[str, str], stages: Mapping[str, StageEstimate], prices: Prices) -> float | None:
+    """None where a model has no price, or its tokens are not known."""
     money = 0.0
-    for stage, model in asked_models(run).items():
+    for stage, model in models.items():
         price, found = prices.models.get(model), stages[stage]
         if price is None or found.prompt_tokens is None or found.reply_tokens is None:
-            return None, prices.currency
+            return None
         money += (found.prompt_tokens * price.prompt + found.reply_tokens * price.reply) / _MILLION
-    return money, prices.currency
+    return money
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -27,7 +27,7 @@ from schemas.values.requests import (
     Question,
     RunTerms,
 )
-from services.estimates import estimate_request
+from services.estimates import estimate, planned
 from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
@@ -87,14 +87,8 @@ async def submit_body(
     settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
     if body.dry_run:
         response.status_code = 200
-        return await estimate_request(
-            ctx.database,
-            request,
-            settings,
-            draw=body.draw,
-            prices=ctx.prices,
-            in_batches=body.batch_hours is not None,
-        )
+        plan = planned(request, settings, draw=body.draw, in_batches=body.batch_hours is not None)
+        return await estimate(ctx.database, plan, settings, prices=ctx.prices)
     (submitted,) = await submit(
         ctx.database,
         request,

@@ -6,10 +6,10 @@ import pytest
 import redis
 
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.estimates import ModelPrice, Prices
+from schemas.values.estimates import Estimate, ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
-from services.estimates import estimate_request
+from services.estimates import estimate, planned
 from store.database import Connection
 from tests.embedded import ValkeyServer
 from tests.workers.test_settings_matrix import EVIDENCE, STAGES, TESTED, Bench, Combination, bench
@@ -38,12 +38,18 @@ def messages(broker: str) -> int:
         return len(list(client.scan_iter()))
 
 
+async def estimated(
+    bench: Bench, request: ParticipantRequest, settings: EffectiveSettings, prices: Prices | None = None
+) -> Estimate:
+    return await estimate(bench.database, planned(request, settings), settings, prices=prices)
+
+
 async def test_nothing_is_stored_or_sent(bench: Bench, valkey: ValkeyServer) -> None:
     settings = resolve(profile="paper", options=CHOSEN.options, environment={})
     async with bench.database.connection() as connection:
         before = await rows(connection), messages(valkey.url)
 
-        found = await estimate_request(bench.database, REQUEST, settings)
+        found = await estimated(bench, REQUEST, settings)
 
         assert (await rows(connection), messages(valkey.url)) == before
     assert (found.jobs, found.modes, found.existing_run) == (1, {"few_shot": 1}, None)
@@ -63,8 +69,8 @@ async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
     settings = resolve(profile="paper", options=CHOSEN.options, environment={})
     whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
 
-    given = await estimate_request(bench.database, REQUEST, settings)
-    found = await estimate_request(bench.database, whole, settings)
+    given = await estimated(bench, REQUEST, settings)
+    found = await estimated(bench, whole, settings)
 
     # The quotes are given; of eight items two references each are judged, each asked for three times at most.
     assert {name: stage.calls_at_most for name, stage in given.stages.items()} == {
@@ -88,11 +94,8 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         )
 
     same, other = [
-        await estimate_request(
-            bench.database,
-            REQUEST,
-            of,
-            prices=Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1.0, reply=2.0)}),
+        await estimated(
+            bench, REQUEST, of, Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
         )
         for of in (settings, resolve(profile="paper", options=OTHER.options, environment={}))
     ]
@@ -117,7 +120,7 @@ async def test_what_the_ledger_answered_counts_as_asked_and_copies_say_nothing(b
         await connection.execute("UPDATE stage_attempt SET ended_at = started_at + interval '1 second'")
         await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
 
-    found = await estimate_request(bench.database, REQUEST, settings)
+    found = await estimated(bench, REQUEST, settings)
 
     assert (found.stages["rerank"].seconds, found.seconds) == (None, None)
     assert found.stages["validate"].seconds == pytest.approx(1 + 5 * paid)
