@@ -28,11 +28,11 @@ from stack.probes import broker_answers
 from stages.reports.results import failure_list
 from stages.reports.words import counted
 from store.database import Connection
+from store.runs import attempts, jobs, overviews, scored_runs
 from store.runs import failures as failures_of
-from store.runs import jobs, overviews, scored_runs
 from store.runs import problems as problems_of
+from store.runs.attempts import Attempt
 from store.runs.jobs import Job
-from store.views import AttemptTrace, attempt_traces
 
 #: Runs that are looked at where none is named.
 _NEWEST = 20
@@ -195,13 +195,13 @@ class Inspected:
     job: Job
     stages: list[str]
     stage: str | None
-    attempts: list[AttemptTrace]
+    attempts: list[Attempt]
 
 
 async def _inspect_read(connection: Connection, job_id: int, stage: str | None) -> Inspected:
     job = await jobs.get(connection, job_id)
     stages = [run.stage for run in (await jobs.of_jobs(connection, [job_id]))[job_id]]
-    tried = await attempt_traces(connection, job_id, stage)
+    tried = await attempts.history(connection, job_id, stage)
     if stage is not None and stage not in stages and not tried:
         suggestion = did_you_mean(stage, stages)
         raise Refused(f"Job j{job_id} has no stage '{stage}'.{suggestion} Its stages: {', '.join(stages)}.")

@@ -1,4 +1,4 @@
-"""The attempts of a job, each with its calls of language models."""
+"""What is read of several subjects at one moment: a job with its history, the state of a run, a submission."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,54 +19,10 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, call_costs, jobs, overviews, past_work, run_view, runs, scored_runs
+from store.runs import attempts, jobs, overviews, past_work, run_view, runs, scored_runs
 from store.runs.attempts import Attempt
-from store.runs.call_costs import CallUse
 from store.runs.jobs import Job, StageRun
 from store.runs.overviews import RunOverview
-
-
-class AttemptTrace(Attempt):
-    """One try of one stage, with the calls of language models that it made."""
-
-    calls: list[CallUse]
-
-    @property
-    def paid(self) -> int:
-        """Calls that this attempt paid for."""
-        return sum(not call.is_reused for call in self.calls)
-
-    @property
-    def reused(self) -> int:
-        """Calls that the ledger answered."""
-        return len(self.calls) - self.paid
-
-    @property
-    def paid_tokens(self) -> tuple[int, int]:
-        """Tokens that went in and came out of the paid calls; a server that counts none counts as 0."""
-        paid = [call for call in self.calls if not call.is_reused]
-        return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
-
-
-async def attempt_traces(
-    connection: Connection,
-    job_id: int,
-    stage: str | None = None,
-    *,
-    number: int | None = None,
-    with_texts: bool = True,
-) -> list[AttemptTrace]:
-    """Every attempt of a job, of one of its stages, or of one number, oldest first; without texts as `history`."""
-    tried = await attempts.history(connection, job_id, stage, number=number, with_texts=with_texts)
-    calls = await call_costs.of_attempts(connection, [attempt.id for attempt in tried], with_texts=with_texts)
-    return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
-
-
-class StageTrace(StageRun):
-    """A stage of the job, and the attempt whose output counts."""
-
-    current: AttemptTrace | None
-    """None while the stage has not stored anything that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +31,12 @@ class JobTrace(Job):
 
     read_at: datetime
     """The database's clock when the rows were read."""
-    stages: list[StageTrace]
+    stages: list[StageRun]
     """In the order of the chain."""
-    attempts: list[AttemptTrace]
+    attempts: list[Attempt]
     """Oldest first, including those of stages that are no longer in the chain."""
+    current: dict[str, Attempt]
+    """By stage, the attempt whose output counts; stages that have not stored any are absent."""
     question: StoredQuery | None
     """What a job of kind `query` is about."""
     answers: list[StoredResult] = field(repr=False)
@@ -94,7 +52,7 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
         job = await jobs.get(connection, job_id)
         read_at = await connection.fetchval("SELECT now()")
         (stages,) = (await jobs.of_jobs(connection, [job_id])).values()
-        tried = await attempt_traces(connection, job_id)
+        tried = await attempts.history(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job.kind == "query" else None
         answers = [] if question is None else await queries.results(connection, question.id)
@@ -103,21 +61,18 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
         chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
         is_scored = job.kind == "participant" and chunk_ids
         texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
-    of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
+    number_of_output = {stage.stage: stage.attempts for stage in stages if stage.status is StageStatus.DONE}
     return JobTrace(
         **vars(job),
         read_at=read_at,
-        stages=[_stage(stage, of_stage.get((stage.stage, stage.attempts))) for stage in stages],
+        stages=stages,
         attempts=tried,
+        current={one.stage: one for one in tried if number_of_output.get(one.stage) == one.number},
         question=question,
         answers=answers,
         titles=titles,
         reference_texts=texts,
     )
-
-
-def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:
-    return StageTrace(**vars(stage), current=last if stage.status is StageStatus.DONE else None)
 
 
 def _numbers(value: Any, name: str) -> Iterator[int]:

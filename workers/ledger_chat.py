@@ -14,7 +14,7 @@ from schemas.values.runs import FrozenModel
 from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
 from store.database import DATABASE_ERRORS, RESULT_RETRY_SECONDS, Connection, Database
-from store.runs import answer_pieces, attempts, backlog, batches, call_costs, ledger, runs
+from store.runs import answer_pieces, attempts, backlog, batches, ledger, runs
 from store.runs.call_costs import CallUse
 from store.runs.ledger import KeptCall
 from store.runs.stages import Claim
@@ -192,10 +192,9 @@ class RejectedReplies:
         )
 
     async def _read(self, connection: Connection) -> list[CallUse]:
-        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_texts=False)
-        earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
-        uses = await call_costs.of_attempts(connection, earlier)
-        return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
+        tried = await attempts.history(connection, self._claim.job_id, self._claim.stage)
+        earlier = [attempt for attempt in tried if attempt.id != self._claim.attempt_id]
+        return [use for attempt in earlier for use in attempt.calls if use.is_rejected]
 
 
 class _KnowingChat:

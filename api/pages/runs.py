@@ -33,7 +33,7 @@ from store.runs import forks, jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import run_view, waits_in_words, with_origin
-from store.views import JobTrace, StageTrace, job_trace, run_scores, run_state
+from store.views import JobTrace, job_trace, run_scores, run_state
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -161,7 +161,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId) -> Response:
         run = await overviews.get(connection, job.run_id)
         document = (await works.lines(connection, [job_id])).get(job_id)
         parent_job = await forks.parent_job(connection, job_id)
-    outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
+    outputs = {stage: _output(job, stage) for stage in job.current}
     return page(
         request,
         "job.html.j2",
@@ -200,11 +200,11 @@ def _answer(outputs: Mapping[str, Value | dict[str, Any]]) -> Markup | None:
     return answer_html(generated.text, [source.label for source in sources])
 
 
-def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
+def _output(job: JobTrace, stage: str) -> Value | dict[str, Any]:
     """The output of a stage as its value; as plain fields where this version of ragq cannot read it."""
-    assert stage.current is not None and stage.current.output is not None
-    kept = stage.current.output
-    value = output_of(job.kind, job.mode, stage.stage)
+    kept = job.current[stage].output
+    assert kept is not None
+    value = output_of(job.kind, job.mode, stage)
     if value is None:
         return kept
     try:

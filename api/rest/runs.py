@@ -29,14 +29,15 @@ from services.runs import Action, ControlResult, change_run, control, delete_run
 from stages.reports.comparison_sheet import condition, gate
 from store.access import RequestKey
 from store.questions import queries
-from store.runs import forks, jobs, overviews, runs
+from store.runs import attempts, forks, jobs, overviews, runs
+from store.runs.attempts import Attempt
 from store.runs.batches import Waiting
 from store.runs.deletions import DeletedRun
 from store.runs.forks import Family
 from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, job_view, run_view, with_origin
-from store.views import AttemptTrace, RunState, attempt_traces, run_state, scores_of_run
+from store.views import RunState, run_state, scores_of_run
 
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
@@ -101,7 +102,7 @@ class JobReply(JobView):
 class AttemptsReply(Reply):
     """Attempts of a job, oldest first, each with its calls of language models."""
 
-    attempts: list[AttemptTrace]
+    attempts: list[Attempt]
 
 
 class RunPatch(RunChanges, Body):
@@ -224,7 +225,7 @@ async def list_attempts(
     """Every attempt of a job, or of a stage or a number, oldest first. Attempts are never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await jobs.get(connection, job_id)
-        found = await attempt_traces(connection, job_id, stage, number=number, with_texts=outputs)
+        found = await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)
     return AttemptsReply(attempts=found)
 
 

@@ -12,6 +12,8 @@ from schemas.values.base import Value
 from schemas.values.runs import AttemptError
 from stages.ports import Vectors
 from store.database import Connection, to_matrix, to_numpy
+from store.runs import call_costs
+from store.runs.call_costs import CallUse
 from store.runs.edits import MANUAL
 from store.runs.forks import COPIED
 
@@ -83,6 +85,24 @@ class Attempt(Value):
     """How many it stored."""
     database_s: float | None
     """Seconds of its database calls, without its claim and the statement that closed it; null if not measured."""
+    calls: list[CallUse]
+    """Of language models, in order."""
+
+    @property
+    def paid(self) -> int:
+        """Calls that this attempt paid for."""
+        return sum(not call.is_reused for call in self.calls)
+
+    @property
+    def reused(self) -> int:
+        """Calls that the ledger answered."""
+        return len(self.calls) - self.paid
+
+    @property
+    def paid_tokens(self) -> tuple[int, int]:
+        """Tokens that went in and came out of the paid calls; a server that counts none counts as 0."""
+        paid = [call for call in self.calls if not call.is_reused]
+        return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
 
     @property
     def copied_from(self) -> tuple[int, int] | None:
@@ -116,11 +136,13 @@ async def history(
     number: int | None = None,
     with_texts: bool = True,
 ) -> list[Attempt]:
-    """Every attempt of a job (or of one of its stages, or of one number), oldest first.
+    """Every attempt of a job (or of one of its stages, or of one number), oldest first, with its calls.
 
-    Without texts outputs and private details of errors are None.
+    Without texts, outputs, private details of errors, requests and replies are None.
     """
-    return [Attempt(**row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_texts)]
+    rows = await connection.fetch(HISTORY, job_id, stage, number, with_texts)
+    calls = await call_costs.of_attempts(connection, [row["id"] for row in rows], with_texts=with_texts)
+    return [Attempt(**row, calls=calls[row["id"]]) for row in rows]
 
 
 VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"

@@ -9,7 +9,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ask_until_usable
 from store.database import Database
-from store.runs import attempts, call_costs, jobs
+from store.runs import attempts, jobs
 from store.runs.call_costs import CallUse
 from tests.fakes.chat import ScriptedChat, served
 from tests.store.conftest import StoreRun
@@ -71,9 +71,7 @@ async def run_extract(database: Database, model: Model, monkeypatch: pytest.Monk
 
 async def uses(database: Database, job_id: int) -> list[list[CallUse]]:
     async with database.connection() as connection:
-        ids = [attempt.id for attempt in await attempts.history(connection, job_id)]
-        found = await call_costs.of_attempts(connection, ids)
-    return [found[attempt_id] for attempt_id in ids]
+        return [attempt.calls for attempt in await attempts.history(connection, job_id)]
 
 
 async def retry(database: Database, job_id: int) -> None:
