@@ -89,7 +89,7 @@ def checked(handle: Callable[[Message], None]) -> Callable[[Message], None]:
         if is_fit(message):
             handle(message)
             return
-        log.warning("message_dropped")
+        log.warning("message_dropped", reason="no task of ragq")
         message.ack()
 
     return receive
@@ -135,7 +135,7 @@ class Channel(kombu_redis.Channel):
         except (ValueError, RecursionError):
             if transport.is_delivering:
                 raise
-            log.warning("message_dropped")
+            log.warning("message_dropped", reason="no JSON")
             return True
 
     def _is_full_of_background(self) -> bool:
@@ -172,7 +172,7 @@ class Transport(kombu_redis.Transport):
 
     def _deliver(self, message: Any, queue: str | None) -> None:
         if not is_envelope(message):
-            log.warning("message_dropped")
+            log.warning("message_dropped", reason="no message of Celery", queue=queue)
             return
         self.is_delivering = True
         super()._deliver(message, queue)

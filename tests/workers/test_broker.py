@@ -104,17 +104,19 @@ def test_a_question_goes_before_an_import_that_was_sent_first(connection: Connec
 
 
 def test_what_is_no_message_is_dropped_and_the_queue_moves(connection: Connection, valkey: ValkeyServer) -> None:
-    junk = [b"not json", b"\xff\x00", b"{}", b"null", b"[1]", b"7", b"[" * 100_000, b'{"body": "", "headers": {}}']
+    no_json = [b"not json", b"\xff\x00", b"[" * 100_000]
+    no_message = [b"{}", b"null", b"[1]", b"7", b'{"body": "", "headers": {}}']
     worker = Worker(connection)
     with redis.Redis.from_url(valkey.url) as client:
-        client.lpush(f"{KEY_PREFIX}{QUEUE}", *junk)
+        client.lpush(f"{KEY_PREFIX}{QUEUE}", *no_json, *no_message)
     send(connection, "after it", NORMAL)
 
     with capture_logs() as lines:
         held = worker.look()
 
     assert held == ["after it"]
-    assert [line["event"] for line in lines] == ["message_dropped"] * len(junk)
+    reasons = ["no JSON"] * len(no_json) + ["no message of Celery"] * len(no_message)
+    assert [(line["event"], line["reason"]) for line in lines] == [("message_dropped", one) for one in reasons]
 
 
 GOOD: dict[str, Any] = {
@@ -162,4 +164,4 @@ def test_a_message_that_ragq_does_not_send_is_dropped_with_one_line(changes: dic
             receive(Message(channel=Channel(), delivery_tag=tag, **values))
 
     assert [message.delivery_tag for message in received] == ["good"]
-    assert (acknowledged, [line["event"] for line in lines]) == (["bad"], ["message_dropped"])
+    assert (acknowledged, [line["reason"] for line in lines]) == (["bad"], ["no task of ragq"])
