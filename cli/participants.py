@@ -17,18 +17,17 @@ from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
 from stages.files.records import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
-from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, train_and_dev
+from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant
 
 
 def _default_transcripts() -> str:
@@ -208,11 +207,11 @@ def participants(
     tell_unread(directory, NAMES)
     if others := no_participants(directory / transcripts):
         draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
-    refuse_wrong_variant(data_set.transcripts.values())
+    refuse_wrong_variant(data_set.participants.values())
+    people = [*data_set.participants.values()]
     if variant is not None:
-        data_set = in_variant(data_set, TranscriptVariant(variant))
-    people = new_participants(data_set)
-    splits = [] if no_splits else new_splits(data_set)
+        people = [vary(person, TranscriptVariant(variant)) for person in people]
+    splits = [] if no_splits else [*data_set.splits.values()]
     own_name = directory.resolve().name if name is None else name
 
     async def keep(connection: Connection) -> tuple[ImportedParticipants, dict[TranscriptVariant, int]]:
@@ -221,7 +220,7 @@ def participants(
             own_name,
             people,
             splits,
-            labels=[label for number, label in data_set.labels.items() if number not in data_set.transcripts],
+            labels=data_set.labels.values(),
             paper_splits=not no_splits,
             replace_stored=replace,
             dry_run=dry_run,
@@ -230,7 +229,6 @@ def participants(
 
     imported, stored = with_database(keep)
     changes = imported.changes
-    patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
     sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
     variants = Counter(person.variant for person in people)
     labelled = sum(person.items is not None for person in people)
@@ -246,7 +244,7 @@ def participants(
                 "splits": sizes,
                 **changes._asdict(),
                 "made_splits": [split.name for split in imported.made],
-                "patched_items": patched,
+                "patched_items": data_set.patched,
                 "irregular_rows": irregular,
                 "stored_variants": stored,
             }
@@ -260,8 +258,8 @@ def participants(
     for split, size in sizes.items():
         is_made = split in {made.name for made in imported.made}
         print_text(f"  split {split}: {size}" + (" (published ids)" if is_made else ""))
-    for participant_id, item in patched.items():
-        print_text(f"  participant {participant_id}: {item} was rebuilt from the total")
+    for number, item in data_set.patched.items():
+        print_text(f"  participant {number}: {item} was rebuilt from the total")
     for participant_id, rows in list(irregular.items())[:SHOWN]:
         kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
         print_text(f"  participant {participant_id}: rows kept as they are: {kept}")
@@ -313,42 +311,6 @@ def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> 
             f"The paper's splits were not made: {len(imported.missing)} of their {len(PUBLISHED_IDS)} participants "
             "are not stored with item labels. `ragq splits make --paper` names those that are not stored."
         )
-
-
-def in_variant(data_set: DataSet, variant: TranscriptVariant) -> DataSet:
-    """The data set with every transcript in a variant. Raises EmptyTranscriptError when nothing is left of one."""
-    varied = {number: vary(transcript, variant) for number, transcript in data_set.transcripts.items()}
-    return data_set.model_copy(update={"transcripts": varied})
-
-
-def new_participants(data_set: DataSet) -> list[NewParticipant]:
-    """The participants of a data set that have a transcript, with the labels they have."""
-    people = []
-    for participant_id, transcript in data_set.transcripts.items():
-        labels = data_set.labels.get(participant_id)
-        people.append(
-            NewParticipant(
-                id=participant_id,
-                transcript=transcript.text,
-                transcript_hash=transcript.sha256,
-                utterances=[utterance.model_dump(mode="json") for utterance in transcript.utterances],
-                gender=labels.gender if labels else None,
-                phq8_binary=int(labels.phq8_binary) if labels and labels.phq8_binary is not None else None,
-                phq8_score=labels.phq8_score if labels else None,
-                items=labels.items if labels else None,
-                variant=transcript.variant,
-                irregular_rows=transcript.irregular_rows,
-            )
-        )
-    return people
-
-
-def new_splits(data_set: DataSet) -> list[Split]:
-    """The splits of a data set, and train and dev together where it has both."""
-    splits = list(data_set.splits.values())
-    if {"train", "dev"} <= data_set.splits.keys():
-        splits.append(train_and_dev([data_set.splits["train"], data_set.splits["dev"]]))
-    return splits
 
 
 @click.command("demo-data", context_settings={"help_option_names": ["-h", "--help"]})

@@ -180,8 +180,7 @@ async def first_baseline(connection: Connection, data_set: str, *, without: Coll
     for source in sources(await interviews.stored_splits(connection)):
         if source.data_set != data_set or {*source.participant_ids} & {*without}:
             continue
-        items = [people[number].items if number in people else None for number in source.participant_ids]
-        labels = [None if one is None else {item.evidence_key: score for item, score in one.items()} for one in items]
+        labels = [people[number].model_dump()["items"] for number in source.participant_ids if number in people]
         if (record := baseline_record(source.called, labels)) is not None:
             return {"baseline": record}
     return {}

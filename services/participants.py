@@ -1,7 +1,6 @@
 """Participant runs: who is assessed, in which modes, on which reference index."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from schemas.chains import stages_of
@@ -13,10 +12,12 @@ from schemas.suggestions import did_you_mean
 from schemas.values.participants import (
     AssessmentMode,
     Labels,
+    Participant,
     PHQ8Item,
     Split,
     SplitMethod,
     SplitOrigin,
+    StoredPerson,
     TranscriptVariant,
 )
 from schemas.values.requests import ParticipantRequest
@@ -29,7 +30,7 @@ from stages.reports.words import counted
 from stages.texts.characters import first_lines
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant, StoredPerson, splits_of
+from store.references.interviews import splits_of
 from store.runs.runs import NewJob, NewRun
 
 #: The keys of given evidence.
@@ -228,7 +229,7 @@ class ImportedParticipants(NamedTuple):
 async def import_participants(
     connection: Connection,
     data_set: str,
-    people: Sequence[NewParticipant],
+    people: Sequence[Participant],
     splits: Sequence[Split],
     *,
     labels: Iterable[Labels] = (),
@@ -249,14 +250,13 @@ async def import_participants(
     labels = list(labels)
     async with connection.transaction():
         await interviews.lock(connection, data_set)
-        numbers = [*(person.id for person in people), *(label.participant_id for label in labels)]
-        stored = await interviews.people(connection, data_set, numbers)
-        of_labels = [_with(stored[one.participant_id], one) for one in labels if one.participant_id in stored]
+        stored = await interviews.people(connection, data_set, [one.id for one in (*people, *labels)])
+        of_labels = [stored[one.id].model_copy(update=dict(one)) for one in labels if one.id in stored]
         merged, changes = _merged([*people, *of_labels], stored)
         before = await splits_of(connection, data_set)
         others = {split.name: described(split) for split in stored_otherwise(splits, before)}
         changes = changes._replace(
-            unknown=tuple(sorted(one.participant_id for one in labels if one.participant_id not in stored)),
+            unknown=tuple(sorted(one.id for one in labels if one.id not in stored)),
             new_splits=tuple(split.name for split in splits if split.name not in before),
             unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
             conflicting_splits=others,
@@ -290,19 +290,7 @@ def _refuse_name(data_set: str) -> None:
         )
 
 
-def _with(person: NewParticipant, labels: Labels) -> NewParticipant:
-    return replace(
-        person,
-        gender=labels.gender,
-        phq8_binary=None if labels.phq8_binary is None else int(labels.phq8_binary),
-        phq8_score=labels.phq8_score,
-        items=labels.items,
-    )
-
-
-def _merged(
-    people: Iterable[NewParticipant], stored: Mapping[int, NewParticipant]
-) -> tuple[list[NewParticipant], Changes]:
+def _merged(people: Iterable[Participant], stored: Mapping[int, Participant]) -> tuple[list[Participant], Changes]:
     """What is to be stored of people who are new or change, and what the import does to each."""
     new, unchanged, kept = [], [], []
     changed, conflicting = {}, {}
@@ -324,7 +312,7 @@ def _merged(
     return kept, Changes(tuple(new), tuple(unchanged), changed, conflicting)
 
 
-def _merge(before: NewParticipant, new: NewParticipant) -> tuple[NewParticipant, tuple[str, ...], tuple[str, ...]]:
+def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
     """A participant after the import, what it adds, and what it replaces. What the import does not know stays."""
     added: list[str] = []
     replaced: list[str] = []
@@ -344,7 +332,7 @@ def _merge(before: NewParticipant, new: NewParticipant) -> tuple[NewParticipant,
         # Item labels of another total than that of the import cannot stay beside it.
         items = None
         replaced.append("item labels")
-    same_words = (before.transcript_hash, list(before.utterances)) == (new.transcript_hash, list(new.utterances))
+    same_words = (before.transcript_hash, before.utterances) == (new.transcript_hash, new.utterances)
     knows_less = same_words and new.variant is TranscriptVariant.UNKNOWN
     if not same_words:
         replaced.append("transcript")
@@ -352,7 +340,8 @@ def _merge(before: NewParticipant, new: NewParticipant) -> tuple[NewParticipant,
         is_known = before.variant is not TranscriptVariant.UNKNOWN
         (replaced if is_known else added).append("transcript variant")
     variant = before.variant if knows_less else new.variant
-    return replace(new, **values, items=items, variant=variant), tuple(added), tuple(replaced)
+    merged = new.model_copy(update={**values, "items": items, "variant": variant})
+    return merged, tuple(added), tuple(replaced)
 
 
 def _refusal(data_set: str, changes: Changes) -> str:

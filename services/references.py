@@ -8,7 +8,7 @@ from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
-from schemas.values.participants import TranscriptVariant
+from schemas.values.participants import StoredPerson, TranscriptVariant
 from services.indexes import current_index, evidence_rule, fitting_index
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
@@ -25,7 +25,6 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
-from store.references.interviews import StoredPerson
 from store.references.references import IndexPlan, StoredIndex
 from store.runs import overviews
 from store.runs.chain import content_hash
@@ -123,7 +122,7 @@ async def plan_references(
                 "data_set": data_set,
                 "transcript_hash": member.transcript_hash,
                 "write_item_tags": write_item_tags,
-                "items": None if member.items is None else {i.evidence_key: s for i, s in member.items.items()},
+                "items": member.model_dump(mode="json")["items"],
             },
             stages=tuple(stages),
         )

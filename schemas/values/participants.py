@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from schemas.values.base import Embedded, Value
 from schemas.values.chat import FromReplies, Message
@@ -132,44 +132,45 @@ class RowIrregularity(StrEnum):
     """The row stops before it starts."""
 
 
-class Transcript(Value):
-    """An interview. The text is the utterances as `speaker: value` lines, joined by newline."""
+def _item(key: PHQ8Item | str) -> PHQ8Item:
+    return key if isinstance(key, PHQ8Item) else PHQ8Item.from_evidence_key(key)
 
-    model_config = ConfigDict(hide_input_in_errors=True)
 
-    participant_id: int
-    text: str = Field(repr=False)
-    sha256: str
-    """Of the text in UTF-8, 64 hex digits."""
-    utterances: tuple[Utterance, ...] = Field(repr=False)
-    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
-    irregular_rows: dict[RowIrregularity, int] = Field(default_factory=dict)
-    """How many rows of the file have each irregularity; those without any are absent."""
+KeyedItem = Annotated[PHQ8Item, BeforeValidator(_item), PlainSerializer(lambda item: item.evidence_key)]
+"""An item that files and the database have by its evidence key."""
 
 
 class Labels(Value):
-    """The labels of a participant. None is unknown, never zero."""
+    """A participant with the labels there are. None is unknown, never zero."""
 
-    participant_id: int
-    gender: Literal[0, 1]
-    """As coded in the files."""
-    phq8_binary: bool | None = None
-    """Whether the score is at least 10."""
+    id: int
+    """Its number in the data set: another data set may have the same."""
+    gender: int | None = None
+    """As coded in the files: 0 or 1."""
+    phq8_binary: int | None = None
+    """1 if the score is at least 10, else 0."""
     phq8_score: int | None = None
     """The sum of the items, 0..24."""
-    items: dict[PHQ8Item, int] | None = None
+    items: dict[KeyedItem, int] | None = None
     """All eight items, 0..3 each."""
-    patched: PHQ8Item | None = None
-    """The item whose blank cell was computed from the score."""
 
 
-class StoredLabels(Value):
-    """The labels of a participant as they are stored. None is unknown."""
+class StoredPerson(Labels):
+    """A participant without the transcript."""
 
-    gender: int | None
-    phq8_binary: int | None
-    phq8_score: int | None
-    items: dict[PHQ8Item, int] | None
+    transcript_hash: str
+    """SHA-256 of the transcript in UTF-8, 64 hex digits."""
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+
+
+class Participant(StoredPerson):
+    """An interview with its labels."""
+
+    transcript: str = Field(repr=False)
+    """The utterances as `speaker: value` lines, joined by newline."""
+    utterances: tuple[Utterance, ...] = Field(repr=False)
+    irregular_rows: dict[RowIrregularity, int] = Field(default_factory=dict)
+    """How many rows of the file have each irregularity; those without any are absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +188,14 @@ class SplitProblem:
 class DataSet(Value):
     """A complete and consistent data set."""
 
-    transcripts: dict[int, Transcript]
-    """By participant id, ascending."""
+    participants: dict[int, Participant]
+    """Those with a transcript, by id, ascending."""
     labels: dict[int, Labels]
-    """By participant id, ascending."""
+    """Those without one, by id, ascending."""
     splits: dict[str, Split]
-    """By name: those of `train`, `dev`, `paper-train`, `paper-val` and `paper-test` that have a file."""
+    """By name: those that have a file, and `train+dev` where both of these have one."""
+    patched: dict[int, PHQ8Item] = Field(default_factory=dict)
+    """Participant -> the item whose blank cell was computed from the score."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,31 @@
 """Parser of a complete data set in the DAIC-WOZ layout: the bytes of its files to one consistent DataSet."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AliasChoices, BaseModel, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.values.participants import ITEM_SCORES, DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
+from schemas.values.participants import (
+    ITEM_SCORES,
+    DataSet,
+    FileProblem,
+    KeyedItem,
+    Labels,
+    PHQ8Item,
+    Split,
+    TranscriptVariant,
+)
 from stages.files.records import Parsed, parse_table
 from stages.participants.splits import (
     DEPRESSED_FROM,
     PAPER_FILES,
+    TRAIN_AND_DEV,
     ParticipantId,
     parse_split,
     split_of,
+    train_and_dev,
 )
 from stages.participants.transcripts import parse_transcript
 
@@ -28,6 +39,12 @@ class _Row(BaseModel):
 
     id: ParticipantId = Field(validation_alias=AliasChoices("participant_ID", "Participant_ID"))
     gender: _Choice = Field(alias="Gender")
+    patched: PHQ8Item | None = None
+    """The item whose blank cell was computed from the score."""
+
+    def labels(self) -> Labels:
+        """What the row says of the participant."""
+        return Labels(**self.model_dump(exclude={"patched"}))
 
 
 class _ScoredRow(_Row):
@@ -46,7 +63,6 @@ class _ScoredRow(_Row):
         return self
 
 
-_Item = Annotated[PHQ8Item, BeforeValidator(PHQ8Item.from_evidence_key)]
 _Score = Annotated[int, Field(ge=ITEM_SCORES[0], le=ITEM_SCORES[-1])]
 
 
@@ -58,8 +74,7 @@ class _ItemsRow(_ScoredRow):
         *(item.evidence_key for item in PHQ8Item),
     )
 
-    items: dict[_Item, _Score | None]
-    patched: PHQ8Item | None = None
+    items: dict[KeyedItem, _Score | None]
 
     @model_validator(mode="before")
     @classmethod
@@ -87,17 +102,15 @@ class _ItemsRow(_ScoredRow):
         return self
 
 
-def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
+def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[_Row, ...]]:
     """Read a file of labels, in its order. With `patch` a single blank item is the score minus the others."""
-    rows, problems = parse_table(
+    return parse_table(
         lambda cells: kind.model_validate(cells, context={"patch": patch}),
         data,
         file=file,
         columns=kind.columns,
         what_to_do="correct the row, or remove it",
     )
-    labels = (Labels(participant_id=row.id, **row.model_dump(exclude={"id"})) for row in rows)
-    return Parsed(tuple(labels), problems)
 
 
 ITEM_LABEL_FILES: Mapping[str, str] = {
@@ -144,16 +157,24 @@ def parse_data_set(
         name: parse_split(files[file], file=file, name=name) for name, file in PAPER_FILES.items() if file in files
     }
     avec = {
-        name: split_of(name, [label.participant_id for label in labels[file].value], data=files[file])
+        name: split_of(name, [row.id for row in labels[file].value], data=files[file])
         for name, file in ITEM_LABEL_FILES.items()
         if file in files
     }
+    splits = avec | {name: parsed.value for name, parsed in paper.items()}
+    if avec.keys() == ITEM_LABEL_FILES.keys():
+        splits[TRAIN_AND_DEV] = train_and_dev([*avec.values()])
     # The later files have fewer labels, so the first row on each participant is kept.
-    by_participant = {label.participant_id: label for parsed in reversed(labels.values()) for label in parsed.value}
+    rows = {row.id: row for parsed in reversed(labels.values()) for row in parsed.value}
+    known = {number: rows[number].labels() for number in sorted(rows)}
     data_set = DataSet(
-        transcripts={participant_id: transcripts[participant_id].value for participant_id in sorted(transcripts)},
-        labels=dict(sorted(by_participant.items())),
-        splits=avec | {name: parsed.value for name, parsed in paper.items()},
+        participants={
+            number: transcripts[number].value.model_copy(update=dict(known.get(number, ())))
+            for number in sorted(transcripts)
+        },
+        labels={number: of_one for number, of_one in known.items() if number not in transcripts},
+        splits=splits,
+        patched={number: row.patched for number, row in sorted(rows.items()) if row.patched is not None},
     )
     parts: list[Parsed[object]] = [*transcripts.values(), *labels.values(), *paper.values()]
     problems = tuple(problem for parsed in parts for problem in parsed.problems)
@@ -161,57 +182,48 @@ def parse_data_set(
         what_to_do = "name the folder that holds transcripts/ and the label files"
         problems = (FileProblem(".", None, "no file of the DAIC-WOZ layout", what_to_do),)
     if not problems:
+        labelled = [number for number, of_one in known.items() if of_one.items is not None]
+        add_labels = f"add them to {' or '.join(ITEM_LABEL_FILES.values())}"
+        add_transcripts = "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them"
+        files_of_splits = {**ITEM_LABEL_FILES, **PAPER_FILES}
         problems = (
             *_labelled_twice({file: parsed.value for file, parsed in labels.items()}),
-            *_in_two_paper_splits(data_set),
-            *_without_item_labels(data_set),
-            *_without_transcript(data_set),
+            *_in_two_paper_splits(splits),
+            *(_lacking(splits, PAPER_FILES, labelled, "item labels", add_labels) if avec else ()),
+            *(_lacking(splits, files_of_splits, transcripts, "transcript", add_transcripts) if transcripts else ()),
         )
     return Parsed(data_set, problems)
 
 
-def _labelled_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProblem]:
-    first: dict[int, tuple[str, Labels]] = {}
+def _labelled_twice(labels: Mapping[str, Sequence[_Row]]) -> Iterator[FileProblem]:
+    first: dict[int, tuple[str, _Row]] = {}
     for file, rows in labels.items():
-        for label in rows:
-            earlier_file, earlier = first.setdefault(label.participant_id, (file, label))
-            if earlier is label:
+        for row in rows:
+            earlier_file, earlier = first.setdefault(row.id, (file, row))
+            if earlier is row:
                 continue
-            who = f"participant {label.participant_id}"
             if (earlier_file, file) != (TOTAL_LABEL_FILE, GENDER_LABEL_FILE):
-                yield FileProblem(file, None, f"{who} is also in {earlier_file}", "keep one of them")
-            elif earlier.gender != label.gender:
-                yield FileProblem(file, None, f"{who} has another gender in {earlier_file}", "make the two agree")
+                yield FileProblem(file, None, f"participant {row.id} is also in {earlier_file}", "keep one of them")
+            elif earlier.gender != row.gender:
+                found = f"participant {row.id} has another gender in {earlier_file}"
+                yield FileProblem(file, None, found, "make the two agree")
 
 
-def _in_two_paper_splits(data_set: DataSet) -> Iterator[FileProblem]:
+def _in_two_paper_splits(splits: Mapping[str, Split]) -> Iterator[FileProblem]:
     first: dict[int, str] = {}
-    for name, file in PAPER_FILES.items():
-        ids = data_set.splits[name].participant_ids if name in data_set.splits else ()
-        for participant_id in ids:
-            earlier = first.setdefault(participant_id, name)
+    for name in (name for name in PAPER_FILES if name in splits):
+        for number in splits[name].participant_ids:
+            earlier = first.setdefault(number, name)
             if earlier != name:
-                yield FileProblem(file, None, f"participant {participant_id} is also in {earlier}", "keep one of them")
+                found = f"participant {number} is also in {earlier}"
+                yield FileProblem(PAPER_FILES[name], None, found, "keep one of them")
 
 
-def _without_item_labels(data_set: DataSet) -> Iterator[FileProblem]:
-    if not data_set.splits.keys() & ITEM_LABEL_FILES.keys():
-        return
-    labelled = {participant_id for participant_id, label in data_set.labels.items() if label.items is not None}
-    for name, file in PAPER_FILES.items():
-        ids = data_set.splits[name].participant_ids if name in data_set.splits else ()
-        missing = sorted(set(ids) - labelled)
-        if missing:
-            found = f"participants {', '.join(map(str, missing))} have no item labels"
-            yield FileProblem(file, None, found, f"add them to {' or '.join(ITEM_LABEL_FILES.values())}")
-
-
-def _without_transcript(data_set: DataSet) -> Iterator[FileProblem]:
-    if not data_set.transcripts:
-        return
-    for name, split in data_set.splits.items():
-        missing = sorted(set(split.participant_ids) - data_set.transcripts.keys())
-        if missing:
-            file = {**ITEM_LABEL_FILES, **PAPER_FILES}[name]
-            found = f"participants {', '.join(map(str, missing))} have no transcript"
-            yield FileProblem(file, None, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them")
+def _lacking(
+    splits: Mapping[str, Split], files: Mapping[str, str], having: Collection[int], what: str, what_to_do: str
+) -> Iterator[FileProblem]:
+    """The splits with participants who are not among those that have something."""
+    for name in (name for name in files if name in splits):
+        if missing := sorted({*splits[name].participant_ids} - {*having}):
+            found = f"participants {', '.join(map(str, missing))} have no {what}"
+            yield FileProblem(files[name], None, found, what_to_do)

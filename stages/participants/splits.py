@@ -16,11 +16,11 @@ from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import (
     FileProblem,
+    Labels,
     Split,
     SplitMethod,
     SplitOrigin,
     SplitProblem,
-    StoredLabels,
     StoredSplit,
 )
 from stages.files.records import Parsed, Separator, parse_rows, parse_table, validation_problems
@@ -366,7 +366,7 @@ _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 """Splits whose participants have item labels."""
 
 
-def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLabels]) -> tuple[SplitProblem, ...]:
+def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, Labels]) -> tuple[SplitProblem, ...]:
     """What is wrong with the splits of a data set. `people` are its participants, who all have a transcript, by id."""
     called = {split.name: split.called for split in splits}
     return (
@@ -387,7 +387,7 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
                 yield SplitProblem(name, found, "keep each in one of them")
 
 
-def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[tuple[str, str]]:
+def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[tuple[str, str]]:
     """What is wrong, and what to do."""
     ids = split.participant_ids
     labels = {number: people[number] for number in ids if number in people}
@@ -407,7 +407,7 @@ def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[
         yield published, "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
 
 
-def _adds_up(labels: StoredLabels) -> bool:
+def _adds_up(labels: Labels) -> bool:
     total = labels.phq8_score
     if labels.items is not None and total is not None and sum(labels.items.values()) != total:
         return False

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.participants import FileProblem, RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.participants import FileProblem, Participant, RowIrregularity, TranscriptVariant, Utterance
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.texts.characters import listed
 
@@ -19,7 +19,7 @@ INTERVIEWER, PARTICIPANT = SPEAKERS = ("Ellie", "Participant")
 
 def parse_transcript(
     data: bytes, *, file: str, participant_id: int, variant: TranscriptVariant = TranscriptVariant.UNKNOWN
-) -> Parsed[Transcript]:
+) -> Parsed[Participant]:
     """Read the utterances in the order of the file.
 
     Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. White space around a
@@ -40,16 +40,17 @@ def parse_transcript(
     return Parsed(transcript.model_copy(update=recorded), problems)
 
 
-def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Transcript:
-    """The transcript of these utterances; the text is empty without any.
+def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Participant:
+    """Somebody who said these utterances; the transcript is empty without any.
 
-    >>> transcript_of(7, [Utterance(speaker="Ellie", value="hi"), Utterance(speaker="Participant", value="hey")]).text
+    >>> said = [Utterance(speaker="Ellie", value="hi"), Utterance(speaker="Participant", value="hey")]
+    >>> transcript_of(7, said).transcript
     'Ellie: hi\\nParticipant: hey'
     """
     kept = tuple(utterances)
     text = "\n".join(f"{utterance.speaker}: {utterance.value}" for utterance in kept)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    return Transcript(participant_id=participant_id, text=text, sha256=sha256, utterances=kept)
+    return Participant(id=participant_id, transcript=text, transcript_hash=sha256, utterances=kept)
 
 
 def _utterance(row: DelimitedRow) -> Utterance:
@@ -123,26 +124,27 @@ def import_command(data_set: str | None, variant: TranscriptVariant | None = Non
     return " ".join([*words, *([] if variant is None else ["--replace"])])
 
 
-def vary(transcript: Transcript, variant: TranscriptVariant) -> Transcript:
-    """The transcript in a variant, made from its rows.
+def vary(person: Participant, variant: TranscriptVariant) -> Participant:
+    """The participant with the transcript in a variant, made from its rows.
 
     Raises Refused if its own variant lacks rows that this one has, and EmptyTranscriptError if the result is empty.
     """
-    if transcript.variant not in (*_COMPLETE, variant):
+    if person.variant not in (*_COMPLETE, variant):
         raise Refused(
-            f"The transcript of participant {transcript.participant_id} is of variant '{transcript.variant}', from "
+            f"The transcript of participant {person.id} is of variant '{person.variant}', from "
             f"which '{variant}' cannot be made. Import the transcripts as the data set has them, or leave out "
             "--variant."
         )
-    cleaned = clean(transcript.utterances, participant_id=transcript.participant_id)
+    cleaned = clean(person.utterances, participant_id=person.id)
     kept = tuple(_VARIANTS[variant](cleaned))
     if not kept:
         raise EmptyTranscriptError(
-            f"The transcript of participant {transcript.participant_id} is empty in the variant '{variant}'. "
+            f"The transcript of participant {person.id} is empty in the variant '{variant}'. "
             "Check its speakers, or use another variant."
         )
-    varied = transcript_of(transcript.participant_id, kept)
-    return varied.model_copy(update={"variant": variant, "irregular_rows": transcript.irregular_rows})
+    said = transcript_of(person.id, kept)
+    update = {name: getattr(said, name) for name in ("transcript", "transcript_hash", "utterances")}
+    return person.model_copy(update={**update, "variant": variant})
 
 
 def clean(utterances: Sequence[Utterance], *, participant_id: int) -> tuple[Utterance, ...]:
@@ -209,12 +211,12 @@ def variant_of_folder(name: str) -> TranscriptVariant:
     return next((variant for variant in CLEANED if name == f"transcripts_{variant}"), TranscriptVariant.UNKNOWN)
 
 
-def refuse_wrong_variant(transcripts: Iterable[Transcript]) -> None:
+def refuse_wrong_variant(people: Iterable[Participant]) -> None:
     """Raise Refused for transcripts of variant participant_only in which the interviewer speaks."""
     wrong = [
-        str(transcript.participant_id)
-        for transcript in transcripts
-        if transcript.variant is TranscriptVariant.PARTICIPANT_ONLY and any(map(_is_interviewer, transcript.utterances))
+        str(person.id)
+        for person in people
+        if person.variant is TranscriptVariant.PARTICIPANT_ONLY and any(map(_is_interviewer, person.utterances))
     ]
     if wrong:
         raise Refused(

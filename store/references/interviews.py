@@ -1,19 +1,15 @@
 """Participants and splits: imported whole, read by the stages."""
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from pydantic import Field
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
 from schemas.values.base import Value
 from schemas.values.participants import (
-    PHQ8Item,
-    RowIrregularity,
+    Participant,
     Split,
-    StoredLabels,
+    StoredPerson,
     StoredSplit,
     TranscriptVariant,
 )
@@ -43,24 +39,12 @@ async def splits_of(connection: Connection, data_set: str) -> dict[str, StoredSp
     return {split.name: split for split in await stored_splits(connection) if split.data_set == data_set}
 
 
-class StoredPerson(StoredLabels):
-    """A stored participant without the transcript."""
-
-    id: int
-    transcript_hash: str
-    variant: TranscriptVariant
-
-
-KNOWN = """
-SELECT id, transcript_hash, variant, gender, phq8_binary, phq8_score, items
-FROM participant WHERE data_set = $1 ORDER BY id
-"""
+KNOWN = f"SELECT {', '.join(StoredPerson.model_fields)} FROM participant WHERE data_set = $1 ORDER BY id"
 
 
 async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson]:
     """Every stored participant of a data set, by id."""
-    rows = await connection.fetch(KNOWN, data_set)
-    return {row["id"]: StoredPerson(**{**row, "items": _items(row["items"])}) for row in rows}
+    return {row["id"]: StoredPerson(**row) for row in await connection.fetch(KNOWN, data_set)}
 
 
 KEEP_SPLIT = """
@@ -97,32 +81,16 @@ GROUP BY variant ORDER BY variant
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewParticipant:
-    """A participant to store."""
-
-    id: int
-    transcript: str
-    transcript_hash: str
-    utterances: Sequence[Mapping[str, Any]]
-    gender: int | None
-    phq8_binary: int | None
-    phq8_score: int | None
-    items: Mapping[PHQ8Item, int] | None
-    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
-    irregular_rows: Mapping[RowIrregularity, int] = field(default_factory=dict)
-
-
-_COLUMNS = tuple(column.name for column in fields(NewParticipant))
+_COLUMNS = ", ".join(Participant.model_fields)
 
 KEEP_PARTICIPANT = f"""
-INSERT INTO participant (data_set, {", ".join(_COLUMNS)})
-VALUES ($1, {", ".join(f"${place}" for place in range(2, len(_COLUMNS) + 2))})
+INSERT INTO participant (data_set, {_COLUMNS})
+SELECT $1, {_COLUMNS} FROM jsonb_populate_record(NULL::participant, $2)
 ON CONFLICT (data_set, id) DO UPDATE
-SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in Participant.model_fields)}
 """
 
-PEOPLE = f"SELECT {', '.join(_COLUMNS)} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
+PEOPLE = f"SELECT {_COLUMNS} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
 
 
 class SplitSize(Value):
@@ -138,11 +106,11 @@ class SplitSize(Value):
 
 
 async def keep(
-    connection: Connection, data_set: str, participants: Sequence[NewParticipant], splits: Sequence[Split]
+    connection: Connection, data_set: str, participants: Sequence[Participant], splits: Sequence[Split]
 ) -> None:
     """Store participants and splits of a data set, all or nothing. What it had by the same id or name is replaced."""
     async with connection.transaction():
-        await connection.executemany(KEEP_PARTICIPANT, [(data_set, *_values(person)) for person in participants])
+        await connection.executemany(KEEP_PARTICIPANT, [(data_set, one.model_dump_json()) for one in participants])
         await keep_splits(connection, data_set, splits)
 
 
@@ -162,14 +130,10 @@ async def lock(connection: Connection, data_set: str) -> None:
     await hold(connection, Lock.DATA_SET, data_set)
 
 
-async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, NewParticipant]:
+async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, Participant]:
     """Participants of a data set as they are stored, by id; others are absent."""
-    return {
-        row["id"]: NewParticipant(
-            **{**row, "items": _items(row["items"]), "variant": TranscriptVariant(row["variant"])}
-        )
-        for row in await connection.fetch(PEOPLE, data_set, list(participant_ids))
-    }
+    rows = await connection.fetch(PEOPLE, data_set, list(participant_ids))
+    return {row["id"]: Participant(**row) for row in rows}
 
 
 async def split_sizes(connection: Connection) -> list[SplitSize]:
@@ -216,18 +180,3 @@ async def transcript(connection: Connection, data_set: str, participant_id: int,
         )
     transcript: str = row["transcript"]
     return transcript
-
-
-def _values(person: NewParticipant) -> Iterator[object]:
-    """The values of the columns, JSON as text."""
-    items = None if person.items is None else {item.evidence_key: score for item, score in person.items.items()}
-    documents = {"utterances": list(person.utterances), "items": items, "irregular_rows": person.irregular_rows}
-    for name in _COLUMNS:
-        value = documents.get(name, getattr(person, name))
-        yield json.dumps(value) if name in documents and value is not None else value
-
-
-def _items(stored: dict[str, int] | None) -> dict[PHQ8Item, int] | None:
-    if stored is None:
-        return None
-    return {PHQ8Item.from_evidence_key(key): score for key, score in stored.items()}

@@ -1,11 +1,10 @@
 """Participants and splits to submit, without a data set."""
 
-from schemas.values.participants import PHQ8Item, Split
+from schemas.values.participants import Participant, PHQ8Item
 from stages.participants.splits import split_of
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant
 
 
 async def store_participants(connection: Connection, **splits: tuple[int, ...]) -> None:
@@ -13,11 +12,11 @@ async def store_participants(connection: Connection, **splits: tuple[int, ...]) 
     made = [split_of(name.replace("_", "-"), ids, data=name.encode()) for name, ids in splits.items()]
     numbers = sorted({number for split in made for number in split.participant_ids})
     people = [
-        NewParticipant(
+        Participant(
             id=number,
             transcript=f"Participant: i am number {number}",
             transcript_hash=short_hash(str(number)),
-            utterances=[],
+            utterances=(),
             gender=0,
             phq8_binary=0,
             phq8_score=0,
@@ -25,14 +24,4 @@ async def store_participants(connection: Connection, **splits: tuple[int, ...]) 
         )
         for number in numbers
     ]
-    await interviews.keep(
-        connection,
-        "data",
-        people,
-        [
-            Split(
-                name=split.name, csv_hash=split.csv_hash, ids_hash=split.ids_hash, participant_ids=split.participant_ids
-            )
-            for split in made
-        ],
-    )
+    await interviews.keep(connection, "data", people, made)

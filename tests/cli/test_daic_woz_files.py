@@ -20,13 +20,13 @@ def test_participants_are_the_folders_with_a_number(tmp_path: Path) -> None:
     write_transcript(tmp_path / "transcripts", 303)
     (tmp_path / "transcripts" / "notes_P").mkdir()
     (tmp_path / "transcripts" / "300_P.zip").write_bytes(b"")
-    assert [*read_directory(tmp_path).transcripts] == [303, 1000]
+    assert [*read_directory(tmp_path).participants] == [303, 1000]
 
 
 def test_real_interviews_in_the_same_layout_are_read() -> None:
     if not INTERVIEWS.is_dir():
         pytest.skip(f"{INTERVIEWS} is not there; set RAGQ_DATA_DIR")
-    transcripts = read_directory(INTERVIEWS).transcripts
+    transcripts = read_directory(INTERVIEWS).participants
     assert [*transcripts] == [*range(600, 657)]
     assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
 
@@ -48,4 +48,4 @@ def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the
     write_transcript(tmp_path / folder, 303)
     if manifest is not None:
         (tmp_path / folder / "preprocess_manifest.json").write_text(manifest)
-    assert read_directory(tmp_path, transcripts=folder, variant=named).transcripts[303].variant == variant
+    assert read_directory(tmp_path, transcripts=folder, variant=named).participants[303].variant == variant

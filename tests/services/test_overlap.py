@@ -1,7 +1,7 @@
 """Random splits and indexes: a submission is refused, or none of its references comes from its own split."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -129,7 +129,7 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
     connection: Connection,
 ) -> None:
     # In "clinic", 300 is somebody else than in "data", 301 is 304 of "data", and nobody is stored as 303.
-    others = [replace(person(300), transcript_hash="other"), replace(person(301), transcript_hash="h304")]
+    others = [person(300, hashed="other"), person(301, hashed="h304")]
     indexed = Submission({300, 302}, {300, 303, 304}, limit=None, by_number=False, allow_overlap=True)
     await store(connection, indexed)
     await connection.execute("UPDATE participant SET transcript_hash = 'h' || id")

@@ -1,33 +1,33 @@
 """Imports of participants: nothing that is stored is lost, and two studies lie side by side."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, PHQ8Item, Split, TranscriptVariant
+from schemas.values.participants import Labels, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
 from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewParticipant, splits_of
+from store.references.interviews import splits_of
 
 NUMBERS = range(300, 306)
 
 
-def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score", "items"})) -> NewParticipant:
+def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score", "items"})) -> Participant:
     """A participant of a study, with the labels that a folder knows of it."""
     items = dict.fromkeys(PHQ8Item, number % 4)
     total = sum(items.values())
-    return NewParticipant(
+    return Participant(
         id=number,
         transcript=f"Participant: i am {number}",
         transcript_hash=f"h{number}",
-        utterances=[{"speaker": "Participant", "value": f"i am {number}"}],
+        utterances=(Utterance(speaker="Participant", value=f"i am {number}"),),
         gender=number % 2 if "gender" in knows else None,
         phq8_binary=int(total >= 10) if "score" in knows else None,
         phq8_score=total if "score" in knows else None,
@@ -36,9 +36,13 @@ def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score",
     )
 
 
+def changed(of: Participant, **values: Any) -> Participant:
+    return of.model_copy(update=values)
+
+
 async def brought(
     connection: Connection,
-    people: Sequence[NewParticipant] = (),
+    people: Sequence[Participant] = (),
     *,
     data_set: str = "clinic",
     splits: Sequence[Split] = (),
@@ -52,8 +56,7 @@ async def brought(
 
 
 def split(name: str, *numbers: int) -> Split:
-    made = listed_split(name, numbers)
-    return Split(name=name, csv_hash=made.csv_hash, ids_hash=made.ids_hash, participant_ids=numbers)
+    return listed_split(name, numbers)
 
 
 IMPORTS = st.lists(
@@ -90,7 +93,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
     people = [
         person(300),
         person(301),
-        replace(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x"),
+        changed(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x"),
         person(305),
     ]
     await brought(
@@ -108,7 +111,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
 
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
-    other = replace(person(301), transcript_hash="x", transcript="Participant: other")
+    other = changed(person(301), transcript_hash="x", transcript="Participant: other")
     await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
 
     with pytest.raises(Refused) as refused:
@@ -124,7 +127,7 @@ async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_ask
 
 
 async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(connection: Connection) -> None:
-    new = replace(person(301, knows=frozenset()), phq8_score=20)
+    new = changed(person(301, knows=frozenset()), phq8_score=20)
     await brought(connection, [person(301)])
 
     found = await brought(connection, [new], anyway=True)
@@ -138,7 +141,7 @@ async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(con
     await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
     await brought(
         connection,
-        [replace(person(300, knows=frozenset()), transcript_hash="x"), person(301)],
+        [changed(person(300, knows=frozenset()), transcript_hash="x"), person(301)],
         data_set="other",
         splits=[split("train", 300, 301)],
     )

@@ -6,11 +6,10 @@ from typing import Any
 
 from pgvector import Vector
 
-from schemas.values.participants import ParticipantChunks, PHQ8Item
+from schemas.values.participants import Participant, ParticipantChunks, PHQ8Item
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import references
-from store.references.interviews import NewParticipant
 from store.references.references import IndexPlan
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
@@ -33,16 +32,13 @@ PLAN = IndexPlan(
 
 def person(
     number: int, *, transcript: str = "Participant: hello", hashed: str = "h", score: int | None = 1
-) -> NewParticipant:
+) -> Participant:
     """A participant with the same score for every item, or without labels."""
-    return NewParticipant(
+    return Participant(
         id=number,
         transcript=transcript,
         transcript_hash=hashed,
-        utterances=[],
-        gender=None,
-        phq8_binary=None,
-        phq8_score=None,
+        utterances=(),
         items=None if score is None else dict.fromkeys(PHQ8Item, score),
     )
 

@@ -1,11 +1,10 @@
 """Runs whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from schemas.values.chat import ModelIdentity
-from schemas.values.participants import PHQ8Item
+from schemas.values.participants import Participant
 from schemas.values.runs import AttemptError
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
@@ -28,20 +27,9 @@ Outcome = ParticipantScores | AttemptError | None
 
 async def import_labels(connection: Connection, labels: Mapping[int, Mapping[str, int] | None]) -> None:
     """Store participants with these item labels by evidence key."""
-    await interviews.keep(
-        connection,
-        "data",
-        [
-            replace(
-                person(participant_id, hashed="t"),
-                items=None
-                if items is None
-                else {PHQ8Item.from_evidence_key(key): score for key, score in items.items()},
-            )
-            for participant_id, items in labels.items()
-        ],
-        [],
-    )
+    nobody = person(1, hashed="t").model_dump()
+    people = [Participant(**{**nobody, "id": number, "items": items}) for number, items in labels.items()]
+    await interviews.keep(connection, "data", people, [])
 
 
 async def store_scored_run(

@@ -1,11 +1,13 @@
 """A folder in the layout of DAIC-WOZ, and its labels."""
 
+from typing import Any
+
 import pytest
 
 from schemas.values.participants import DataSet, FileProblem, Labels, PHQ8Item
 from stages.files.records import Parsed
-from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, LABEL_FILES, parse_data_set, parse_labels
-from stages.participants.splits import split_of
+from stages.participants.daic_woz import ITEM_LABEL_FILES, LABEL_FILES, parse_data_set, parse_labels
+from stages.participants.splits import split_of, train_and_dev
 from stages.participants.transcripts import transcript_of
 
 NO_NUMBER = "Input should be a valid integer, unable to parse string as an integer"
@@ -51,32 +53,33 @@ def problems_with(**changes: bytes) -> list[str]:
 
 
 def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
-    parsed = parse_data_set(whole())
-    utterances = parsed.value.transcripts[300].utterances
+    parsed = parse_data_set(whole() | {"test_split_Depression_AVEC2017.csv": b"participant_ID,Gender\n300,1\n301,0\n"})
+    said = parsed.value.participants[300].utterances
+    labels: dict[int, dict[str, Any]] = {
+        300: {"gender": 1, "phq8_binary": 0, "phq8_score": 2},
+        302: {"gender": 1, "phq8_binary": 1, "phq8_score": 24, "items": dict.fromkeys(PHQ8Item, 3)},
+        303: {"gender": 0, "phq8_binary": 0, "phq8_score": 0, "items": dict.fromkeys(PHQ8Item, 0)},
+        319: {"gender": 0, "phq8_binary": 0, "phq8_score": 8, "items": dict.fromkeys(PHQ8Item, 1)},
+    }
+    train, dev = split_of("train", [303, 302], data=TRAIN), split_of("dev", [319], data=DEV)
     assert parsed.problems == ()
     assert parsed.value == DataSet(
-        transcripts={pid: transcript_of(pid, utterances) for pid in (300, 302, 303, 319)},
-        labels={
-            300: Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2),
-            302: Labels(
-                participant_id=302, gender=1, phq8_binary=True, phq8_score=24, items=dict.fromkeys(PHQ8Item, 3)
-            ),
-            303: Labels(
-                participant_id=303, gender=0, phq8_binary=False, phq8_score=0, items=dict.fromkeys(PHQ8Item, 0)
-            ),
-            319: Labels(
-                participant_id=319, gender=0, phq8_binary=False, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1)
-            ),
-        },
+        participants={number: transcript_of(number, said).model_copy(update=known) for number, known in labels.items()},
+        labels={301: Labels(id=301, gender=0)},
         splits={
-            "train": split_of("train", [303, 302], data=TRAIN),
-            "dev": split_of("dev", [319], data=DEV),
+            "train": train,
+            "dev": dev,
+            "train+dev": train_and_dev([train, dev]),
             "paper-train": split_of("paper-train", [302], data=b"Participant_ID\n302\n"),
             "paper-val": split_of("paper-val", [303], data=b"Participant_ID\n303\n"),
             "paper-test": split_of("paper-test", [319], data=b"Participant_ID\n319\n"),
         },
     )
-    assert [*parsed.value.transcripts] == [*parsed.value.labels] == [300, 302, 303, 319]
+    assert [*parsed.value.participants] == [300, 302, 303, 319]
+    with_blank = {"dev_split_Depression_AVEC2017.csv": f"{ITEM_HEADER}\n319,0,8,0,1,1,,1,1,1,1,1\n".encode()}
+    rebuilt = parse_data_set(whole() | with_blank, patch_missing_items=True)
+    assert (rebuilt.problems, rebuilt.value.patched) == ((), {319: PHQ8Item.SLEEP})
+    assert rebuilt.value.participants[319].items == dict.fromkeys(PHQ8Item, 1)
 
 
 def test_the_problems_of_all_files_are_reported_together() -> None:
@@ -96,33 +99,23 @@ def test_paper_participants_have_item_labels() -> None:
     ]
 
 
-def test_a_single_blank_item_is_rebuilt_on_request() -> None:
-    files = whole() | {"dev_split_Depression_AVEC2017.csv": f"{ITEM_HEADER}\n319,0,8,0,1,1,,1,1,1,1,1\n".encode()}
-    parsed = parse_data_set(files, patch_missing_items=True)
-    assert (parsed.problems, parsed.value.labels[319].patched) == ((), PHQ8Item.SLEEP)
-
-
-HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item) + "\n"
 ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to 10
 
 
-def read(*rows: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
+def read(*rows: str, patch: bool = False) -> Parsed[list[tuple[Labels, PHQ8Item | None]]]:
     kind = LABEL_FILES[ITEM_LABEL_FILES["train"]]
-    return parse_labels(kind, (HEADER + "\n".join(rows)).encode(), file="train.csv", patch=patch)
+    rows_of = parse_labels(kind, "\n".join([ITEM_HEADER, *rows]).encode(), file="train.csv", patch=patch)
+    return Parsed([(row.labels(), row.patched) for row in rows_of.value], rows_of.problems)
 
 
 def found(problems: tuple[FileProblem, ...]) -> list[tuple[int | None, str]]:
     return [(problem.line, problem.found) for problem in problems]
 
 
-def test_a_row_gives_all_labels_of_a_participant() -> None:
-    labels = Labels(participant_id=303, gender=0, phq8_binary=True, phq8_score=10, items=ITEMS)
-    assert read("303,1,10,0,1,2,2,3,1,0,1,0") == Parsed((labels,))
-
-
-def test_a_patched_item_is_marked() -> None:
-    labels = Labels(participant_id=319, gender=0, phq8_binary=True, phq8_score=10, items=ITEMS, patched=PHQ8Item.SLEEP)
-    assert read("319,1,10,0,1,2,,3,1,0,1,0", patch=True) == Parsed((labels,))
+def test_a_row_gives_all_labels_of_a_participant_and_marks_a_patched_item() -> None:
+    labels = Labels(id=303, gender=0, phq8_binary=1, phq8_score=10, items=ITEMS)
+    assert read("303,1,10,0,1,2,2,3,1,0,1,0") == Parsed([(labels, None)])
+    assert read("303,1,10,0,1,2,,3,1,0,1,0", patch=True) == Parsed([(labels, PHQ8Item.SLEEP)])
 
 
 @pytest.mark.parametrize(
@@ -160,10 +153,3 @@ def test_all_problems_of_a_file_are_reported_together() -> None:
         (3, "items.PHQ8_Moving: Input should be less than or equal to 3"),
         (4, "has the id of line 2"),
     ]
-
-
-def test_a_test_file_has_a_small_p_and_gender_alone() -> None:
-    data = b"participant_ID,Gender\n300,1\n"
-    assert parse_labels(LABEL_FILES[GENDER_LABEL_FILE], data, file="test.csv") == Parsed(
-        (Labels(participant_id=300, gender=1),)
-    )

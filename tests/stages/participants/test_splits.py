@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from schemas.values.participants import Labels, PHQ8Item, SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.splits import (
     MAKE_SPLITS,
     PUBLISHED_IDS,
@@ -88,7 +88,7 @@ def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], 
         assert {part: len(ids) for part, ids in parts.items()} == target_sizes(len(people))
 
 
-RIGHT = StoredLabels(gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
+RIGHT = Labels(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
 PUBLISHED = SplitOrigin(method=SplitMethod.PUBLISHED)
 
@@ -110,7 +110,7 @@ def split(name: str, ids: Iterable[int], *, origin: SplitOrigin | None = None, o
 PAPER = [split(f"paper-{part}", ids, origin=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
 
 
-def found(splits: list[StoredSplit], people: Mapping[int, StoredLabels] = EVERYBODY) -> list[str]:
+def found(splits: list[StoredSplit], people: Mapping[int, Labels] = EVERYBODY) -> list[str]:
     return [f"{problem.split}: {problem.found}" for problem in split_problems(splits, people)]
 
 

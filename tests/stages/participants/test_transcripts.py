@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.participants import RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.participants import Participant, RowIrregularity, TranscriptVariant, Utterance
 from stages.files.records import Parsed
 from stages.participants.transcripts import clean, parse_transcript, transcript_of, vary
 
@@ -16,17 +16,17 @@ HEADER = "start_time\tstop_time\tspeaker\tvalue\n"
 PUBLIC_DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
 
 
-def parsed(body: str) -> Parsed[Transcript]:
+def parsed(body: str) -> Parsed[Participant]:
     return parse_transcript((HEADER + body).encode(), file="7_TRANSCRIPT.csv", participant_id=7)
 
 
 def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     text = 'Ellie: hi\nParticipant: Um, "well" <laughter>  yes '
     assert parsed('0.5\t1\tEllie\thi\n2\t3.25\t Participant \tUm, "well" <laughter>  yes \n') == Parsed(
-        Transcript(
-            participant_id=7,
-            text=text,
-            sha256=hashlib.sha256(text.encode()).hexdigest(),
+        Participant(
+            id=7,
+            transcript=text,
+            transcript_hash=hashlib.sha256(text.encode()).hexdigest(),
             utterances=(
                 Utterance(speaker="Ellie", value="hi", start_s=0.5, stop_s=1.0),
                 Utterance(speaker="Participant", value='Um, "well" <laughter>  yes ', start_s=2.0, stop_s=3.25),
@@ -54,14 +54,14 @@ def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counte
     rows = "1\t2\tEllie\thi\n4\t3\tParticipant\thello\n5\t6\tRA\tone moment\n8\t7\tElie\tback\n"
     found = parsed(rows)
     assert found.problems == ()
-    assert found.value.text == "Ellie: hi\nParticipant: hello\nRA: one moment\nElie: back"
+    assert found.value.transcript == "Ellie: hi\nParticipant: hello\nRA: one moment\nElie: back"
     assert found.value.irregular_rows == {RowIrregularity.STOP_BEFORE_START: 2, RowIrregularity.UNKNOWN_SPEAKER: 2}
 
 
 @pytest.mark.parametrize("value", ["<sync> hello", "[synching] okay so", "<synch>yes"])
 def test_speech_after_a_sync_marker_is_kept(value: str) -> None:
     transcript = parsed(f"1\t2\tEllie\thi\n2\t3\tParticipant\t{value}\n").value
-    assert vary(transcript, TranscriptVariant.PARTICIPANT_ONLY).text == f"Participant: {value}"
+    assert vary(transcript, TranscriptVariant.PARTICIPANT_ONLY).transcript == f"Participant: {value}"
 
 
 def test_no_repr_contains_utterances() -> None:
@@ -137,7 +137,7 @@ def test_variants_keep_their_speakers(variant: str, text: str) -> None:
     expected = transcript_of(300, kept)
     varied = vary(whole, TranscriptVariant(variant))
     assert varied == expected.model_copy(update={"variant": TranscriptVariant(variant)})
-    assert varied.text == text
+    assert varied.transcript == text
 
 
 def test_a_variant_is_not_made_from_one_that_lacks_its_rows() -> None:
