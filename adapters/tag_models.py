@@ -7,7 +7,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +15,7 @@ from numpy.typing import NDArray
 from schemas.errors import VocabularyError
 from schemas.values.tags import Vocabulary
 from stages.ports import Vector, Vectors
-from stages.tags.similarity import (
-    BuiltModels,
-    CharacterModel,
-    ContextModel,
-    SimilarityModel,
-    TokenModel,
-    at_length_1,
-    plain,
-    training_lists,
-)
+from stages.tags.similarity import ContextModel, TokenTable, at_length_1, training_lists
 
 _DESCRIPTION = "description"
 
@@ -59,11 +49,12 @@ def unpacked(data: bytes) -> Unpacked:
     return Unpacked(arrays, description)
 
 
-def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[Any]) -> bytes:
-    """The bytes of a model with one idf and one row of components per term."""
+def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[Any], rows: NDArray[Any]) -> bytes:
+    """The bytes of a model with one idf, one row of components, and one context row per term."""
     arrays: dict[str, NDArray[Any]] = {
         "idf": np.asarray(idf, dtype=np.float64),
         "components": np.asarray(components, dtype=np.float32),
+        "rows": np.asarray(rows, dtype=np.float32),
     }
     return packed(arrays, {"terms": list(terms)})
 
@@ -76,29 +67,23 @@ def read_context_model(data: bytes) -> ContextModel:
         terms={term: row for row, term in enumerate(description["terms"])},
         idf=arrays["idf"],
         components=arrays["components"].astype(np.float64),
+        rows=arrays["rows"],
     )
 
 
-def similarity_file(tokens: Sequence[str], sentences: Vectors) -> bytes:
-    """The bytes of a model of tokens, in ascending order, with one sentence vector each.
+def similarity_file(sentences: Vectors) -> bytes:
+    """The bytes of the sentence vectors of all tokens, which are in ascending order.
 
     Raises VocabularyError for a vector of zeros or without a value.
     """
     if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
         raise VocabularyError("The sentence embedder gave a vector that points nowhere; use another embedder.")
-    return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {"tokens": list(tokens)})
+    return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {})
 
 
-def read_similarity_model(data: bytes) -> SimilarityModel:
-    """The model in the bytes that `similarity_file` made. Raises VocabularyError for any other."""
-    arrays, description = unpacked(data)
-    tokens = description["tokens"]
-    return SimilarityModel(
-        digest=hashlib.sha256(data).hexdigest(),
-        tokens=tokens,
-        characters=CharacterModel([plain(token) for token in tokens]),
-        sentences=arrays["sentences"].astype(np.float32),
-    )
+def read_sentences(data: bytes) -> Vectors:
+    """The vectors in the bytes that `similarity_file` made. Raises VocabularyError for any other."""
+    return unpacked(data).arrays["sentences"].astype(np.float32)
 
 
 class FastTextTokens:
@@ -112,16 +97,11 @@ class FastTextTokens:
         self.digest = hashlib.sha256(data).hexdigest()
         arrays, description = unpacked(data)
         self.name: str = description["name"]
-        self._tokens: list[str] = description["tokens"]
+        self.table = TokenTable(tokens=description["tokens"], vectors=arrays["vectors"])
         self._pieces: tuple[int, int, int] = tuple(description["pieces"])
-        self._vectors: NDArray[np.float32] = arrays["vectors"]
         self._ngrams: NDArray[np.float32] = arrays["ngrams"]
         self._rows = {int(bucket): row for row, bucket in enumerate(arrays["buckets"])}
-        self.dimension = int(self._vectors.shape[1])
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {token: place for place, token in enumerate(self._tokens)}
+        self.dimension = int(self.table.vectors.shape[1])
 
     def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
         """See TokenVectors."""
@@ -129,8 +109,8 @@ class FastTextTokens:
         return {token: vector for token, vector in found if vector is not None}
 
     def _vector(self, token: str) -> Vector | None:
-        if token in self._places:
-            found: Vector = self._vectors[self._places[token]]
+        if token in self.table.places:
+            found: Vector = self.table.vectors[self.table.places[token]]
             return found
         if not self._rows or not token:
             return None
@@ -158,7 +138,7 @@ def tokens_file(
     buckets: Sequence[int] = (),
     ngrams: NDArray[np.float32] | None = None,
 ) -> bytes:
-    """The bytes of a model: one row of length 1 per token, one row per bucket of n-grams.
+    """The bytes of a model: one row of length 1 per token, in ascending order, one row per bucket of n-grams.
 
     `pieces` are the shortest and the longest n-gram and the number of buckets.
     """
@@ -189,17 +169,16 @@ class TagModelBuilder:
     components: int = 100
     """Maximum numbers per context row."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
-        """The models. The same vocabulary and seed give the same bytes, in any process.
+    def build(self, vocabulary: Vocabulary, *, seed: int) -> tuple[bytes, bytes]:
+        """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process.
 
         Every tag and alias has a vector. Raises VocabularyError when there is nothing to train on.
         """
         if not vocabulary.tags:
             raise VocabularyError("A vocabulary without tags has no training data; import one with tags.")
-        rows, context = self._context(vocabulary, seed)
-        return BuiltModels(tokens=self._tokens(vocabulary, seed), context_rows=rows, context_file=context)
+        return self._tokens(vocabulary, seed), self._context(vocabulary, seed)
 
-    def _tokens(self, vocabulary: Vocabulary, seed: int) -> TokenModel:
+    def _tokens(self, vocabulary: Vocabulary, seed: int) -> bytes:
         """FastText over the training lists, on one thread, because several would not reproduce the same bytes.
 
         The mean of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
@@ -236,10 +215,9 @@ class TagModelBuilder:
         composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
         apart = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed)).astype(np.float64)
         vectors = _unit_rows(apart + _of_groups(apart, tokens, vocabulary))
-        data = tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
-        return TokenModel(FASTTEXT, self.dimension, dict(zip(tokens, vectors, strict=True)), data)
+        return tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
 
-    def _context(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
+    def _context(self, vocabulary: Vocabulary, seed: int) -> bytes:
         """TF-IDF over the tags that each tag occurs with, including itself, reduced to the largest singular values."""
         from scipy.sparse import csr_array, diags_array  # type: ignore[import-untyped]
         from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
@@ -248,7 +226,7 @@ class TagModelBuilder:
 
         terms = sorted({tag for document in vocabulary.documents for tag in document.tags})
         if len(terms) < 2:
-            return {}, context_file([], np.empty(0), np.empty((0, 0)))
+            return context_file([], np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
         column = {term: place for place, term in enumerate(terms)}
         cells = [(row, column[tag]) for row, document in enumerate(vocabulary.documents) for tag in document.tags]
         shape = (len(vocabulary.documents), len(terms))
@@ -258,9 +236,7 @@ class TagModelBuilder:
         svd = TruncatedSVD(min(self.components, len(terms) - 1), algorithm="arpack", random_state=seed)
         with threadpool_limits(1):
             reduced = svd.fit_transform(transformer.fit_transform(csr_array(occurs.T @ weights @ occurs)))
-        lengths = np.linalg.norm(reduced, axis=1)
-        rows = {term: row for term, row, length in zip(terms, _unit_rows(reduced), lengths, strict=True) if length > 0}
-        return rows, context_file(terms, transformer.idf_, svd.components_.T)
+        return context_file(terms, transformer.idf_, svd.components_.T, _unit_rows(reduced))
 
 
 def _of_groups(vectors: NDArray[np.float64], tokens: list[str], vocabulary: Vocabulary) -> NDArray[np.float64]:

@@ -13,13 +13,13 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from adapters.local_models import SentenceTransformerEncoder
-from adapters.tag_models import FastTextTokens, TagModelBuilder, read_similarity_model, similarity_file
+from adapters.tag_models import FastTextTokens, TagModelBuilder
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
 from stages.files.records import accept
 from stages.ports import TokenQuery, Vectors
-from stages.tags.similarity import FusedSearch, TokenTable, at_length_1, in_any_order, plain
+from stages.tags.similarity import FusedSearch, at_length_1, in_any_order, plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
 RESAMPLES: Final = 2000
@@ -68,14 +68,13 @@ class Models:
     def __init__(self, vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors], *, seed: int) -> None:
         self.vocabulary = vocabulary
         self._encode = encode
-        built = TagModelBuilder().build(vocabulary, seed=seed).tokens
-        self._fasttext = FastTextTokens(built.file)
-        self.tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
+        built, _ = TagModelBuilder().build(vocabulary, seed=seed)
+        self._fasttext = FastTextTokens(built)
+        self._table = self._fasttext.table
+        self.tokens = self._table.tokens
         self._plain = [plain(token) for token in self.tokens]
         self._sentences = at_length_1(encode(self._plain))
-        self._table = TokenTable(tokens=self.tokens, vectors=np.array([built.vectors[token] for token in self.tokens]))
-        similarity = read_similarity_model(similarity_file(self.tokens, self._sentences))
-        self._search = FusedSearch(similarity, self._table)
+        self._search = FusedSearch(self._table, self._sentences)
 
     def by_fasttext(self, lookups: Sequence[str]) -> Near:
         """The cosine of each lookup with each token; 0 for a lookup of unknown characters."""

@@ -326,16 +326,13 @@ class TagLexicon(Protocol):
 
 
 class NeighbourSearch(Protocol):
-    """The tokens of vocabularies, searched by similarity."""
+    """The tokens of a vocabulary, searched by similarity. Blocking; may be called from any thread."""
 
-    async def nearest(
-        self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
-    ) -> list[tuple[NearToken, ...]]:
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """For each query, in order, the `limit` nearest tokens: similarity down, then by token.
 
         Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity
-        is the raw cosine and may be negative; all queries have one, or none has. Without queries the list is empty.
-        Raises VocabularyMissingError when there is no such vocabulary, VocabularyError when it lacks the vectors
-        that are asked for, and EmbeddingDimensionMismatchError when a query has vectors of another dimension.
+        is the raw cosine and may be negative; all queries have one, or none has. There is at least one query, with
+        vectors of the models of the vocabulary.
         """
         ...

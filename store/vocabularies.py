@@ -1,21 +1,19 @@
 """Vocabularies of tags: imported whole, listed, looked up."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from schemas.errors import Refused, VocabularyError, VocabularyMissingError
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
-from stages.ports import Vector
+from schemas.values.tags import BuiltVocabulary, Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
 from stages.tags.rerank import in_words
-from stages.tags.similarity import BuiltModels, TokenTable
-from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert, to_numpy, to_pgvector
+from stages.tags.similarity import SentenceModel
+from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert
 
 
 async def copy_rows(
@@ -223,43 +221,34 @@ UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimens
 WHERE id = $1
 """
 
-# vector_send is four bytes and then each number, big-endian: a hundred thousand rows are read at once.
-VECTORS = """
-SELECT token, vector_send(vector) AS vector FROM tag_vector WHERE vocabulary_id = $1 ORDER BY token COLLATE "C"
-"""
 
-ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
-
-
-async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
+async def keep_models(
+    connection: Connection, built: BuiltVocabulary, files: Mapping[Part, bytes], sentences: SentenceModel | None
+) -> None:
     """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
 
-    A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when it has
-    others already, and VocabularyMissingError when it is not there.
+    `sentences` embedded the names. A vocabulary keeps its models for good, so that what a run found can be found again.
+    Raises Refused when it has others already, and VocabularyMissingError when it is not there.
     """
-    digests = {part: hashlib.sha256(data).hexdigest() for part, data in _files(models).items()}
     async with connection.transaction():
-        row = await connection.fetchrow(TO_INDEX, vocabulary_id)
+        row = await connection.fetchrow(TO_INDEX, built.vocabulary_id)
         if row is None:
-            raise VocabularyMissingError(vocabulary_id)
+            raise VocabularyMissingError(built.vocabulary_id)
         if row["model_digest"] is not None:
-            if (row["model_digest"], row["context_digest"]) == (digests["tokens"], digests["context"]):
+            if (row["model_digest"], row["context_digest"]) == (built.model_digest, built.context_digest):
                 return
             raise Refused(
-                f"Vocabulary {vocabulary_id} has other models already; import it again to build them anew: "
+                f"Vocabulary {built.vocabulary_id} has other models already; import it again to build them anew: "
                 "runs that used these keep them."
             )
-        for part, data in _files(models).items():
-            await connection.execute(KEEP_FILE, vocabulary_id, part, digests[part], data, timeout=BULK_SECONDS)
-        columns = ("token", "vector")
-        await copy_rows(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.tokens.vectors))
-        columns = ("tag", "vector")
-        await copy_rows(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
+        for part, data in files.items():
+            digest = hashlib.sha256(data).hexdigest()
+            await connection.execute(KEEP_FILE, built.vocabulary_id, part, digest, data, timeout=BULK_SECONDS)
         await connection.execute(
             INDEXED,
-            *(vocabulary_id, models.tokens.name, digests["tokens"], digests["context"], models.tokens.dimension),
-            digests.get("similarity"),
-            *(models.sentences or (None, None, None)),
+            *(built.vocabulary_id, built.model, built.model_digest, built.context_digest, built.dimension),
+            built.similarity_digest,
+            *(sentences or (None, None, None)),
         )
 
 
@@ -272,7 +261,7 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
         timeout=BULK_SECONDS,
     )
     if row is None:
-        raise _without_models(vocabulary_id)
+        raise VocabularyError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
     data: bytes = row["data"]
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
         raise VocabularyError(
@@ -280,50 +269,6 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
             "import and index the vocabulary again."
         )
     return data
-
-
-async def context_rows(connection: Connection, vocabulary_id: int, tags: Collection[str]) -> dict[str, Vector]:
-    """The context rows of those of the tags that have one."""
-    if not tags:
-        return {}
-    rows = await connection.fetch(ROWS, vocabulary_id, sorted(tags))
-    return {row["tag"]: to_numpy(row["vector"]) for row in rows}
-
-
-async def dimension(connection: Connection, vocabulary_id: int) -> int:
-    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyError when it has no models."""
-    row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
-    if row is None:
-        raise VocabularyMissingError(vocabulary_id)
-    if row["dimension"] is None:
-        raise _without_models(vocabulary_id)
-    numbers: int = row["dimension"]
-    return numbers
-
-
-async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTable:
-    """The vectors of all tokens. Raises VocabularyError when there are none."""
-    rows = await connection.fetch(VECTORS, vocabulary_id, timeout=BULK_SECONDS)
-    if not rows:
-        raise _without_models(vocabulary_id)
-    sent = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.uint8).reshape(len(rows), -1)
-    numbers = sent[:, 4:].copy().view(">f4").astype(np.float32)
-    return TokenTable(tokens=[row["token"] for row in rows], vectors=numbers)
-
-
-def _without_models(vocabulary_id: int) -> VocabularyError:
-    """The error of a vocabulary that has no models."""
-    return VocabularyError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
-
-
-def _files(models: BuiltModels) -> dict[Part, bytes]:
-    similarity: dict[Part, bytes] = {} if models.similarity_file is None else {"similarity": models.similarity_file}
-    return {"tokens": models.tokens.file, "context": models.context_file, **similarity}
-
-
-def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
-    names = sorted(vectors)
-    return zip(names, to_pgvector(vectors[name] for name in names), strict=True)
 
 
 RESULTS = """

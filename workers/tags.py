@@ -1,12 +1,11 @@
 """The stages of tags, and the one that builds the models of a vocabulary."""
 
 import asyncio
-from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple
 
 import numpy as np
 
+from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model, similarity_file
 from schemas.errors import VocabularyError
 from schemas.values.tags import (
     BuiltVocabulary,
@@ -20,13 +19,13 @@ from stages.ports import Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
-from stages.tags.similarity import BuiltModels, SentenceModel, plain
+from stages.tags.similarity import SentenceModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.database import Connection
 from store.runs.chain import content_hash
-from store.vocabularies import PostgresVocabularies
-from workers.tag_models import LoadedModels
+from store.vocabularies import Part, PostgresVocabularies
+from workers.tag_models import VocabularyModels
 from workers.work import Result, Work
 
 
@@ -34,7 +33,7 @@ async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     """The final phrases, their vectors by the models of the vocabulary, and the context of the request."""
     loaded = await models(work)
     given, context = phrases(work), context_tags(work)
-    sentences = await _sentences(work, given)
+    sentences = await _sentences(work, given, loaded)
 
     def embed() -> tuple[EmbeddedPhrases, Vectors]:
         return embed_phrases(
@@ -49,9 +48,9 @@ async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     return Result(*await asyncio.to_thread(embed))
 
 
-async def _sentences(work: Work, given: list[str]) -> Sentences | None:
+async def _sentences(work: Work, given: list[str], loaded: VocabularyModels) -> Sentences | None:
     model = sentence_model(work)
-    if model is None:
+    if model is None or loaded.fused is None:
         return None
     embedder = work.embedder_of(model.backend, model.model)
     digest = await embedder.digest()
@@ -60,7 +59,7 @@ async def _sentences(work: Work, given: list[str]) -> Sentences | None:
             f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
             f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original."
         )
-    characters = (await work.wiring.tag_models.fused(vocabulary_id(work))).characters
+    characters = loaded.fused.characters
     lookups = [phrase.lookup for phrase in final_phrases(given) if characters.knows(plain(phrase.lookup))]
     embedded = await embedder.embed_batch(
         [plain(lookup) for lookup in lookups],
@@ -73,12 +72,13 @@ async def _sentences(work: Work, given: list[str]) -> Sentences | None:
 async def run_retrieve(work: Work) -> Result[RetrievedTags]:
     """The tags that each phrase leads to: the neighbours of all phrases at once, in memory."""
     settings = work.settings.psq
+    loaded = await models(work)
     return Result(
         await retrieve_tags(
             await work.output(EmbeddedPhrases),
             await work.vectors(EmbeddedPhrases),
             lexicon=PostgresVocabularies(work.database),
-            search=work.wiring.tag_models,
+            search=loaded.fused or loaded.tokens.table,
             vocabulary_id=vocabulary_id(work),
             allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
             per_phrase_k=settings.retrieval_per_phrase_k,
@@ -93,8 +93,7 @@ async def run_rerank(work: Work) -> Result[RankedTags]:
     settings = work.settings.psq
     embedded = await work.output(EmbeddedPhrases)
     retrieved = await work.output(RetrievedTags)
-    of_vocabulary = vocabulary_id(work)
-    rows = await work.database.ask(vocabularies.context_rows, of_vocabulary, retrieved.tags)
+    rows = (await models(work)).context.rows_of(retrieved.tags)
     chosen = settings.retrieval_per_phrase_final_k
     final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1
 
@@ -166,11 +165,14 @@ def sentence_model(work: Work) -> SentenceModel | None:
     return SentenceModel(**found)
 
 
-async def models(work: Work) -> LoadedModels:
+async def models(work: Work) -> VocabularyModels:
     """The models of that vocabulary."""
     inputs = work.claim.inputs
     return await work.wiring.tag_models.of(
-        vocabulary_id(work), tokens_digest=inputs["tokens_digest"], context_digest=inputs["context_digest"]
+        vocabulary_id(work),
+        tokens_digest=inputs["tokens_digest"],
+        context_digest=inputs["context_digest"],
+        is_fused=sentence_model(work) is not None,
     )
 
 
@@ -181,45 +183,40 @@ BATCH = 256
 async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     """The models of a vocabulary, visible in the same transaction; built in a thread, while the names are embedded."""
     built_for = vocabulary_id(work)
-    inputs = work.claim.inputs
-    work.read["seed"] = inputs["seed"]
+    seed: int = work.claim.inputs["seed"]
+    work.read["seed"] = seed
     content = await work.database.ask(vocabularies.content, built_for)
-    models, similarity = await asyncio.gather(
-        asyncio.to_thread(_built, content, inputs["seed"]), _similarity(work, content)
+    (tokens, context), (similarity, sentences) = await asyncio.gather(
+        asyncio.to_thread(TagModelBuilder().build, content, seed=seed), _similarity(work, content)
     )
+    files: dict[Part, bytes] = {"tokens": tokens, "context": context}
     if similarity is not None:
-        models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
+        files["similarity"] = similarity
+    placed, model = await asyncio.gather(
+        asyncio.to_thread(FastTextTokens, tokens), asyncio.to_thread(read_context_model, context)
+    )
+    built = BuiltVocabulary(
+        vocabulary_id=built_for,
+        model=placed.name,
+        model_digest=placed.digest,
+        context_digest=model.digest,
+        similarity_digest=None if similarity is None else sha256(similarity).hexdigest(),
+        dimension=placed.dimension,
+        tokens=len(placed.table.tokens),
+        context_rows=int(model.rows.any(axis=1).sum()),
+    )
 
     async def keep(connection: Connection) -> None:
-        await vocabularies.keep_models(connection, built_for, models)
+        await vocabularies.keep_models(connection, built, files, sentences)
 
-    return Result(
-        BuiltVocabulary(
-            vocabulary_id=built_for,
-            model=models.tokens.name,
-            model_digest=sha256(models.tokens.file).hexdigest(),
-            context_digest=sha256(models.context_file).hexdigest(),
-            similarity_digest=None if similarity is None else sha256(similarity.file).hexdigest(),
-            dimension=models.tokens.dimension,
-            tokens=len(models.tokens.vectors),
-            context_rows=len(models.context_rows),
-        ),
-        effect=keep,
-    )
+    return Result(built, effect=keep)
 
 
-class _Similarity(NamedTuple):
-    file: bytes
-    sentences: SentenceModel
-
-
-async def _similarity(work: Work, vocabulary: Vocabulary) -> _Similarity | None:
-    """Spelling and meaning of all names; None where the submission asks for neither."""
+async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, SentenceModel] | tuple[None, None]:
+    """The meaning of all names, and what embedded them; nothing where the submission asks for FastText alone."""
     asked = work.claim.inputs.get("sentences")
     if asked is None or not vocabulary.tags:
-        return None
-    from adapters.tag_models import similarity_file
-
+        return None, None
     work.read["sentences"] = asked
     embedder = work.embedder_of(asked["backend"], asked["model"])
     tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
@@ -231,11 +228,5 @@ async def _similarity(work: Work, vocabulary: Vocabulary) -> _Similarity | None:
         )
         for start in range(0, len(tokens), BATCH)
     ]
-    file = await asyncio.to_thread(similarity_file, tokens, np.concatenate([part.vectors for part in parts]))
-    return _Similarity(file, SentenceModel(asked["backend"], asked["model"], await embedder.digest()))
-
-
-def _built(vocabulary: Vocabulary, seed: int) -> BuiltModels:
-    from adapters.tag_models import TagModelBuilder
-
-    return TagModelBuilder().build(vocabulary, seed=seed)
+    file = await asyncio.to_thread(similarity_file, np.concatenate([part.vectors for part in parts]))
+    return file, SentenceModel(asked["backend"], asked["model"], await embedder.digest())

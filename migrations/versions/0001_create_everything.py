@@ -20,8 +20,6 @@ ALTER TABLE job SET (fillfactor = 85);
 ALTER TABLE stage_run SET (fillfactor = 70);
 ALTER TABLE chunk_vector ALTER vector SET STORAGE MAIN;
 ALTER TABLE reference_vector ALTER vector SET STORAGE MAIN;
-ALTER TABLE tag_vector ALTER vector SET STORAGE MAIN;
-ALTER TABLE tag_context ALTER vector SET STORAGE MAIN;
 ALTER TABLE posting_segment ALTER chunk_ids SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL;
 ALTER TABLE posting ALTER places SET STORAGE EXTERNAL, ALTER frequencies SET STORAGE EXTERNAL;
 """

@@ -1,7 +1,6 @@
 """The vocabularies of tags: what was imported, and the models that were built from it."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Index, UniqueConstraint, text
 
@@ -66,22 +65,6 @@ class TagDocumentTable(columns.Row, table=True):
     ordinal: int = columns.long(primary_key=True)
     tags: list[str] = columns.array()
     weight: int
-
-
-class TagVectorTable(columns.Row, table=True):
-    """The vector of a token, a tag's name or an alias, in a narrow table that is scanned fast."""
-
-    vocabulary_id: int = columns.reference("vocabulary.id", primary_key=True)
-    token: str = columns.text(primary_key=True)
-    vector: Any = columns.vector()
-
-
-class TagContextTable(columns.Row, table=True):
-    """The context row of a tag; tags that occur with no other have none."""
-
-    vocabulary_id: int = columns.reference("vocabulary.id", primary_key=True)
-    tag: str = columns.text(primary_key=True)
-    vector: Any = columns.vector()
 
 
 class VocabularyModelTable(columns.Row, table=True):

@@ -1,5 +1,6 @@
 """Stage `retrieve`: the canonical tags of each phrase, by name, by alias and by neighbours."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ async def retrieve_tags(
     known = await lexicon.look_up(vocabulary_id, lookups)
     exactly = {lookup: project(lookup, known, min_tag_count=min_tag_count) for lookup in lookups}
     queries = [query for query in _queries(embedded, vectors) if not (skip_exact and exactly[query.token])]
-    nearest = await search.nearest(vocabulary_id, queries, limit=per_phrase_k)
+    nearest = await asyncio.to_thread(search.nearest, queries, per_phrase_k) if queries else []
     near = {query.token: neighbours for query, neighbours in zip(queries, nearest, strict=True)}
     tokens = {neighbour.token for neighbours in nearest for neighbour in neighbours}
     around = await lexicon.look_up(vocabulary_id, sorted(tokens))

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -26,32 +26,6 @@ class SentenceModel(NamedTuple):
     model: str
     digest: str
     """Of its weights; empty if its server reports none."""
-
-
-class TokenModel(NamedTuple):
-    """A model that embeds tokens, reduced to those of a vocabulary."""
-
-    name: str
-    """The kind of model."""
-    dimension: int
-    """Numbers per vector."""
-    vectors: Mapping[str, Vector]
-    """Token -> its vector of length 1. Names of tags and aliases are both tokens."""
-    file: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltModels:
-    """The models of a vocabulary: the vectors to search, and the bytes of the files that embed requests."""
-
-    tokens: TokenModel
-    context_rows: Mapping[str, Vector]
-    """Tag -> its row of length 1; tags that occur with no other have none."""
-    context_file: bytes
-    similarity_file: bytes | None = None
-    """Spelling and meaning of the tokens; None without a sentence embedder."""
-    sentences: SentenceModel | None = None
-    """What embedded the names for it."""
 
 
 ALIAS_SHARE = 0.1
@@ -112,10 +86,16 @@ class ContextModel:
     digest: str
     """The SHA-256 of its bytes."""
     terms: Mapping[str, int]
-    """Term -> its row in the two arrays."""
+    """Term -> its row in the three arrays."""
     idf: NDArray[np.float64]
     components: NDArray[np.float64]
     """One row per term, one column per component."""
+    rows: NDArray[np.float32]
+    """The context of each term at length 1; zeros for one that occurs with no other."""
+
+    def rows_of(self, tags: Collection[str]) -> dict[str, Vector]:
+        """The context rows of those of the tags that are terms."""
+        return {tag: self.rows[self.terms[tag]] for tag in tags if tag in self.terms}
 
 
 def term_weights(
@@ -208,11 +188,6 @@ class CharacterModel:
         self._names = self._vectorizer.fit_transform(names if any(map(str.split, names)) else [*names, " a"]).tocsc()
         self._count = len(names)
 
-    @property
-    def bytes(self) -> int:
-        """What the weights take."""
-        return int(self._names.data.nbytes + self._names.indices.nbytes)
-
     def knows(self, words: str) -> bool:
         """Whether a name of the vocabulary shares an n-gram with these words."""
         return bool(self._vectorizer.transform([words]).nnz)
@@ -287,42 +262,20 @@ class TokenTable:
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimilarityModel:
-    """Spelling and meaning of the tokens of a vocabulary."""
-
-    digest: str
-    tokens: Sequence[str]
-    """In ascending order; rows of the arrays."""
-    characters: CharacterModel
-    sentences: NDArray[np.float32]
-    """The sentence vectors of tokens at length 1."""
-
-    @property
-    def bytes(self) -> int:
-        """What the arrays take."""
-        return self.sentences.nbytes + self.characters.bytes
-
-
 class FusedSearch:
-    """The tokens of a vocabulary, searched by all sources."""
+    """The tokens of a vocabulary, searched by all sources: each has a sentence vector of length 1, too."""
 
-    def __init__(self, model: SimilarityModel, table: TokenTable) -> None:
-        self._model = model
+    def __init__(self, table: TokenTable, sentences: NDArray[np.float32]) -> None:
         self._table = table
-        self._plain = [plain(token) for token in model.tokens]
+        self._sentences = sentences
+        self._plain = [plain(token) for token in table.tokens]
         self._ordered = [in_any_order(name) for name in self._plain]
-        self._in_table = np.array([table.places.get(token, -1) for token in model.tokens])
-        """The row of each token in the table; -1 where it has none."""
-        self._from_table = np.full(len(table.tokens), -1)
-        """The row in the model of each token of the table; -1 where it has none."""
-        self._from_table[self._in_table[self._in_table >= 0]] = np.flatnonzero(self._in_table >= 0)
-        self._places = {token: row for row, token in enumerate(model.tokens)}
+        self.characters = CharacterModel(self._plain)
 
     def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch, for queries with a sentence vector."""
         pool = max(POOL, 4 * limit)
-        sentences = _products(at_length_1(np.array([query.sentence for query in queries])), self._model.sentences)
+        sentences = _products(at_length_1(np.array([query.sentence for query in queries])), self._sentences)
         return [
             self._of(query, np.clip(near, -1.0, 1.0), pool, limit)
             for query, near in zip(queries, sentences, strict=True)
@@ -330,14 +283,14 @@ class FusedSearch:
 
     def _of(self, query: TokenQuery, near: NDArray[np.float32], pool: int, limit: int) -> tuple[NearToken, ...]:
         words = plain(query.token)
-        alike = self._model.characters.cosines(words)
-        is_known = query.vector is not None and query.token in self._table.places
+        alike = self.characters.cosines(words)
+        own = self._table.places.get(query.token)
         proposals = [_at_least(near, pool), _at_least(alike, pool)]
-        if is_known and query.vector is not None:
-            proposals += [self._from_table[rows] for rows in self._table.proposed(query.vector[np.newaxis], pool)]
-        rows = np.setdiff1d(np.concatenate(proposals), [-1, self._places.get(query.token, -1)])
+        if own is not None and query.vector is not None:
+            proposals += self._table.proposed(query.vector[np.newaxis], pool)
+        rows = np.setdiff1d(np.concatenate(proposals), [] if own is None else [own])
         by_sentence, by_characters = near[rows], alike[rows]
-        by_token = self._by_token(query, rows)
+        by_token = None if query.vector is None else self._table.cosines(query.vector, rows)
         spelt = spelling_scores(
             words,
             [self._plain[row] for row in rows],
@@ -345,15 +298,14 @@ class FusedSearch:
             others_ordered=[self._ordered[row] for row in rows],
         )
         fused = np.maximum(spelt, CHARACTERS * by_characters + (1 - CHARACTERS) * by_sentence)
-        if is_known:
-            learnt = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
-            fused = np.where(np.isnan(by_token), fused, learnt)
+        if own is not None and by_token is not None:
+            fused = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
         return tuple(
             NearToken(
-                token=self._model.tokens[rows[at]],
+                token=self._table.tokens[rows[at]],
                 similarity=float(fused[at]),
                 sources=SourceScores(
-                    score_fasttext=None if np.isnan(by_token[at]) else float(by_token[at]),
+                    score_fasttext=None if by_token is None else float(by_token[at]),
                     score_similarity=float(fused[at]),
                     score_characters=float(by_characters[at]),
                     score_sentence=float(by_sentence[at]),
@@ -362,14 +314,6 @@ class FusedSearch:
             )
             for at in np.argsort(-fused, kind="stable")[:limit]
         )
-
-    def _by_token(self, query: TokenQuery, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The cosine of the token model; not a number where it has no vector."""
-        found = np.full(len(rows), np.nan)
-        if query.vector is not None:
-            placed = self._in_table[rows] >= 0
-            found[placed] = self._table.cosines(query.vector, self._in_table[rows][placed])
-        return found
 
 
 def at_length_1(vectors: NDArray[np.floating]) -> NDArray[np.float32]:

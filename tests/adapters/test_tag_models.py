@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model
-from stages.tags.similarity import BuiltModels, context_score, context_vector
+from stages.ports import TokenQuery
+from stages.tags.similarity import context_score, context_vector
 from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers
@@ -17,43 +18,31 @@ BUILDER = TagModelBuilder(dimension=16, buckets=500, epochs=3, components=4)
 
 
 @pytest.fixture(scope="module")
-def models() -> BuiltModels:
+def files() -> tuple[bytes, bytes]:
     return BUILDER.build(CLOTHES, seed=7)
 
 
-def test_every_tag_and_alias_has_a_vector_of_length_1(models: BuiltModels) -> None:
-    assert sorted(models.tokens.vectors) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
-    assert {row.shape for row in models.tokens.vectors.values()} == {(16,)}
-    np.testing.assert_allclose([np.linalg.norm(row) for row in models.tokens.vectors.values()], 1, atol=1e-5)
+def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near_it(
+    files: tuple[bytes, bytes],
+) -> None:
+    tokens = FastTextTokens(files[0])
 
-
-def test_the_file_gives_the_vectors_that_are_searched(models: BuiltModels) -> None:
-    tokens = FastTextTokens(models.tokens.file)
-
-    found = tokens.vectors_of(list(models.tokens.vectors))
-
-    assert (tokens.name, tokens.dimension) == (models.tokens.name, models.tokens.dimension)
-    assert {token: row.tobytes() for token, row in found.items()} == {
-        token: row.tobytes() for token, row in models.tokens.vectors.items()
-    }
-
-
-def test_the_vector_of_a_misspelt_word_is_near_that_of_the_word(models: BuiltModels) -> None:
-    tokens = FastTextTokens(models.tokens.file)
-
+    assert list(tokens.table.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
+    assert (tokens.name, tokens.table.vectors.shape) == ("fasttext", (12, 16))
+    np.testing.assert_allclose(np.linalg.norm(tokens.table.vectors, axis=1), 1, atol=1e-5)
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
+    (nearest,) = tokens.table.nearest([TokenQuery("trousrs", misspelt)], 1)
+    assert nearest[0].token in {"trousers", "trouser"}
 
-    nearest = max(models.tokens.vectors, key=lambda token: float(models.tokens.vectors[token] @ misspelt))
-    assert nearest in {"trousers", "trouser"}
 
-
-def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models: BuiltModels) -> None:
-    model = read_context_model(models.context_file)
+def test_tags_that_occur_together_are_near_in_context_and_others_are_not(files: tuple[bytes, bytes]) -> None:
+    model = read_context_model(files[1])
 
     context = context_vector(model, {"shirt": 1.0})
 
     assert context is not None
-    scores = {tag: context_score(context, row) or 0 for tag, row in models.context_rows.items()}
+    names = [tag.name for tag in CLOTHES.tags]
+    scores = {tag: context_score(context, row) or 0 for tag, row in model.rows_of(names).items()}
     assert min(scores["trousers"], scores["hat"]) > 0.5
     assert max(scores["apple"], scores["pear"], scores["plum"]) < 0.1
     assert "fig" not in scores
@@ -62,8 +51,7 @@ def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models:
 PROGRAM = """
 import hashlib
 from tests.adapters.test_tag_models import BUILDER, CLOTHES
-models = BUILDER.build(CLOTHES, seed=7)
-print(hashlib.sha256(models.tokens.file).hexdigest(), hashlib.sha256(models.context_file).hexdigest())
+print(*(hashlib.sha256(file).hexdigest() for file in BUILDER.build(CLOTHES, seed=7)))
 """
 
 

@@ -3,7 +3,6 @@
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.participants import Split
-from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Connection
 from store.references import interviews
@@ -20,7 +18,7 @@ from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
 from tests.store.small_corpora import SearchableChunk, store_corpus
-from tests.store.vocabularies.test_built_models import MODELS
+from tests.store.vocabularies.test_built_models import keep_models
 
 QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
 #: They would change each run that does not name its settings itself.
@@ -31,8 +29,7 @@ async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
     await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
     await connection.execute("UPDATE works SET authors = 'A. Leaf'")
-    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
+    await keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES))
     split = Split(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, "data", [split])
 

@@ -10,7 +10,7 @@ from tests.stages.tags.clothes import CLOTHES
 
 
 def fasttext() -> TokenVectors:
-    return FastTextTokens(TagModelBuilder(dimension=8, buckets=200, epochs=1).build(CLOTHES, seed=1).tokens.file)
+    return FastTextTokens(TagModelBuilder(dimension=8, buckets=200, epochs=1).build(CLOTHES, seed=1)[0])
 
 
 def fake() -> TokenVectors:

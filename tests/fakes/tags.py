@@ -1,15 +1,16 @@
 """A vocabulary in memory, and an untrained model of tokens."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError, VocabularyMissingError
+from schemas.errors import VocabularyMissingError
 from schemas.values.tags import Lexicon, NearToken, Tag
 from stages.ports import TokenQuery, Vector
+from stages.tags.similarity import TokenTable
 
 
 def unit(*numbers: float) -> Vector:
@@ -20,54 +21,33 @@ def unit(*numbers: float) -> Vector:
 
 @dataclass
 class InMemoryVocabulary:
-    """A TagLexicon and a NeighbourSearch over one vocabulary. `searched` keeps the tokens of every search."""
+    """A TagLexicon over one vocabulary."""
 
     tags: Mapping[str, Tag]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-    rows: Mapping[str, Vector] = field(default_factory=dict)
-    vocabulary_id: int = 1
-    searched: list[tuple[str, ...]] = field(default_factory=list)
 
     async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
         """See TagLexicon."""
-        if tokens and vocabulary_id != self.vocabulary_id:
+        if tokens and vocabulary_id != 1:
             raise VocabularyMissingError(vocabulary_id)
         aliases = {token: self.aliases[token] for token in tokens if token in self.aliases}
         names = {*tokens, *(target for targets in aliases.values() for target in targets)}
         return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)
 
-    async def nearest(
-        self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
-    ) -> list[tuple[NearToken, ...]]:
+
+class NotedSearch:
+    """A NeighbourSearch over some vectors. `asked` keeps the tokens of every search."""
+
+    def __init__(self, vectors: Mapping[str, Vector]) -> None:
+        tokens = sorted(vectors)
+        rows = np.array([vectors[token] for token in tokens], dtype=np.float32).reshape(len(tokens), 2)
+        self._table = TokenTable(tokens=tokens, vectors=rows)
+        self.asked: list[tuple[str, ...]] = []
+
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch."""
-        if not queries:
-            return []
-        self.searched.append(tuple(query.token for query in queries))
-        if vocabulary_id != self.vocabulary_id:
-            raise VocabularyMissingError(vocabulary_id)
-        if not self.vectors:
-            raise VocabularyError(f"Vocabulary {vocabulary_id} has no vectors.")
-        dimension = len(next(iter(self.vectors.values())))
-        found = []
-        for query in queries:
-            assert query.vector is not None, "the fake compares vectors of tokens alone"
-            if len(query.vector) != dimension:
-                raise EmbeddingDimensionMismatchError(expected=dimension, actual=len(query.vector))
-            found.append(self._nearest(query.token, query.vector)[:limit])
-        return found
-
-    async def context_rows(self, tags: Collection[str]) -> Mapping[str, Vector]:
-        """See ContextRows."""
-        return {tag: self.rows[tag] for tag in sorted(self.rows.keys() & set(tags))}
-
-    def _nearest(self, token: str, vector: Vector) -> tuple[NearToken, ...]:
-        found = (
-            NearToken(token=other, similarity=float(row.astype(np.float64) @ vector.astype(np.float64)))
-            for other, row in self.vectors.items()
-            if other != token
-        )
-        return tuple(sorted(found, key=lambda near: (-near.similarity, near.token)))
+        self.asked.append(tuple(query.token for query in queries))
+        return self._table.nearest(queries, limit)
 
 
 class FakeTokenVectors:

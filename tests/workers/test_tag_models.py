@@ -1,101 +1,97 @@
-"""Models of vocabularies in a worker: loaded once, and only those that a run was submitted on."""
+"""Models of vocabularies in a worker: loaded once, only those that a run was submitted on, and not too many."""
 
 import asyncio
+from hashlib import sha256
 
 import numpy as np
 import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyError
+from schemas.errors import VocabularyError
 from stages.ports import TokenQuery
-from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel
+from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Database
 from tests.fakes.tags import unit
 from tests.stages.tags.clothes import CLOTHES
-from workers.tag_models import TagModels
+from tests.store.vocabularies.test_built_models import keep_models
+from workers.tag_models import TagModels, VocabularyModels
 
-PLACED = {"hat": unit(1, 0), "shirt": unit(0, 1)}
+TOKENS = ["hat", "trousers"]
+FILES: dict[vocabularies.Part, bytes] = {
+    "tokens": tokens_file("given", TOKENS, np.array([unit(1, 0), unit(0, 1)])),
+    "context": context_file(["hat"], unit(1), np.array([unit(1, 1)]), np.array([unit(1, 1)])),
+    "similarity": similarity_file(np.eye(2, 8, dtype=np.float32)),
+}
 
 
-@pytest.fixture
-async def stored(database: Database) -> tuple[int, str, str]:
-    """A vocabulary with models; its number and their digests."""
-    rows = [PLACED[token] for token in sorted(PLACED)]
-    models = BuiltModels(
-        tokens=TokenModel("given", 2, PLACED, tokens_file("given", sorted(PLACED), np.array(rows))),
-        context_rows={"hat": unit(1, 1)},
-        context_file=context_file(["hat"], unit(1), np.array([unit(1, 1)])),
-    )
+TOKENS_DIGEST, CONTEXT_DIGEST = (sha256(FILES[part]).hexdigest() for part in ("tokens", "context"))
+
+
+async def store(database: Database) -> int:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, models)
-        found = await vocabularies.by_name(connection, "clothes")
-    assert found is not None and found.model_digest is not None and found.context_digest is not None
-    return vocabulary_id, found.model_digest, found.context_digest
+        await keep_models(connection, vocabulary_id, FILES, SentenceModel("huggingface", "mini", "abc"))
+    return vocabulary_id
 
 
-async def test_models_are_loaded_once_however_many_ask_at_once(
-    database: Database, stored: tuple[int, str, str]
-) -> None:
-    vocabulary_id, tokens, context = stored
-    models = TagModels(database)
+async def of(
+    models: TagModels, vocabulary_id: int, *, context: str = CONTEXT_DIGEST, is_fused: bool = False
+) -> VocabularyModels:
+    return await models.of(vocabulary_id, tokens_digest=TOKENS_DIGEST, context_digest=context, is_fused=is_fused)
 
-    first, second = await asyncio.gather(
-        *(models.of(vocabulary_id, tokens_digest=tokens, context_digest=context) for _ in range(2))
-    )
+
+async def test_models_are_loaded_once_and_only_those_of_the_submission(database: Database) -> None:
+    vocabulary_id, models = await store(database), TagModels(database)
+
+    first, second = await asyncio.gather(of(models, vocabulary_id), of(models, vocabulary_id))
     async with database.connection() as connection:
         await connection.execute("DELETE FROM vocabulary_model")
 
     assert first is second
-    assert await models.of(vocabulary_id, tokens_digest=tokens, context_digest=context) is first
-    assert sorted(first.tokens.vectors_of(["hat", "shirt"])) == ["hat", "shirt"]
-    assert list(first.context.terms) == ["hat"]
-
-
-async def test_other_models_than_those_of_the_submission_are_refused(
-    database: Database, stored: tuple[int, str, str]
-) -> None:
-    vocabulary_id, tokens, _ = stored
-
+    assert await of(models, vocabulary_id) is first
+    assert sorted(first.tokens.vectors_of(["hat", "trousers", "new"])) == TOKENS
+    assert first.context.rows_of(["hat", "trousers"]).keys() == {"hat"}
+    assert first.fused is None
     with pytest.raises(VocabularyError, match="not those that the run was submitted on"):
-        await TagModels(database).of(vocabulary_id, tokens_digest=tokens, context_digest="others")
+        await of(models, vocabulary_id, context="others")
 
 
-async def test_missing_models_are_an_error_and_are_read_again_later(
-    database: Database, stored: tuple[int, str, str]
-) -> None:
-    vocabulary_id, tokens, context = stored
-    models = TagModels(database)
+async def test_missing_models_are_an_error_and_are_read_again_later(database: Database) -> None:
+    vocabulary_id, models = await store(database), TagModels(database)
     async with database.connection() as connection:
         kept = await connection.fetchrow("DELETE FROM vocabulary_model WHERE part = 'context' RETURNING *")
 
     with pytest.raises(VocabularyError, match="has no models yet"):
-        await models.of(vocabulary_id, tokens_digest=tokens, context_digest=context)
+        await of(models, vocabulary_id)
 
     async with database.connection() as connection:
         await connection.execute("INSERT INTO vocabulary_model SELECT $1, $2, $3, $4", *kept.values())
-    assert (await models.of(vocabulary_id, tokens_digest=tokens, context_digest=context)).context.digest == context
+    found = await of(models, vocabulary_id)
+    assert found.context.digest == CONTEXT_DIGEST
 
 
-async def test_all_sources_are_searched_where_a_phrase_has_a_sentence_vector(database: Database) -> None:
-    tokens = sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
-    sentences = np.random.default_rng(1).standard_normal((len(tokens), 8)).astype(np.float32)
-    built = BuiltModels(
-        tokens=TokenModel("given", 2, PLACED, b"tokens"),
-        context_rows={},
-        context_file=b"context",
-        similarity_file=similarity_file(tokens, sentences),
-        sentences=SentenceModel("huggingface", "mini", "abc"),
-    )
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, built)
-    models = TagModels(database)
+async def test_all_sources_are_searched_where_models_of_all_are_wanted(database: Database) -> None:
+    vocabulary_id = await store(database)
 
-    (near,) = await models.nearest(vocabulary_id, [TokenQuery("trousrs", None, sentences[0])], limit=2)
+    fused = (await of(TagModels(database), vocabulary_id, is_fused=True)).fused
 
+    assert fused is not None
+    (near,) = fused.nearest([TokenQuery("trousrs", None, np.eye(2, 8, dtype=np.float32)[1])], 2)
     assert near[0].token == "trousers"
     assert near[0].sources is not None and near[0].sources.score_spelling == pytest.approx((7 / 8) ** 2)
-    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 8 dimensions, got 2"):
-        await models.nearest(vocabulary_id, [TokenQuery("hats", None, unit(1, 0))], limit=1)
+
+
+async def test_the_least_recently_used_models_make_room_and_the_newest_stay(database: Database) -> None:
+    ids = [await store(database) for _ in range(3)]
+    size = 3 * (len(FILES["tokens"]) + len(FILES["context"]))
+    models = TagModels(database, max_bytes=2 * size)
+
+    first, second = [await of(models, one) for one in ids[:2]]
+    assert await of(models, ids[0]) is first
+    await of(models, ids[2])
+
+    assert await of(models, ids[0]) is first
+    assert await of(models, ids[1]) is not second
+    small = TagModels(database, max_bytes=1)
+    assert await of(small, ids[0]) is await of(small, ids[0])

@@ -19,7 +19,7 @@ from schemas.values.tags import (
 from stages.ports import Vector
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.similarity import ContextModel
-from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, unit
+from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, NotedSearch, unit
 from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
 
 NO_CONTEXT: Mapping[str, Vector] = {}
@@ -37,6 +37,7 @@ def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None =
         terms={term: place for place, term in enumerate(terms)},
         idf=np.array([(idf or {}).get(term, 1.0) for term in terms]),
         components=np.array(list(terms.values()), dtype=np.float64).reshape(len(terms), 2),
+        rows=np.zeros((len(terms), 2), dtype=np.float32),
     )
 
 
@@ -59,15 +60,15 @@ def vocabulary(
 ) -> SearchedVocabulary:
     """A vocabulary with everything. `lookups` are vectors of words outside of it; other words have none."""
     inside = vectors or {}
-    stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {}, inside, rows)
+    stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {})
     tokens = FakeTokenVectors({**inside, **(lookups or {})}, dimension=2, knows_all=False)
-    return SearchedVocabulary(1, stored, stored, tokens, context_model(terms, idf), stored.context_rows)
+    return SearchedVocabulary(1, stored, NotedSearch(inside), tokens, context_model(terms, idf), rows)
 
 
 def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
     """The tokens of every search for neighbours so far."""
-    assert isinstance(searched.search, InMemoryVocabulary)
-    return searched.search.searched
+    assert isinstance(searched.search, NotedSearch)
+    return searched.search.asked
 
 
 async def candidates(

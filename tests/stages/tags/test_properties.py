@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.values.tags import Lexicon, PhraseReport, RankedTags, Tag
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import best_first, is_nsfw, project
-from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary
+from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, NotedSearch
 from tests.stages.tags.builders import at, context_model
 from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
 
@@ -32,12 +32,12 @@ def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
     stored = InMemoryVocabulary(
         {name: Tag(name=name, count=count, nsfw_probability=nsfw) for name, (count, nsfw) in drawn.items()},
         draw(st.dictionaries(st.sampled_from(ALIASES), targets)),
-        draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles, min_size=1)),
-        draw(st.dictionaries(st.sampled_from(NAMES), angles)),
     )
+    search = NotedSearch(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles, min_size=1)))
+    rows = draw(st.dictionaries(st.sampled_from(NAMES), angles))
     model = context_model(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles)))
     tokens = FakeTokenVectors(dimension=2, knows_all=draw(st.booleans()))
-    return SearchedVocabulary(1, stored, stored, tokens, model, stored.context_rows)
+    return SearchedVocabulary(1, stored, search, tokens, model, rows)
 
 
 requests = st.fixed_dictionaries(

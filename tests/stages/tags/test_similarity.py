@@ -16,7 +16,6 @@ from stages.tags.similarity import (
     CharacterModel,
     FusedSearch,
     SentenceModel,
-    SimilarityModel,
     TokenTable,
     at_length_1,
     context_score,
@@ -31,22 +30,13 @@ from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")
 
 
-def model(sentences: Mapping[str, Vector]) -> SimilarityModel:
-    """Tokens whose sentence vectors are given."""
-    tokens = sorted(sentences)
-    rows = np.array([sentences[token] for token in tokens])
-    return SimilarityModel(
-        digest="of a test",
-        tokens=tokens,
-        characters=CharacterModel([plain(token) for token in tokens]),
-        sentences=at_length_1(rows),
-    )
+def table(vectors: Mapping[str, Vector]) -> TokenTable:
+    tokens = sorted(vectors)
+    return TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]))
 
 
 def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> FusedSearch:
-    tokens = sorted(vectors)
-    table = TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]).reshape(len(tokens), 2))
-    return FusedSearch(model(sentences), table)
+    return FusedSearch(table(vectors), at_length_1(np.array([sentences[token] for token in sorted(sentences)])))
 
 
 def spelt(one: str, other: str) -> float:
@@ -77,7 +67,8 @@ def test_spelling_is_the_share_of_characters_that_need_no_edit_squared() -> None
 
 
 def test_a_misspelt_name_is_found_by_its_spelling_and_another_word_by_its_meaning() -> None:
-    searched = search({"breast_cancer": at(0), "chest": at(90), "flu": at(60)}, {})
+    sentences = {"breast_cancer": at(0), "chest": at(90), "flu": at(60)}
+    searched = search(sentences, sentences)
 
     misspelt, synonym = searched.nearest(
         [TokenQuery("brest_cancer", None, at(80)), TokenQuery("mamma", None, at(10))], 3
@@ -109,15 +100,31 @@ def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
     rows = {f"name {number}": numbers.standard_normal(8).astype(np.float32) for number in range(400)}
     tokens = sorted(rows)
 
-    found = FusedSearch(
-        model(rows), TokenTable(tokens=tokens, vectors=np.array([rows[token] for token in tokens]))
-    ).nearest([TokenQuery(token, rows[token], rows[token]) for token in tokens[:20]], 50)
+    found = search(rows, rows).nearest([TokenQuery(token, rows[token], rows[token]) for token in tokens[:20]], 50)
 
     for token, neighbours in zip(tokens, found, strict=False):
         assert len(neighbours) == 50
         assert token not in {near.token for near in neighbours}
         assert all(-1 <= near.similarity <= 1 for near in neighbours)
         assert list(neighbours) == sorted(neighbours, key=lambda near: (-near.similarity, near.token))
+
+
+def test_without_sentences_similarity_is_the_raw_cosine_best_first() -> None:
+    searched = table({"hat": at(180), "shirt": at(60), "tee": at(0), "both": at(90)})
+
+    found, of_token = searched.nearest([TokenQuery("word", at(0)), TokenQuery("tee", at(0))], 9)
+
+    assert [near.token for near in found] == ["tee", "shirt", "both", "hat"]
+    np.testing.assert_allclose([near.similarity for near in found], [1, 0.5, 0, -1], atol=1e-6)
+    assert [near.token for near in of_token] == ["shirt", "both", "hat"], "a token is no neighbour of itself"
+
+
+def test_equally_near_tokens_are_ordered_by_name_before_the_limit_counts() -> None:
+    tokens = ["b", "a", "B", "a-b", "ab", "á", "_"]
+
+    (found,) = table(dict.fromkeys(tokens, at(0))).nearest([TokenQuery("word", at(0))], 6)
+
+    assert [near.token for near in found] == sorted(tokens)[:6]
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -1,6 +1,6 @@
 """The whole chain of a tags job as one function."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from schemas.values.tags import RankedTags
@@ -9,9 +9,6 @@ from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel
 from stages.tags.validate import validate_tags
-
-ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
-"""Returns the context rows of the tags that have one."""
 
 EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
@@ -25,7 +22,8 @@ class SearchedVocabulary(NamedTuple):
     search: NeighbourSearch
     tokens: TokenVectors
     context_model: ContextModel
-    context_rows: ContextRows
+    rows: Mapping[str, Vector]
+    """The context rows of tags."""
     sentences: EmbedSentences | None = None
     """With it all sources are fused, without it FastText alone counts."""
 
@@ -70,7 +68,7 @@ async def candidates_from_phrases(
     ranked = rank_tags(
         retrieved,
         context=embedded.context,
-        rows=await vocabulary.context_rows(retrieved.tags),
+        rows=vocabulary.rows,
         context_weight=context_weight,
         per_phrase_final_k=per_phrase_final_k,
         global_k=global_k,
