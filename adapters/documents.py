@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from adapters.limited_process import ProcessLimits, run_limited, takes_too_much
-from schemas.errors import DocumentError, DocumentReaderMissingError
+from schemas.errors import DocumentError, Refused
 from schemas.values.documents import ConvertedDocument, TocEntry
-from stages.documents.outline import DocumentFormat, without_metadata
+from stages.documents.outline import READERS_MISSING, DocumentFormat, without_metadata
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
@@ -30,11 +30,11 @@ _LARGEST_GROWTH: Final = 4
 
 
 async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
-    """A document as markdown. Raises DocumentError for one that cannot be read, and DocumentReaderMissingError where
+    """A document as markdown. Raises DocumentError for one that cannot be read, and Refused where
     the packages that read it are not installed."""
     if form is DocumentFormat.PDF:
         if find_spec("pypdfium2") is None:
-            raise DocumentReaderMissingError
+            raise Refused(READERS_MISSING)
         from adapters.pdfium import convert_by_pdfium
 
         return await convert_by_pdfium(content, limits)
@@ -110,7 +110,7 @@ def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
 @cache
 def _pandoc() -> str:
     if find_spec("pypandoc") is None:
-        raise DocumentReaderMissingError
+        raise Refused(READERS_MISSING)
     import pypandoc
 
     return str(Path(pypandoc.__file__).parent / "files/pandoc")

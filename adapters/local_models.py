@@ -22,7 +22,7 @@ from adapters.weights import (
     prepare_torch,
     weights_digest,
 )
-from schemas.errors import LLMTimeoutError, RerankError, RerankerUnavailableError
+from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
 from stages.ports import Vectors
 from stages.vectors import seen_tokens
 
@@ -270,9 +270,10 @@ class CrossEncoderScorer(_LocalModel):
             except TimeoutError:
                 raise LLMTimeoutError(timeout_s) from None
         if unusable := sum(not isfinite(logit) for logit in logits):
-            raise RerankError(
+            raise DomainError(
                 f"Cross-encoder '{self._name}' gave {unusable} of {len(logits)} scores that are not finite numbers; "
-                "its weights are invalid, or this machine does not support its number format. Choose another model."
+                "its weights are invalid, or this machine does not support its number format. Choose another model.",
+                FailureCategory.RERANK_ERROR,
             )
         return logits
 
@@ -315,9 +316,10 @@ class CrossEncoderScorer(_LocalModel):
         # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):
-            raise RerankError(
+            raise DomainError(
                 f"'{self._name}' is not a cross-encoder: it does not return one score per pair "
-                f"({', '.join(architectures) or 'unknown architecture'}, {model.num_labels} labels)."
+                f"({', '.join(architectures) or 'unknown architecture'}, {model.num_labels} labels).",
+                FailureCategory.RERANK_ERROR,
             )
         return model
 

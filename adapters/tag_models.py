@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import VocabularyError
+from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import Vocabulary
 from stages.ports import Vector, Vectors
 from stages.tags.similarity import ContextModel, TokenTable, at_length_1, training_lists
@@ -37,14 +37,15 @@ def packed(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -
 
 
 def unpacked(data: bytes) -> Unpacked:
-    """The arrays and the description. Raises VocabularyError for bytes that `packed` did not give."""
+    """The arrays and the description. Raises DomainError for bytes that `packed` did not give."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         description = json.loads(arrays.pop(_DESCRIPTION).tobytes())
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise VocabularyError(
-            f"A model file of {len(data)} bytes cannot be read ({type(error).__name__}); index the vocabulary again."
+        raise DomainError(
+            f"A model file of {len(data)} bytes cannot be read ({type(error).__name__}); index the vocabulary again.",
+            FailureCategory.VOCABULARY_UNUSABLE,
         ) from error
     return Unpacked(arrays, description)
 
@@ -60,7 +61,7 @@ def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[An
 
 
 def read_context_model(data: bytes) -> ContextModel:
-    """The model in the bytes that `context_file` made. Raises VocabularyError for any other."""
+    """The model in the bytes that `context_file` made. Raises DomainError for any other."""
     arrays, description = unpacked(data)
     return ContextModel(
         digest=hashlib.sha256(data).hexdigest(),
@@ -74,15 +75,18 @@ def read_context_model(data: bytes) -> ContextModel:
 def similarity_file(sentences: Vectors) -> bytes:
     """The bytes of the sentence vectors of all tokens, which are in ascending order.
 
-    Raises VocabularyError for a vector of zeros or without a value.
+    Raises DomainError for a vector of zeros or without a value.
     """
     if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
-        raise VocabularyError("The sentence embedder gave a vector that points nowhere; use another embedder.")
+        raise DomainError(
+            "The sentence embedder gave a vector that points nowhere; use another embedder.",
+            FailureCategory.VOCABULARY_UNUSABLE,
+        )
     return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {})
 
 
 def read_sentences(data: bytes) -> Vectors:
-    """The vectors in the bytes that `similarity_file` made. Raises VocabularyError for any other."""
+    """The vectors in the bytes that `similarity_file` made. Raises DomainError for any other."""
     return unpacked(data).arrays["sentences"].astype(np.float32)
 
 
@@ -172,10 +176,13 @@ class TagModelBuilder:
     def build(self, vocabulary: Vocabulary, *, seed: int) -> tuple[bytes, bytes]:
         """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process.
 
-        Every tag and alias has a vector. Raises VocabularyError when there is nothing to train on.
+        Every tag and alias has a vector. Raises DomainError when there is nothing to train on.
         """
         if not vocabulary.tags:
-            raise VocabularyError("A vocabulary without tags has no training data; import one with tags.")
+            raise DomainError(
+                "A vocabulary without tags has no training data; import one with tags.",
+                FailureCategory.VOCABULARY_UNUSABLE,
+            )
         return self._tokens(vocabulary, seed), self._context(vocabulary, seed)
 
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> bytes:

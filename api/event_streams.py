@@ -11,7 +11,7 @@ from fastapi import HTTPException
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
-from schemas.errors import RunMissingError
+from schemas.errors import MissingError
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs
@@ -61,7 +61,7 @@ class Streams:
             return await self._database.with_retry(
                 lambda connection: run_state(connection, run_id), retry_for_s=math.inf
             )
-        except RunMissingError:
+        except MissingError:
             return None
         finally:
             del self._reading[run_id]

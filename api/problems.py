@@ -81,7 +81,7 @@ STATUSES: Final[dict[str, int]] = {
 #: Other errors have the kind of their class.
 STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
-    ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
+    ("expand", class_name(errors.ReplyShapeError)): ProblemKind(400, "expansion-unusable"),
     (None, class_name(errors.NothingRelevantError)): ProblemKind(422, "nothing-relevant"),
     (None, class_name(errors.WorkChangedError)): ProblemKind(409, errors.WorkChangedError.slug),
 }

@@ -43,7 +43,7 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.command()
 @click.argument("run_ids", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option("--stage", type=Choice(STAGES), help="Only failures of this stage.")
-@click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception, with or without module.")
+@click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception or category.")
 @click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
 @json_option
 def failures(

@@ -103,7 +103,9 @@ _NOTE = click.option("--note", help="The reason; shown with the jobs.")
 @click.command()
 @_TARGET
 @click.option("--stage", type=Choice(STAGES), help="Only jobs of the run that failed in this stage.")
-@click.option("--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception.")
+@click.option(
+    "--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception or category."
+)
 @click.option("--from", "first", type=Choice(STAGES), metavar="STAGE", help="First stage of a job to compute again.")
 @json_option
 def retry(target: Target, stage: str | None, error_type: str | None, first: str | None, as_json: bool) -> None:

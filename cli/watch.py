@@ -104,7 +104,7 @@ def wait_until_idle(
 
 
 async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
-    """The run with the jobs that a table lists, or all. Raises RunMissingError."""
+    """The run with the jobs that a table lists, or all. Raises MissingError."""
     return await (run_view(connection, run_id) if all_jobs else shortened(connection, run_id, jobs_at_most=SHOWN_JOBS))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ragq.packages import shadowing
 from schemas.errors import Refused as Refused
-from schemas.errors import RunMissingError
+from schemas.errors import run_missing
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
@@ -209,5 +209,5 @@ async def _number_of(connection: Connection, run: int | str) -> int:
     if number is None:
         raise Refused(f"'{run}' is neither the number of a run, like r12, nor a run's name.")
     if not await runs.exists(connection, run_id=number):
-        raise RunMissingError(number)
+        raise run_missing(number)
     return number

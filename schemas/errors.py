@@ -8,7 +8,36 @@ Such text stays in attributes, which workers store in Postgres alone.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+Slug: TypeAlias = Literal[
+    "corpus-missing",
+    "document-missing",
+    "document-replaced",
+    "expansion-failed",
+    "fork-refused",
+    "heading-missing",
+    "idempotency-key-reused",
+    "job-missing",
+    "no-job-in-state",
+    "nothing-to-do",
+    "preset-exists",
+    "preset-is-default",
+    "preset-missing",
+    "query-missing",
+    "query-set-preset",
+    "result-missing",
+    "run-active",
+    "run-missing",
+    "run-name-taken",
+    "run-value-unusable",
+    "step-not-ready",
+    "step-paused",
+    "step-superseded",
+    "vocabulary-missing",
+    "work-missing",
+]
+"""Problems over HTTP that are not those of a class."""
 
 
 class RagqError(Exception):
@@ -16,6 +45,11 @@ class RagqError(Exception):
 
     slug: str = "failed"
     """The last part of the type of the problem that it is over HTTP and in JSON of a command."""
+
+    def __init__(self, message: str, *, slug: Slug | None = None) -> None:
+        if slug is not None:
+            self.slug = slug
+        super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default a copy is made by the constructor from the message, which most constructors do not take; Celery
@@ -29,40 +63,10 @@ def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
     return error
 
 
-Slug: TypeAlias = Literal[
-    "corpus-missing",
-    "document-replaced",
-    "expansion-failed",
-    "fork-refused",
-    "heading-missing",
-    "idempotency-key-reused",
-    "no-job-in-state",
-    "nothing-to-do",
-    "preset-missing",
-    "query-set-preset",
-    "result-missing",
-    "run-active",
-    "run-name-taken",
-    "run-value-unusable",
-    "step-not-ready",
-    "step-paused",
-    "step-superseded",
-    "vocabulary-missing",
-    "work-missing",
-]
-"""Problems over HTTP that no class stands for."""
-
-
 class Refused(RagqError):
-    """A request that ragq refuses; the message states what was found and what to do. `slug` names a problem over HTTP
-    that is not that of the class."""
+    """A request that ragq refuses; the message states what was found and what to do."""
 
     slug = "refused"
-
-    def __init__(self, message: str, *, slug: Slug | None = None) -> None:
-        if slug is not None:
-            self.slug = slug
-        super().__init__(message)
 
 
 class StackError(Refused):
@@ -79,10 +83,6 @@ class SettingsError(Refused):
         heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
         lines = [heading, *(f"- {problem}" for problem in problems)]
         super().__init__("\n".join([*lines, "`ragq config show --json` lists every setting and what it accepts."]))
-
-
-class ModelUnavailableError(Refused):
-    """The server that the running workers ask does not have a model of a submission."""
 
 
 class DuplicateWorkError(Refused):
@@ -109,13 +109,6 @@ class WorkFileError(Refused):
         return self.problem if self.line is None else f"line {self.line}: {self.problem}"
 
 
-class DocumentReaderMissingError(Refused):
-    """The packages that read PDF, EPUB and office documents are not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2.")
-
-
 class WorkFilesError(Refused):
     """Files that cannot be works, by their places among the files of an import, from 0."""
 
@@ -124,18 +117,6 @@ class WorkFilesError(Refused):
     def __init__(self, files: Mapping[int, WorkFileError]) -> None:
         self.files = dict(files)
         super().__init__("\n".join(["Nothing was imported:", *(f"  {error}" for error in files.values())]))
-
-
-class DocumentMissingError(Refused):
-    """What was named is no document that went through stages, or its stage is not stored."""
-
-    slug = "document-missing"
-
-
-class PresetExistsError(Refused):
-    """A preset of this name, compared without case, is stored already."""
-
-    slug = "preset-exists"
 
 
 class PresetValueError(Refused):
@@ -151,37 +132,24 @@ class PresetValueError(Refused):
         super().__init__(message)
 
 
-class DefaultPresetError(Refused):
-    """The default preset cannot be deleted."""
-
-    slug = "preset-is-default"
+class MissingError(Refused):
+    """What was named is not stored, or no longer."""
 
 
-class RunMissingError(Refused):
-    """A run is not stored, or no longer."""
-
-    slug = "run-missing"
-
-    def __init__(self, run_id: int) -> None:
-        super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+def run_missing(run_id: int) -> MissingError:
+    """For a run."""
+    return MissingError(f"Run r{run_id} does not exist. `ragq runs` lists those that do.", slug="run-missing")
 
 
-class JobMissingError(Refused):
-    """A job is not stored, or no longer."""
-
-    slug = "job-missing"
-
-    def __init__(self, job_id: int) -> None:
-        super().__init__(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
+def job_missing(job_id: int) -> MissingError:
+    """For a job."""
+    found = f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs."
+    return MissingError(found, slug="job-missing")
 
 
-class QueryMissingError(Refused):
-    """A question is not stored, or no longer."""
-
-    slug = "query-missing"
-
-    def __init__(self, query_id: int) -> None:
-        super().__init__(f"There is no query {query_id}. `ragq query list` shows those there are.")
+def query_missing(query_id: int) -> MissingError:
+    """For a question."""
+    return MissingError(f"There is no query {query_id}. `ragq query list` shows those there are.", slug="query-missing")
 
 
 class StageRunningError(Refused):
@@ -236,59 +204,143 @@ class StepFailedError(Refused):
         super().__init__(message)
 
 
+class FailureSeverity(StrEnum):
+    """The severity of a failure."""
+
+    #: The pipeline failed, or its results cannot be trusted: handle it first.
+    FATAL = "fatal"
+    #: One subject failed.
+    ERROR = "error"
+    #: A subject succeeded, and something about it could not be computed.
+    WARNING = "warning"
+
+
+class FailureCategory(StrEnum):
+    """The category of a failure, for counting in reports."""
+
+    TRANSCRIPT_NOT_FOUND = "transcript_not_found"
+    TRANSCRIPT_PARSE_ERROR = "transcript_parse_error"
+    TRANSCRIPT_EMPTY = "transcript_empty"
+    INPUT_CHANGED = "input_changed"
+    EVIDENCE_JSON_PARSE = "evidence_json_parse"
+    EVIDENCE_SCHEMA_INVALID = "evidence_schema_invalid"
+    EVIDENCE_HALLUCINATION = "evidence_hallucination"
+    EVIDENCE_LLM_TIMEOUT = "evidence_llm_timeout"
+    EMBEDDING_NAN = "embedding_nan"
+    EMBEDDING_INF = "embedding_inf"
+    EMBEDDING_ZERO_VECTOR = "embedding_zero_vector"
+    EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
+    EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
+    EMBEDDING_TEXT_TOO_LONG = "embedding_text_too_long"
+    EMBEDDING_TIMEOUT = "embedding_timeout"
+    REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
+    REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
+    REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
+    #: Refused at import and at submission: no stage raises it.
+    REFERENCE_TAG_MISMATCH = "reference_tag_mismatch"
+    REFERENCE_LEAK = "reference_leak"
+    RERANK_ERROR = "rerank_error"
+    RERANK_TIMEOUT = "rerank_timeout"
+    VALIDATION_JSON_PARSE = "validation_json_parse"
+    VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
+    SCORING_JSON_PARSE = "scoring_json_parse"
+    SCORING_SCHEMA_INVALID = "scoring_schema_invalid"
+    SCORING_LLM_TIMEOUT = "scoring_llm_timeout"
+    SCORING_RETRY_EXHAUSTED = "scoring_pydantic_retry_exhausted"
+    EXPANSION_JSON_PARSE = "expansion_json_parse"
+    EXPANSION_SCHEMA_INVALID = "expansion_schema_invalid"
+    EXPANSION_LLM_TIMEOUT = "expansion_llm_timeout"
+    CORPUS_MISSING = "corpus_missing"
+    DOCUMENT_UNREADABLE = "document_unreadable"
+    REPAIR_REPLY_UNUSABLE = "repair_reply_unusable"
+    REPAIR_LLM_TIMEOUT = "repair_llm_timeout"
+    SELECT_REPLY_UNUSABLE = "select_reply_unusable"
+    SELECT_LLM_TIMEOUT = "select_llm_timeout"
+    NOTHING_RELEVANT = "nothing_relevant"
+    TEMPLATE_INVALID = "template_invalid"
+    VOCABULARY_UNUSABLE = "vocabulary_unusable"
+    TAG_CONTRACT_BROKEN = "tag_contract_broken"
+    ANSWER_UNUSABLE = "answer_unusable"
+    ANSWER_LLM_TIMEOUT = "answer_llm_timeout"
+    #: Found by a report, like the next one: the participant has no item labels.
+    GROUND_TRUTH_MISSING = "ground_truth_missing"
+    GROUND_TRUTH_INVALID = "ground_truth_invalid"
+    MODEL_CHANGED = "model_changed"
+    LLM_ERROR = "llm_error"
+    TRANSPORT = "transport"
+    WORKER_LOST = "worker_lost"
+    #: No failure: the stage was given back until its server of language models takes calls again.
+    LLM_LIMIT = "llm_limit"
+    #: No failure: the job was cancelled while the stage ran.
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+    @property
+    def severity(self) -> FailureSeverity:
+        """Its severity."""
+        if self in _FATAL:
+            return FailureSeverity.FATAL
+        return FailureSeverity.WARNING if self in _WARNING else FailureSeverity.ERROR
+
+
+_FATAL: Final = frozenset(
+    {
+        FailureCategory.REFERENCE_ARTIFACT_MISSING,
+        FailureCategory.REFERENCE_ARTIFACT_CORRUPT,
+        FailureCategory.REFERENCE_ARTIFACT_MISMATCH,
+        FailureCategory.REFERENCE_TAG_MISMATCH,
+        FailureCategory.REFERENCE_LEAK,
+        FailureCategory.EMBEDDING_DIMENSION_MISMATCH,
+        FailureCategory.MODEL_CHANGED,
+        FailureCategory.WORKER_LOST,
+    }
+)
+
+_WARNING: Final = frozenset(
+    {
+        FailureCategory.GROUND_TRUTH_MISSING,
+        FailureCategory.GROUND_TRUTH_INVALID,
+        FailureCategory.LLM_LIMIT,
+        FailureCategory.CANCELLED,
+    }
+)
+
+
 class DomainError(RagqError):
     """A stage cannot compute a valid output. Its job fails."""
 
     slug = "stage-failed"
+    category: FailureCategory | None = None
+    """For counting in reports; None if it follows from the stage, or is UNKNOWN."""
+
+    def __init__(self, message: str, category: FailureCategory | None = None, *, slug: Slug | None = None) -> None:
+        if category is not None:
+            self.category = category
+        super().__init__(message, slug=slug)
 
 
 class TranscriptError(DomainError):
     """A transcript is missing or cannot be read."""
 
-
-class TranscriptNotFoundError(TranscriptError):
-    """A transcript is not stored, or no longer."""
+    category = FailureCategory.TRANSCRIPT_PARSE_ERROR
 
 
 class EmptyTranscriptError(TranscriptError):
     """A transcript has no utterance with text."""
 
-
-class InputChangedError(DomainError):
-    """What a run was submitted with is no longer what is stored."""
+    category = FailureCategory.TRANSCRIPT_EMPTY
 
 
-class ReferenceTextError(InputChangedError):
-    """The text of a retrieved chunk is gone, or is another one."""
-
-    def __init__(self, chunk_id: int, participant_id: int, *, is_gone: bool) -> None:
-        self.is_gone = is_gone
-        found = "is gone" if is_gone else "has another text now"
-        super().__init__(
-            f"Chunk {chunk_id} of participant {participant_id} {found} since it was retrieved; "
-            "retry the job from stage 'retrieve'."
-        )
-
-
-class WorkChangedError(InputChangedError):
+class WorkChangedError(DomainError):
     """The stored markdown of a work is not the one that a chunk's lines belong to."""
 
     slug = "work-changed"
+    category = FailureCategory.INPUT_CHANGED
 
     def __init__(self, work_id: int) -> None:
         super().__init__(
             f"Work {work_id} has changed since it was cut into chunks or read; import it again and retry the job from "
             "stage 'retrieve'."
-        )
-
-
-class ChunksGoneError(InputChangedError):
-    """Chunks that a stage works on are no longer stored."""
-
-    def __init__(self, chunk_ids: Sequence[int]) -> None:
-        super().__init__(
-            f"{len(chunk_ids)} retrieved chunks are no longer stored, chunk {chunk_ids[0]} first; "
-            "retry the job from stage 'retrieve'."
         )
 
 
@@ -310,17 +362,26 @@ class UnusableReply(DomainError):
             self.args = (f"{str(self).removesuffix('.')} ({asked_again} did not help).",)
 
 
+def listed_violations(violations: Mapping[str, str]) -> str:
+    """What is wrong at each place."""
+    return "; ".join(f"{place}: {wrong}" for place, wrong in violations.items())
+
+
 class EvidenceSchemaError(UnusableReply, ValueError):
     """An extraction reply has the wrong shape. `violations` maps keys to what was found there."""
 
+    category = FailureCategory.EVIDENCE_SCHEMA_INVALID
+
     def __init__(self, violations: dict[str, str]) -> None:
         self.violations = violations
-        self.problem = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
+        self.problem = listed_violations(violations)
         super().__init__(f"The extraction reply has the wrong shape: {self.problem}.")
 
 
 class EvidenceGroundingError(UnusableReply, ValueError):
     """Quotes were extracted, and none of them is in the transcript."""
+
+    category = FailureCategory.EVIDENCE_HALLUCINATION
 
     def __init__(self, rejected: int) -> None:
         self.problem = f"none of {rejected} extracted quotes is in the transcript"
@@ -349,38 +410,15 @@ class LLMResponseParseError(LLMError, UnusableReply):
 
     slug = "reply-unusable"
 
-    def __init__(self, raw_response: str, parse_error: str) -> None:
+    def __init__(self, raw_response: str, parse_error: str, category: FailureCategory | None = None) -> None:
         self.raw_response = raw_response
         self.parse_error = self.problem = parse_error
         super().__init__(f"The model's reply cannot be used: {parse_error}")
+        self.category = category
 
 
 class ReplyShapeError(LLMResponseParseError):
-    """A reply is an object of the wrong shape. `violations` maps places to what is wrong there."""
-
-    def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
-        self.violations = violations
-        super().__init__(raw_response, "; ".join(f"{place}: {wrong}" for place, wrong in violations.items()))
-
-
-class ExpansionReplyError(ReplyShapeError):
-    """A model's or a pasted expansion is an object of the wrong shape."""
-
-
-class HeadingReplyError(LLMResponseParseError):
-    """A model's or a pasted reply does not give each heading of a document a line of the right form."""
-
-
-class ScoringSchemaError(ReplyShapeError):
-    """A scoring reply is an object of the wrong shape."""
-
-
-class ScoringRetriesExhausted(LLMResponseParseError):
-    """No reply could be used, with all retries; `raw_response` is the last one."""
-
-    def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
-        self.calls = retries + 1
-        super().__init__(raw_response, f"{retries} retries did not help; the last time {parse_error}")
+    """A reply has the wrong shape: an object without a key, a line of another form."""
 
 
 class LLMTimeoutError(LLMError):
@@ -406,35 +444,25 @@ class ModelMissingError(LLMError):
         super().__init__(f"{server} has no model '{model}'. It has: {names}. {remedy}", status=404)
 
 
-class ModelChangedError(DomainError):
-    """A language model is another one than the run began with."""
-
-
 class EmbeddingDimensionMismatchError(DomainError):
     """A vector has another dimension than the settings ask for."""
+
+    category = FailureCategory.EMBEDDING_DIMENSION_MISMATCH
 
     def __init__(self, expected: int, actual: int) -> None:
         super().__init__(f"Expected vectors of {expected} dimensions, got {actual}.")
 
 
-class VectorDefect(StrEnum):
-    """Why a vector has no direction."""
-
-    NAN = "nan"
-    INFINITE = "infinite"
-    ZERO = "zero"
-
-
 class EmbeddingValidationError(DomainError):
-    """A vector is not a finite, non-zero row of numbers. `defect` says why; None when there are too few or too many."""
+    """A vector is not a finite, non-zero row of numbers, or there are too few or too many."""
 
-    def __init__(self, message: str, *, defect: VectorDefect | None = None) -> None:
-        self.defect = defect
-        super().__init__(message)
+    category = FailureCategory.EMBEDDING_INVALID_VECTOR
 
 
 class TextTooLongError(DomainError):
     """A text is longer than its embedder reads, and was to be embedded whole. `position` counts from 0."""
+
+    category = FailureCategory.EMBEDDING_TEXT_TOO_LONG
 
     def __init__(
         self, model: str, position: int, *, texts: int, chars: int, tokens: int | None = None, limit: int | None = None
@@ -453,60 +481,20 @@ class EmbeddingArtifactMismatchError(DomainError):
     """A reference index or its files are missing, broken, or built with other settings; one message lists all."""
 
     slug = "index-mismatch"
+    category = FailureCategory.REFERENCE_ARTIFACT_MISMATCH
 
 
-class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
-    """The reference index of a run is no longer stored."""
-
-    def __init__(self, index_id: int) -> None:
-        super().__init__(f"Reference index {index_id} is not stored; build it again and submit again.")
-
-
-class RerankError(DomainError):
-    """A cross-encoder cannot be used, or did not return one finite score per passage."""
-
-
-class RerankerUnavailableError(RerankError):
+class RerankerUnavailableError(DomainError):
     """The weights of a cross-encoder cannot be loaded."""
 
-
-class ReferenceLeakError(DomainError):
-    """Somebody whom the run assesses was retrieved as a reference."""
-
-    def __init__(self, participant_id: int, index_id: int) -> None:
-        super().__init__(
-            f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
-            "the search must exclude the participants of the run's own split."
-        )
-
-
-class VocabularyError(DomainError):
-    """A vocabulary cannot be searched."""
-
-
-class VocabularyMissingError(VocabularyError):
-    """A vocabulary is not stored, or no longer."""
-
-    def __init__(self, vocabulary_id: int) -> None:
-        super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit again.")
-
-
-class TagContractError(DomainError):
-    """Candidates for tags break their contract."""
-
-
-class CorpusMissingError(DomainError):
-    """The corpus of a query is no longer stored."""
-
-    slug = "corpus-missing"
-
-    def __init__(self, corpus_id: int) -> None:
-        super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit again.")
+    category = FailureCategory.RERANK_ERROR
 
 
 class DocumentError(DomainError):
     """A document that cannot become a work; `problem` never quotes it. `page` is the page of a PDF, from 1, at which
     its reader ended; None where there is none."""
+
+    category = FailureCategory.DOCUMENT_UNREADABLE
 
     def __init__(self, problem: str, *, page: int | None = None) -> None:
         self.problem = problem
@@ -519,6 +507,7 @@ class TemplateError(DomainError, ValueError):
     """A prompt template cannot be filled in: braces that do not pair, placeholders that are unknown or missing."""
 
     slug = "template-unusable"
+    category = FailureCategory.TEMPLATE_INVALID
 
 
 class TemplateMissingError(DomainError):
@@ -527,13 +516,11 @@ class TemplateMissingError(DomainError):
     slug = "template-missing"
 
 
-class ContextTooSmallError(DomainError):
-    """The context of a model has no room for a single source."""
-
-
 class NothingRelevantError(DomainError):
     """No chunk is left for the answer to use. `changes` are values of a preset that leave some, and `setting` is the
     value of a setting that does."""
+
+    category = FailureCategory.NOTHING_RELEVANT
 
     def __init__(self, found: str, *changes: str, setting: str | None = None) -> None:
         self.changes = changes

@@ -41,7 +41,7 @@ async def compare(
     """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
     with `other_mode` of the others.
 
-    `measures` are those that were chosen; the runs have the others. Raises RunMissingError, and Refused
+    `measures` are those that were chosen; the runs have the others. Raises MissingError, and Refused
     for fewer than two runs, for runs of several kinds, and for what does not go with the kind.
     """
     refuse_count(run_ids)

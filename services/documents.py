@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import Field, computed_field
 
 from schemas.chains import stage_that_stores, stages_of
-from schemas.errors import DocumentMissingError, Refused
+from schemas.errors import MissingError, Refused
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.documents import (
@@ -51,11 +51,12 @@ class DocumentTarget(NamedTuple):
 
 
 async def document_job(connection: Connection, job_id: int) -> Job:
-    """The job of a document. Raises JobMissingError, and DocumentMissingError for a job of another kind."""
+    """The job of a document. Raises MissingError, for a job of another kind too."""
     job = await jobs.get(connection, job_id)
     if job.kind != KIND:
-        raise DocumentMissingError(
-            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs."
+        raise MissingError(
+            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs.",
+            slug="document-missing",
         )
     return job
 
@@ -79,12 +80,13 @@ async def output_of(connection: Connection, job_id: int, output: type[Output]) -
 
 
 async def needed(connection: Connection, job_id: int, output: type[Output]) -> Output:
-    """The same. Raises DocumentMissingError while it is not stored."""
+    """The same. Raises MissingError while it is not stored."""
     found = await output_of(connection, job_id, output)
     if found is None:
         stage = stage_that_stores(KIND, MODE, output)
-        raise DocumentMissingError(
-            f"Stage '{stage}' of job j{job_id} is not stored now; `ragq inspect j{job_id}` shows its progress."
+        raise MissingError(
+            f"Stage '{stage}' of job j{job_id} is not stored now; `ragq inspect j{job_id}` shows its progress.",
+            slug="document-missing",
         )
     return found
 
@@ -191,8 +193,7 @@ class ListedDocument(NamedTuple):
 
 
 async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
-    """A document, read at one moment. Raises JobMissingError, Refused, and DocumentMissingError for a job of
-    another kind."""
+    """A document, read at one moment. Raises Refused, and MissingError, for a job of another kind too."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await job_of(connection, target)
         if job is None:
@@ -345,7 +346,7 @@ class Edited(Value):
 async def decision_prompt(connection: Connection, job_id: int, step: str) -> str:
     """The prompt by which a model repairs the headings of a document, or selects its sections.
 
-    Raises as `document_job`, DocumentMissingError while the headings are not stored, TemplateMissingError, and
+    Raises as `document_job`, MissingError while the headings are not stored, TemplateMissingError, and
     TemplateError.
     """
     job = await document_job(connection, job_id)
@@ -363,7 +364,7 @@ async def decision_prompt(connection: Connection, job_id: int, step: str) -> str
 async def paste(connection: Connection, job_id: int, step: str, reply: str) -> Edited:
     """Store what a reply makes of the headings of a document, or which sections it selects.
 
-    Raises HeadingReplyError for a reply that cannot be used, StageRunningError, Refused for a job whose
+    Raises ReplyShapeError for a reply that cannot be used, StageRunningError, Refused for a job whose
     work has another text since and while an earlier stage is not done, and as `decision_prompt`.
     """
     async with connection.transaction():

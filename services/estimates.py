@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
+from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
 from schemas.values.chat import ModelIdentity
@@ -120,7 +120,7 @@ def _noted(missing: list[str]) -> Iterator[None]:
     """Notes what is refused, instead of raising it."""
     try:
         yield
-    except (ModelUnavailableError, Refused) as refused:
+    except Refused as refused:
         missing.append(str(refused))
 
 

@@ -33,7 +33,7 @@ KIND = "evaluation"
 
 
 async def evaluation_report(connection: Connection, run_id: int, *, measures: RetrievalMeasures) -> EvaluationReport:
-    """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
+    """The results of an evaluation. Raises MissingError, and Refused for a run of another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
         if overview.kind != KIND:
@@ -72,14 +72,14 @@ async def _measured_validator(
 
 
 async def sheet_of_labels(connection: Connection, run_id: int, count: int) -> str:
-    """A CSV of sentences of an evaluation for people to label. Raises RunMissingError, and Refused as `judged_run`."""
+    """A CSV of sentences of an evaluation for people to label. Raises MissingError, and Refused as `judged_run`."""
     return label_sheet(await judged_run(connection, run_id), count=count, seed=run_id)
 
 
 async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, file: str) -> JudgeQuality:
     """The judge of an evaluation beside the labels of a sheet.
 
-    Raises RunMissingError, ProblemsFound for a file that cannot be used, and Refused as `judged_run`.
+    Raises MissingError, ProblemsFound for a file that cannot be used, and Refused as `judged_run`.
     """
     verdicts = {
         (answer.job_id, number): decision
@@ -93,7 +93,7 @@ async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, 
 
 
 async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:
-    """The judged answers of an evaluation. Raises RunMissingError, and Refused for a run without any."""
+    """The judged answers of an evaluation. Raises MissingError, and Refused for a run without any."""
     overview = await overviews.get(connection, run_id)
     found = await evaluations.judged(connection, run_id)
     if overview.kind != KIND or not found:
@@ -121,7 +121,7 @@ async def evaluate(
 async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> NewRun:
     """The evaluation of the newest answer of each question of a run, by the model that validates in that run.
 
-    Its settings are those of the run, but for `values`. Raises RunMissingError, SettingsError for
+    Its settings are those of the run, but for `values`. Raises MissingError, SettingsError for
     values that cannot be used, and Refused for a run without answers and for settings that no judge reads.
     """
     overview = await overviews.get(connection, run_id)

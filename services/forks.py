@@ -121,7 +121,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedRun:
     """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
-    RunMissingError or JobMissingError, SettingsError and PresetValueError for values that cannot be
+    MissingError, SettingsError and PresetValueError for values that cannot be
     used, and Refused for a stage that no job can be forked from, and for a setting that an earlier stage, the
     submission, or no stage reads.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from schemas.chains import stages_of
-from schemas.errors import DocumentError, DocumentReaderMissingError, DuplicateWorkError, WorkFileError, WorkFilesError
+from schemas.errors import DocumentError, DuplicateWorkError, Refused, WorkFileError, WorkFilesError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
 from schemas.values.documents import Bibliography
@@ -20,7 +20,7 @@ from services.corpora import Reembedded, corpus_for_import, cutting_of, follow, 
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
-from stages.documents.outline import DocumentFormat, format_of, holds_markdown
+from stages.documents.outline import READERS_MISSING, DocumentFormat, format_of, holds_markdown
 from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
@@ -228,9 +228,9 @@ def asks_model(settings: EffectiveSettings) -> bool:
 
 
 def require_readers() -> None:
-    """Raise DocumentReaderMissingError unless the packages that read documents are installed."""
+    """Raise Refused unless the packages that read documents are installed."""
     if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
-        raise DocumentReaderMissingError
+        raise Refused(READERS_MISSING)
 
 
 def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings) -> NewRun:

@@ -142,7 +142,7 @@ class Submitted(Value):
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work.
 
-    Raises Refused when the running workers ask another language model server than is named here, RunMissingError for a
+    Raises Refused when the running workers ask another language model server than is named here, MissingError for a
     run to wait for that is not stored, and Refused where the run of the same work would have to wait.
     """
     await check_servers(connection, planned.run)
@@ -184,7 +184,7 @@ async def submit_run(
     A run that was stored is returned, whatever fails afterwards. Raises StackError when the database did not
     answer whether it was stored. Before anything is stored it raises Refused for the name, for a key of another
     request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
-    ModelUnavailableError when these could not ask the models of the run.
+    Refused when these could not ask the models of the run.
     """
     if planned.terms.batch_hours is not None:
         refuse_batches(planned.run)

@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.errors import JobMissingError, Refused, RunMissingError
+from schemas.errors import Refused, job_missing, run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
@@ -20,11 +20,11 @@ from store.runs.deletions import DeletedRun
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
     """Change name, note and priority of a run, all that is named or nothing.
 
-    Raises RunMissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
+    Raises MissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
     """
     async with connection.transaction():
         if not await runs.exists(connection, run_id=run_id):
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
         if "name" in changes.model_fields_set:
             name = None if changes.name is None else runs.checked(changes.name)
             await runs.rename(connection, run_id, name)
@@ -37,7 +37,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     """Delete a run that is not active, with all that belongs to it alone. Its forks stay.
 
-    Raises RunMissingError, and Refused while it works.
+    Raises MissingError, and Refused while it works.
     """
     if await references.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
@@ -56,7 +56,7 @@ def _note(words: str | None) -> str | None:
 async def redo(database: Database, job_id: int, stage: str) -> None:
     """Compute a stage of a job and those after it again, with the settings of the run.
 
-    What was stored stays in its history. Raises JobMissingError, StageRunningError, and Refused for a job that builds
+    What was stored stays in its history. Raises MissingError, StageRunningError, and Refused for a job that builds
     an index, and for a stage that the job does not have or that is not reached yet.
     """
     async with database.connection() as connection:
@@ -119,7 +119,7 @@ async def control(
     """Retry, pause, resume or cancel a run or a job. Pause and cancel store the note.
 
     `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
-    in `stage` or with `error_type` are retried, where these are named. Raises RunMissingError or JobMissingError,
+    in `stage` or with `error_type` are retried, where these are named. Raises MissingError,
     and Refused when nothing would change.
     """
     async with database.connection() as connection:
@@ -169,6 +169,6 @@ async def _refuse_unknown(connection: Connection, target: Target) -> None:
     if await runs.exists(connection, **target._asdict()):
         return
     if target.run_id is not None:
-        raise RunMissingError(target.run_id)
+        raise run_missing(target.run_id)
     assert target.job_id is not None
-    raise JobMissingError(target.job_id)
+    raise job_missing(target.job_id)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from schemas.chains import CHAINS
-from schemas.errors import LLMError, ModelMissingError, ModelUnavailableError, Refused, StackError
+from schemas.errors import LLMError, ModelMissingError, Refused, StackError
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
@@ -162,7 +162,7 @@ async def served_models(
     A model is left out when the server cannot be reached from here in three seconds, which is warned of, or does not
     have it: then the worker that calls it first freezes it.
 
-    Raises ModelUnavailableError when the server that the `live` workers ask does
+    Raises Refused when the server that the `live` workers ask does
     not have a model.
     """
     asked_by_workers = askers(run, live)
@@ -182,7 +182,7 @@ async def served_models(
     for one in found:
         if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
             naming = [f"--set {name}=NAME" for name, stored in run.settings.items() if stored["value"] == one.model]
-            raise ModelUnavailableError(
+            raise Refused(
                 f"{one} The run has profile {run.profile} ({run.request['profile_source']}); {' or '.join(naming)} "
                 "chooses another model."
             )

@@ -320,7 +320,7 @@ class TagLexicon(Protocol):
         """The tags and the aliases among the tokens, and the tags of those aliases. Unknown tokens are absent.
 
         One round trip for all tokens; without tokens the lexicon is empty, without a round trip. Raises
-        VocabularyMissingError when there is no such vocabulary.
+        DomainError when there is no such vocabulary.
         """
         ...
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, FailureCategory
 from schemas.values.base import Embedded
 from stages.ports import Embedder, TextVectors, Vectors
 
@@ -13,9 +13,9 @@ _ZERO = 1e-8
 _UNIT = 1e-6
 
 FOUND = {
-    VectorDefect.NAN: "NaN",
-    VectorDefect.INFINITE: "infinite numbers",
-    VectorDefect.ZERO: "only zeros",
+    FailureCategory.EMBEDDING_NAN: "NaN",
+    FailureCategory.EMBEDDING_INF: "infinite numbers",
+    FailureCategory.EMBEDDING_ZERO_VECTOR: "only zeros",
 }
 
 
@@ -44,7 +44,7 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
     cut = matrix[:, :dimension].astype(np.float64)
     for at, defect in defects(cut):
         raise EmbeddingValidationError(
-            f"Vector {at + 1} of {rows} has {FOUND[defect]}; check the embedding model.", defect=defect
+            f"Vector {at + 1} of {rows} has {FOUND[defect]}; check the embedding model.", defect
         )
     lengths = np.linalg.norm(cut, axis=1, keepdims=True)
     lengths[np.abs(lengths - 1) < _UNIT] = 1
@@ -63,15 +63,15 @@ async def embedded_by(embedder: Embedder, found: Sequence[TextVectors], *, dimen
     )
 
 
-def defects(matrix: NDArray[np.floating]) -> Iterator[tuple[int, VectorDefect]]:
+def defects(matrix: NDArray[np.floating]) -> Iterator[tuple[int, FailureCategory]]:
     """The rows that cannot be normalised, of which each has what is wrong with it."""
     for at, row in enumerate(matrix):
         if np.isnan(row).any():
-            yield at, VectorDefect.NAN
+            yield at, FailureCategory.EMBEDDING_NAN
         elif np.isinf(row).any():
-            yield at, VectorDefect.INFINITE
+            yield at, FailureCategory.EMBEDDING_INF
         elif (np.abs(row) <= _ZERO).all():
-            yield at, VectorDefect.ZERO
+            yield at, FailureCategory.EMBEDDING_ZERO_VECTOR
 
 
 def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused, run_missing
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.queries import QueryRun
@@ -47,7 +47,7 @@ class JobTrace(Job):
 
 
 async def job_trace(connection: Connection, job_id: int) -> JobTrace:
-    """A job. Raises JobMissingError."""
+    """A job. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await jobs.get(connection, job_id)
         read_at = await connection.fetchval("SELECT now()")
@@ -101,7 +101,7 @@ class RunState(Value):
 
 
 async def run_state(connection: Connection, run_id: int) -> RunState:
-    """The state of a run. Raises RunMissingError."""
+    """The state of a run. Raises MissingError."""
     # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
@@ -127,7 +127,7 @@ async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:
 
 
 async def reported_run(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
-    """The run. Raises RunMissingError when there is none of that number, and Refused when nothing can be reported."""
+    """The run. Raises MissingError when there is none of that number, and Refused when nothing can be reported."""
     is_query = (await overviews.get(connection, run_id)).kind == "query"
     return await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
 
@@ -163,7 +163,7 @@ class Submission:
 
 
 async def submission(connection: Connection, run_id: int) -> Submission:
-    """A run with the inputs of its jobs, in their order. Raises RunMissingError."""
+    """A run with the inputs of its jobs, in their order. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
         return Submission(
@@ -174,10 +174,10 @@ async def submission(connection: Connection, run_id: int) -> Submission:
 
 
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
-    """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
+    """As `run_scores`. Raises MissingError too, and Refused for a run that scores no participants."""
     found = await run_scores(connection, run_id)
     if found is None and not await runs.exists(connection, run_id=run_id):
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)
     if found is None:
         raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
     return found

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from schemas.errors import Refused, VocabularyError, VocabularyMissingError
+from schemas.errors import DomainError, FailureCategory, Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.tags import BuiltVocabulary, Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
@@ -161,9 +161,9 @@ async def tags_part(
 
 
 async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
-    """Everything that was imported, in the order of its files. Raises VocabularyMissingError."""
+    """Everything that was imported, in the order of its files. Raises DomainError."""
     if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
-        raise VocabularyMissingError(vocabulary_id)
+        raise vocabulary_missing(vocabulary_id)
     tags = await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)
     aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)
     documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)
@@ -191,7 +191,7 @@ class PostgresVocabularies:
 
         rows = await self._database.with_retry(fetch)
         if not rows:
-            raise VocabularyMissingError(vocabulary_id)
+            raise vocabulary_missing(vocabulary_id)
         tags = {
             row["name"]: Tag(**{name: row[name] for name in Tag.model_fields})
             for row in rows
@@ -228,12 +228,12 @@ async def keep_models(
     """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
 
     `sentences` embedded the names. A vocabulary keeps its models for good, so that what a run found can be found again.
-    Raises Refused when it has others already, and VocabularyMissingError when it is not there.
+    Raises Refused when it has others already, and DomainError when it is not there.
     """
     async with connection.transaction():
         row = await connection.fetchrow(TO_INDEX, built.vocabulary_id)
         if row is None:
-            raise VocabularyMissingError(built.vocabulary_id)
+            raise vocabulary_missing(built.vocabulary_id)
         if row["model_digest"] is not None:
             if (row["model_digest"], row["context_digest"]) == (built.model_digest, built.context_digest):
                 return
@@ -253,7 +253,7 @@ async def keep_models(
 
 
 async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
-    """The bytes of a model. Raises VocabularyError when it is not there or is not what was stored."""
+    """The bytes of a model. Raises DomainError when it is not there or is not what was stored."""
     row = await connection.fetchrow(
         "SELECT sha256, data FROM vocabulary_model WHERE vocabulary_id = $1 AND part = $2",
         vocabulary_id,
@@ -261,12 +261,16 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
         timeout=BULK_SECONDS,
     )
     if row is None:
-        raise VocabularyError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
+        raise DomainError(
+            f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.",
+            FailureCategory.VOCABULARY_UNUSABLE,
+        )
     data: bytes = row["data"]
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
-        raise VocabularyError(
+        raise DomainError(
             f"The model '{part}' of vocabulary {vocabulary_id} is not what was stored; "
-            "import and index the vocabulary again."
+            "import and index the vocabulary again.",
+            FailureCategory.VOCABULARY_UNUSABLE,
         )
     return data
 
@@ -315,3 +319,11 @@ class TagsResult(Value):
 async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:
     """The tags jobs of a run in the order of submission, or one job. None for runs and jobs of other kinds."""
     return [TagsResult(**row) for row in await connection.fetch(RESULTS, run_id, job_id)]
+
+
+def vocabulary_missing(vocabulary_id: int) -> DomainError:
+    """For a vocabulary that is not stored, or no longer."""
+    return DomainError(
+        f"Vocabulary {vocabulary_id} is not stored; import it again and submit again.",
+        FailureCategory.VOCABULARY_UNUSABLE,
+    )

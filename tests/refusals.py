@@ -1,13 +1,18 @@
-"""Refusals, by their slugs."""
+"""Refusals, by their slugs, and failures of stages, by their categories."""
 
 import pytest
 
-from schemas.errors import Refused, Slug
+from schemas.errors import DomainError, FailureCategory, Refused, Slug
 
 
 def refused(slug: Slug, match: str | None = None) -> "pytest.RaisesExc[Refused]":
     """As `pytest.raises`, for a refusal of this slug."""
     return pytest.raises(Refused, match=match, check=lambda error: error.slug == slug)
+
+
+def failing(category: FailureCategory, match: str | None = None) -> "pytest.RaisesExc[DomainError]":
+    """As `pytest.raises`, for an error of a stage of this category."""
+    return pytest.raises(DomainError, match=match, check=lambda error: error.category is category)
 
 
 def slug_of(error: BaseException | None) -> str | None:

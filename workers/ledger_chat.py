@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from schemas.errors import LLMError, ModelChangedError, ModelMissingError
+from schemas.errors import DomainError, FailureCategory, LLMError, ModelMissingError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from schemas.values.runs import FrozenModel
 from stages.ports import ChatModel, OnText
@@ -54,13 +54,13 @@ class CallLedger:
         self._frozen: Remembered[tuple[int, str], FrozenModel | None] = Remembered()
 
     async def check(self, run_id: int, found: ModelIdentity) -> None:
-        """Freeze a model at the first call of a run. Raises ModelChangedError when another one was frozen."""
+        """Freeze a model at the first call of a run. Raises DomainError when another one was frozen."""
         frozen = await self._frozen.load((run_id, found.model), lambda: self.database.ask(_freeze, run_id, found))
         if frozen is not None and frozen.identity.weights != found.weights:
             raise _changed(run_id, frozen, found.words)
 
     async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
-        """Raise ModelChangedError when a run was submitted with a model that the server of this worker does not have.
+        """Raise DomainError when a run was submitted with a model that the server of this worker does not have.
 
         A run that froze none is left to the error of the server.
         """
@@ -68,12 +68,13 @@ class CallLedger:
             raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
 
 
-def _changed(run_id: int, frozen: FrozenModel, found: str) -> ModelChangedError:
+def _changed(run_id: int, frozen: FrozenModel, found: str) -> DomainError:
     when = "at its submission" if frozen.is_from_submission else "at its first call"
-    return ModelChangedError(
+    return DomainError(
         f"Model '{frozen.identity.model}' of run r{run_id} has changed: {frozen.identity.words} {when}, {found} now. "
         f"Serve the first one again and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the "
-        "present one."
+        "present one.",
+        FailureCategory.MODEL_CHANGED,
     )
 
 
@@ -103,7 +104,7 @@ class LedgerChat:
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used.
 
-        Raises ModelChangedError when the model is another one than the run began with, what CallLimits raises, and
+        Raises DomainError when the model is another one than the run began with, what CallLimits raises, and
         AwaitsBatch where the calls of the run are sent as batches.
         """
         call = call.model_copy(update={"draw": self._draw})

@@ -2,7 +2,7 @@
 
 import structlog
 
-from schemas.errors import EmbeddingArtifactMismatchError, EmptyTranscriptError, InputChangedError
+from schemas.errors import DomainError, EmbeddingArtifactMismatchError, EmptyTranscriptError, FailureCategory
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -109,9 +109,10 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
         return
     found = await work.database.ask(index_runs.scored_by, index_id)
     if found != submitted_on:
-        raise InputChangedError(
+        raise DomainError(
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "
-            "submit it again, so that all its participants see the same scores."
+            "submit it again, so that all its participants see the same scores.",
+            FailureCategory.INPUT_CHANGED,
         )
 
 
@@ -257,7 +258,7 @@ async def index_publish(work: Work) -> Result[FinishedBatch]:
     run_id = work.claim.run_id
     index = await work.database.ask(index_runs.by_run, run_id)
     if index is None:
-        raise InputChangedError(f"Run r{run_id} has no index to publish.")
+        raise DomainError(f"Run r{run_id} has no index to publish.", FailureCategory.INPUT_CHANGED)
     embedded = await work.output(EmbeddedChunks)
 
     async def publish(connection: Connection) -> None:
@@ -270,9 +271,10 @@ async def chunk_score(work: Work) -> Result[ChunkScores]:
     """The eight items of a chunk whose index is the current one of its name."""
     inputs = work.claim.inputs
     if inputs["prompt_hash"] != PROMPT_HASH:
-        raise InputChangedError(
+        raise DomainError(
             f"Run r{work.claim.run_id} was submitted to score with the prompt {inputs['prompt_hash']}, and this worker "
-            f"asks by the prompt {PROMPT_HASH}; submit it again with the ragq that the workers run."
+            f"asks by the prompt {PROMPT_HASH}; submit it again with the ragq that the workers run.",
+            FailureCategory.INPUT_CHANGED,
         )
     chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
     work.read["chunk"] = chunk.chunk_hash

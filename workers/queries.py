@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
-from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError, NothingRelevantError
+from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
 from schemas.values.documents import CorpusChunk
 from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
@@ -329,10 +329,13 @@ async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt)
 
 
 async def question(work: Work) -> StoredQuery:
-    """The question as it is asked now. Raises InputChangedError when it is gone."""
+    """The question as it is asked now. Raises DomainError when it is gone."""
     found = await work.database.ask(queries.of_job, work.claim.job_id)
     if found is None:
-        raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
+        raise DomainError(
+            f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.",
+            FailureCategory.INPUT_CHANGED,
+        )
     work.read["query"] = content_hash(found.original_query)
     return found
 
@@ -398,19 +401,23 @@ def chunk_search(work: Work) -> PostgresChunkSearch:
 
 
 async def evaluate_split(work: Work) -> Result[SplitAnswer]:
-    """The stored answer with its sources. Raises InputChangedError when it or its prompt is gone or changed."""
+    """The stored answer with its sources. Raises DomainError when it or its prompt is gone or changed."""
     result_id: int = work.claim.inputs["result_id"]
     found = await work.database.ask(evaluations.answer, result_id)
     if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
-        raise InputChangedError(
+        raise DomainError(
             f"The answer of job j{work.claim.job_id} is not stored any more as it was; `ragq evaluate` evaluates the "
-            "answers that there are."
+            "answers that there are.",
+            FailureCategory.INPUT_CHANGED,
         )
     sources = [Source.model_validate(source) for source in found.sources]
     prompt = await work.database.ask(answers.prompt, found.job_id, found.prompt_hash)
     texts = {} if prompt is None else source_texts(prompt, sources)
     if len(texts) < len(sources):
-        raise InputChangedError(f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.")
+        raise DomainError(
+            f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.",
+            FailureCategory.INPUT_CHANGED,
+        )
     work.read["answer"], work.read["prompt"] = work.claim.inputs["answer_hash"], found.prompt_hash
     return Result(
         split_answer(

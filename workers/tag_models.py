@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from adapters.tag_models import FastTextTokens, read_context_model, read_sentences
-from schemas.errors import VocabularyError
+from schemas.errors import DomainError, FailureCategory
 from stages.tags.similarity import ContextModel, FusedSearch
 from store import vocabularies
 from store.database import Database
@@ -42,7 +42,7 @@ class TagModels:
     ) -> VocabularyModels:
         """The models of a vocabulary, loaded once however many ask.
 
-        Raises VocabularyError when they are missing or have other digests, and then keeps nothing.
+        Raises DomainError when they are missing or have other digests, and then keeps nothing.
         """
         key = (vocabulary_id, is_fused)
         async with self._loading:
@@ -53,9 +53,10 @@ class TagModels:
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > self._max_bytes:
             self._kept.popitem(last=False)
         if (models.tokens.digest, models.context.digest) != (tokens_digest, context_digest):
-            raise VocabularyError(
+            raise DomainError(
                 f"The models of vocabulary {vocabulary_id} are not those that the run was submitted on "
-                f"({tokens_digest[:12]}, {context_digest[:12]}); submit it again."
+                f"({tokens_digest[:12]}, {context_digest[:12]}); submit it again.",
+                FailureCategory.VOCABULARY_UNUSABLE,
             )
         return models
 

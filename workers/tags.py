@@ -6,7 +6,7 @@ from hashlib import sha256
 import numpy as np
 
 from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model, similarity_file
-from schemas.errors import VocabularyError
+from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import (
     BuiltVocabulary,
     EmbeddedPhrases,
@@ -55,9 +55,10 @@ async def _sentences(work: Work, given: list[str], loaded: VocabularyModels) -> 
     embedder = work.embedder_of(model.backend, model.model)
     digest = await embedder.digest()
     if digest != model.digest:
-        raise VocabularyError(
+        raise DomainError(
             f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
-            f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original."
+            f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original.",
+            FailureCategory.VOCABULARY_UNUSABLE,
         )
     characters = loaded.fused.characters
     lookups = [phrase.lookup for phrase in final_phrases(given) if characters.knows(plain(phrase.lookup))]

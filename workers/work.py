@@ -11,7 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from schemas.chains import stage_that_stores
-from schemas.errors import InputChangedError, LLMError, Refused, TextTooLongError
+from schemas.errors import DomainError, FailureCategory, LLMError, Refused, TextTooLongError
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
@@ -180,7 +180,7 @@ class Work:
     async def output(self, output: type[Output]) -> Output:
         """What the earlier stage of the chain stored that stores this type of output.
 
-        Raises InputChangedError when it is not stored any more.
+        Raises DomainError when it is not stored any more.
         """
         return output.model_validate((await self._stored(output)).value)
 
@@ -228,8 +228,9 @@ class Work:
         stored = await self._find(output)
         if stored is None:
             stage = stage_that_stores(self.claim.kind, self.claim.mode, output)
-            raise InputChangedError(
-                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
+            raise DomainError(
+                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored.",
+                FailureCategory.INPUT_CHANGED,
             )
         return stored
 

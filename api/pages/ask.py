@@ -15,7 +15,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
-from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
+from schemas.errors import LLMResponseParseError, MissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text, first_problem
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
@@ -263,7 +263,7 @@ async def edit_context(
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
         async with ctx.database.connection() as connection:
             await edit(connection, await queries.get(connection, query_id), QueryEdit(context=tuple(kept)), run=False)
-    except QueryMissingError:
+    except MissingError:
         raise
     except Refused as error:
         return _page(request, shown, order=form.order, leaving=form.drop, wrong={"context": f"{error}"})

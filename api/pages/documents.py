@@ -19,7 +19,7 @@ from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
-from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
+from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument, WorkHeading
 from services import documents
@@ -125,8 +125,6 @@ async def _edited(
     try:
         async with ctx.database.connection() as connection:
             await edit(connection)
-    except JobMissingError:
-        raise
     except (Refused, LLMResponseParseError) as error:
         return await _page(request, ctx, job_id, show, wrong=str(error), pasted=pasted)
     saved = "headings" if show == "outline" else "sections"
@@ -199,7 +197,7 @@ async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None
     step = documents.REPAIR if show == "outline" else documents.SELECT
     try:
         return await documents.decision_prompt(connection, job_id, step)
-    except (DocumentMissingError, TemplateMissingError):
+    except (MissingError, TemplateMissingError):
         return None
 
 

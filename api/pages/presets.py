@@ -16,7 +16,7 @@ from api.rendering import page
 from api.rest.presets import TemplateBody, Version
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
-from schemas.errors import DefaultPresetError, PresetExistsError, PresetValueError, TemplateError
+from schemas.errors import PresetValueError, Refused, TemplateError
 from schemas.settings.base import allowed, by_group, field_schemas, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.values.base import Text, first_problem
@@ -109,7 +109,7 @@ async def duplicate(
     try:
         async with ctx.database.connection() as connection:
             made = await presets.create(connection, name, preset.preset, description=preset.description)
-    except (PresetValueError, PresetExistsError) as error:
+    except Refused as error:
         return _page(request, stored, preset, name=name, wrong={"name": str(error)})
     return RedirectResponse(f"/presets/{made.id}?notice=created", 303)
 
@@ -121,7 +121,7 @@ async def delete(request: Request, ctx: Context, preset_id: PathId) -> Response:
     try:
         async with ctx.database.connection() as connection:
             await presets.delete(connection, preset.name)
-    except DefaultPresetError as error:
+    except Refused as error:
         return _page(request, stored, preset, wrong={"form": str(error)})
     return RedirectResponse("/presets?notice=deleted", 303)
 

@@ -15,7 +15,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
-from schemas.errors import LLMResponseParseError, QueryMissingError, Refused
+from schemas.errors import LLMResponseParseError, MissingError, Refused
 from schemas.settings.run import thaw
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text, first_problem
@@ -174,7 +174,7 @@ async def paste(
             query = await queries.get(connection, query_id)
             key = form_key(principal, form.once, f"answer {query_id}", form)
             stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
-    except QueryMissingError:
+    except MissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
         wrong = {"pasted": str(error)}
@@ -194,7 +194,7 @@ async def run_with_values(
             asked = await queries.get(connection, query_id)
             values = assigned(form.values)
             await run_stages(connection, asked, preset=form.preset or None, values=values)
-    except QueryMissingError:
+    except MissingError:
         raise
     except Refused as error:
         return await _page(request, ctx, query_id, chosen=form, wrong={"values": str(error)})

@@ -12,7 +12,7 @@ from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused, run_missing
 from schemas.values.base import Text
 from schemas.values.requests import TagsRequest
 from services.submit import submit
@@ -79,7 +79,7 @@ async def candidates_page(
         run = await overviews.get(connection, run_id)
         found = await vocabularies.results(connection, run_id=run_id)
     if not found:
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)
     return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
 
 

@@ -15,7 +15,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
-from schemas.errors import RunMissingError
+from schemas.errors import run_missing
 from schemas.values.base import MAX_ID
 from store.database import Connection
 from store.questions import queries
@@ -40,7 +40,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     job is unfinished. The stream stays open, and continues after a retry."""
     async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
     return CountedStream(ctx.streams, _changes_of(ctx, run_id))
 
 

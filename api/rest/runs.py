@@ -11,7 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from api.context import ApiContext, Context
 from api.parameters import Keyed, PathId, announce
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
-from schemas.errors import RunMissingError
+from schemas.errors import run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
@@ -179,7 +179,7 @@ async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingVa
     """Every setting that the run was submitted with, and its source."""
     async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
         return await runs.settings(connection, run_id)
 
 

@@ -13,7 +13,7 @@ from api.context import ApiContext, Context
 from api.event_streams import wait_until_idle
 from api.parameters import REPLAYED, Keyed, PathId, Wait, WaitPreference
 from api.rest.base import Body, Reply, StrictRoute, with_example
-from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
+from schemas.errors import QueryValueError, Refused, StepFailedError, query_missing
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import ContextSource, Leg, QueryText, Source
@@ -184,7 +184,7 @@ async def pending_response(
 ) -> JSONResponse | None:
     """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
 
-    Raises StepFailedError when a stage of it failed, QueryMissingError when it was deleted, and Refused when it was
+    Raises StepFailedError when a stage of it failed, MissingError when it was deleted, and Refused when it was
     cancelled, and when it is paused and the client has no preference.
     """
     status = await _status(ctx, asked.job_id, wait)
@@ -196,7 +196,7 @@ async def pending_response(
         case JobStatus.CANCELLED:
             raise superseded(asked.query_id)
         case None:
-            raise QueryMissingError(asked.query_id)
+            raise query_missing(asked.query_id)
         case JobStatus.PAUSED if wait.seconds is None:
             raise Refused(
                 f"Job j{asked.job_id} of query {asked.query_id} is paused; `ragq resume j{asked.job_id}`, or POST "

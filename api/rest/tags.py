@@ -11,7 +11,7 @@ from api.parameters import Keyed, PathId, next_offset
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
 from api.work_uploads import base_name
-from schemas.errors import RunMissingError
+from schemas.errors import run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import Text
 from schemas.values.estimates import Estimate
@@ -112,7 +112,7 @@ async def show_candidates(
     """What each set of phrases led to, in one of four shapes; null for a set that is not finished, or failed."""
     found = await ctx.database.once(vocabularies.results, run_id=run_id)
     if not found:
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)
     return TagsRunReply(
         run_id=run_id,
         sets=[

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
-from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
+from schemas.errors import MissingError, QueryValueError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
@@ -44,7 +44,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
     shows what it needs next. Values that are stored already change nothing.
 
     Raises QueryValueError for passages that there are not, and for passages chosen together with another text or
-    expansion; LLMResponseParseError for a reply that cannot be used; StageRunningError, QueryMissingError, and
+    expansion; LLMResponseParseError for a reply that cannot be used; StageRunningError, MissingError, and
     Refused for passages before there is a context.
     """
     async with connection.transaction():
@@ -273,7 +273,7 @@ async def ask(
 
     A pasted expansion is stored at once, as a manual output, without a worker.
 
-    Raises as `plan_queries` does; Refused for a key of another request, and QueryMissingError when
+    Raises as `plan_queries` does; Refused for a key of another request, and MissingError when
     the query that was made under the key has been deleted since.
     """
     (_,) = request.queries.queries
@@ -306,6 +306,6 @@ async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | N
                 return False
             await query_runs.delete_query(connection, query)
             await release(connection, key)
-    except (QueryMissingError, StageRunningError):
+    except (MissingError, StageRunningError):
         return False
     return True

@@ -229,7 +229,7 @@ async def run_stages(
     the job to wait for.
 
     Raises Refused while an earlier step is not done, without `first` when every stage is done, and for a stage that
-    there is not; StageRunningError, QueryMissingError, QueryValueError for another `top_n`, and what a move raises.
+    there is not; StageRunningError, MissingError, QueryValueError for another `top_n`, and what a move raises.
     """
     if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")

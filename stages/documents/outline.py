@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, TypeVar
 
-from schemas.errors import DocumentError, HeadingReplyError, WorkFileError
+from schemas.errors import DocumentError, ReplyShapeError, WorkFileError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.documents import DocumentOutline, Heading, TocEntry
@@ -27,6 +27,9 @@ _HTML: Final = re.compile(
     rb"<(?:!doctype\s{1,9}html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+READERS_MISSING: Final = "PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2."
 
 
 class DocumentFormat(StrEnum):
@@ -192,14 +195,14 @@ class HeadingLine(NamedTuple):
 def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]) -> dict[int, HeadingLine]:
     """The lines of a reply, by the lines of the headings. Empty lines and code fences are left out.
 
-    Raises HeadingReplyError, without any text of the reply, for a line of another form, for a line of the document
+    Raises ReplyShapeError, without any text of the reply, for a line of another form, for a line of the document
     that is not among `headings`, and for one that occurs twice.
 
     >>> heading_lines("12 : H2 : Leaves: green and black", words=("H2",), headings=(12,))
     {12: HeadingLine(word='H2', text='Leaves: green and black')}
     """
     if len(raw) > MOST_CHARS:
-        raise HeadingReplyError(raw, f"it has {len(raw)} characters; {MOST_CHARS} are read at most")
+        raise ReplyShapeError(raw, f"it has {len(raw)} characters; {MOST_CHARS} are read at most")
     found: dict[int, HeadingLine] = {}
     malformed, unknown, repeated = list[int](), list[int](), list[int]()
     for place, line in enumerate(lines_of(raw), start=1):
@@ -223,7 +226,7 @@ def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]
     ]
     wrong = [problem.format(listed(places)) for places, problem in problems if places]
     if wrong:
-        raise HeadingReplyError(raw, "; ".join(wrong))
+        raise ReplyShapeError(raw, "; ".join(wrong))
     return found
 
 
@@ -248,7 +251,7 @@ async def ask_in_parts(
 ) -> AsyncIterator[UsableReply[Read]]:
     """The replies about `most` headings each, in order; one that cannot be used is asked for again.
 
-    `prompt` of a part is called after the reply about the part before it was taken. Raises HeadingReplyError or another
+    `prompt` of a part is called after the reply about the part before it was taken. Raises ReplyShapeError or another
     LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
     """
     for first in range(0, len(headings), most):

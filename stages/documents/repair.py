@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from schemas.errors import HeadingReplyError
+from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
@@ -140,20 +140,20 @@ async def repair_by_model(
 def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:
     """The repair that a reply gives each heading; one without words leaves the heading's own.
 
-    Raises HeadingReplyError for a reply that `heading_lines` cannot read, that leaves a heading out, or that gives one
+    Raises ReplyShapeError for a reply that `heading_lines` cannot read, that leaves a heading out, or that gives one
     words that are no title.
     """
     found = heading_lines(raw, words=list(RepairAction), headings={heading.line for heading in headings})
     missing = [heading.line for heading in headings if heading.line not in found]
     if missing:
-        raise HeadingReplyError(raw, f"it has no line for the headings {listed(missing)}")
+        raise ReplyShapeError(raw, f"it has no line for the headings {listed(missing)}")
     repairs = tuple(
         _repair(heading.line, heading.text, RepairAction(found[heading.line].word), found[heading.line].text)
         for heading in headings
     )
     unusable = [repair.line for repair in repairs if not is_usable(repair)]
     if unusable:
-        raise HeadingReplyError(
+        raise ReplyShapeError(
             raw,
             f"the words of the headings {listed(unusable)} are no title: they have no letter or digit, a character "
             f"that no text has, or more than {LONGEST_TITLE} characters",

@@ -113,7 +113,7 @@ async def select_by_model(
 
 
 def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:
-    """The selections that a reply gives. Raises HeadingReplyError for one that `heading_lines` cannot read."""
+    """The selections that a reply gives. Raises ReplyShapeError for one that `heading_lines` cannot read."""
     return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by])
 
 

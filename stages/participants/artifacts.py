@@ -18,7 +18,8 @@ from schemas.errors import (
     EmbeddingArtifactMismatchError,
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
-    ScoringSchemaError,
+    FailureCategory,
+    ReplyShapeError,
 )
 from schemas.settings.run import RunSettings
 from schemas.values.participants import (
@@ -32,7 +33,6 @@ from schemas.values.participants import (
     Split,
     TranscriptVariant,
 )
-from stages.failures import FailureCategory
 from stages.files.records import validation_problems
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
 from stages.participants.embed import settings_differences, split_difference
@@ -387,8 +387,8 @@ def _chunk_scores_wrong(scores: Any) -> str | None:
         return f"expected an object of scores, found {json_type(scores)}"
     try:
         chunk_scores_of(scores)
-    except ScoringSchemaError as error:
-        return "; ".join(f"{key}: {violation}" for key, violation in error.violations.items())
+    except ReplyShapeError as error:
+        return error.parse_error
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from schemas.errors import ReferenceTextError
+from schemas.errors import DomainError, FailureCategory
 from schemas.settings.run import RunSettings
 from schemas.values.chat import Message
 from schemas.values.participants import AssembledPrompt, PHQ8Item, Reference, SimilarityStatistics
@@ -16,11 +16,20 @@ from stages.texts.characters import short_hash
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:
     """The chunk's text, from texts by chunk id.
 
-    Raises ReferenceTextError when the text is missing or differs from the one that was retrieved.
+    Raises DomainError when the text is missing or differs from the one that was retrieved.
     """
     text = chunk_texts.get(reference.chunk_id)
     if text is None or short_hash(text) != reference.chunk_hash:
-        raise ReferenceTextError(reference.chunk_id, reference.participant_id, is_gone=text is None)
+        found, category = (
+            ("is gone", FailureCategory.REFERENCE_ARTIFACT_MISSING)
+            if text is None
+            else ("has another text now", FailureCategory.REFERENCE_ARTIFACT_CORRUPT)
+        )
+        raise DomainError(
+            f"Chunk {reference.chunk_id} of participant {reference.participant_id} {found} since it was retrieved; "
+            "retry the job from stage 'retrieve'.",
+            category,
+        )
     return text
 
 
@@ -49,7 +58,7 @@ def reference_block(
     without a score are omitted. Without entries the block is an empty string in the format `xml`, and a sentence
     between the tags in the others.
 
-    Raises InputChangedError when a chunk's text differs from the one that was retrieved.
+    Raises DomainError when a chunk's text differs from the one that was retrieved.
     """
     entries = list(_entries(items, chunk_texts))
     if entries:
@@ -63,7 +72,7 @@ def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
 
 
 def entry(item: PHQ8Item, reference: Reference, chunk_texts: Mapping[int, str]) -> str:
-    """One reference of the block. Raises InputChangedError as `reference_block` does."""
+    """One reference of the block. Raises DomainError as `reference_block` does."""
     return f"({item.evidence_key} Score: {reference.score})\n{text_of(reference, chunk_texts)}"
 
 
@@ -91,7 +100,7 @@ def assemble_prompt(
     It shows the transcript; if `passages` is not None, only those, by item. With `context_tokens`, prompt and reply fit
     into so many as long as the transcript does: the references of least similarity are left out.
     In the format `xml` a prompt without any reference is a zero-shot prompt. Texts are by chunk id. Raises
-    EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's text differs from the one that was
+    EmptyTranscriptError for a blank transcript and DomainError when a chunk's text differs from the one that was
     retrieved.
     """
     refuse_blank(transcript)

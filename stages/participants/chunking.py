@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from schemas.errors import Refused, ScoringSchemaError
+from schemas.errors import FailureCategory, Refused, ReplyShapeError, listed_violations
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
@@ -140,7 +140,7 @@ _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or nu
 async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSettings) -> ChunkScores:
     """Ask about one chunk at temperature 0; a reply that cannot be used is asked for again.
 
-    Raises LLMResponseParseError and ScoringSchemaError after the last re-ask, and the errors of the model's client
+    Raises LLMResponseParseError and ReplyShapeError after the last re-ask, and the errors of the model's client
     unchanged. A reply that cannot be used never becomes eight nulls.
     """
     call = ChatCall(
@@ -179,7 +179,11 @@ def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str
     parsed = parse_reply(reply)
     keys = match_keys(parsed.value)
     if keys.repeated:
-        raise ScoringSchemaError(reply, dict.fromkeys(keys.repeated, "given more than once"))
+        raise ReplyShapeError(
+            reply,
+            listed_violations(dict.fromkeys(keys.repeated, "given more than once")),
+            FailureCategory.SCORING_SCHEMA_INVALID,
+        )
     others = dict.fromkeys(map(str, range(len(keys.unknown))))
     scores = chunk_scores_of(keys.members | others, raw=reply)
     return scores, (*parsed.repairs, *keys.repairs(parsed.value))
@@ -188,7 +192,7 @@ def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:
     """The scores of an object with exactly the eight keys, each a whole number 0..3 or null.
 
-    Raises ScoringSchemaError with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for
+    Raises ReplyShapeError with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for
     imported chunk scores.
 
     >>> chunk_scores_of({item.evidence_key: None for item in PHQ8Item} | {"PHQ8_Sleep": 2})[PHQ8Item.SLEEP]
@@ -205,7 +209,7 @@ def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, i
     if others:
         violations["root"] = f"keys other than the eight: {others}"
     if violations:
-        raise ScoringSchemaError(raw, violations)
+        raise ReplyShapeError(raw, listed_violations(violations), FailureCategory.SCORING_SCHEMA_INVALID)
     return {item: reply[item.evidence_key] for item in PHQ8Item}
 
 

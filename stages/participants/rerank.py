@@ -121,7 +121,7 @@ async def rerank_by_cross_encoder(
     """Score the references that reach the threshold, order them by score, and filter them as `rank_references` does.
 
     One call per item with such references, with all quotes of the item as the query; the time-out applies to each.
-    Without any, the scorer is not called, and the digest is empty. Raises ReferenceTextError when the text of a chunk
+    Without any, the scorer is not called, and the digest is empty. Raises DomainError when the text of a chunk
     differs from the one that was retrieved, and the errors of the scorer unchanged.
     """
     similar = _similar(retrieved, settings)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from schemas.errors import ReferenceLeakError
+from schemas.errors import DomainError, FailureCategory
 from schemas.settings.run import RunSettings
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
 from stages.participants.rerank import TAGS
@@ -23,7 +23,7 @@ async def retrieve_references(
 
     `excluded` are the participants of the run's own split; see `never_used`.
     Without embedded items the index is not searched. With the tag filter, another round trip counts the chunks that it
-    leaves out. Raises ReferenceLeakError when an excluded participant is among the references nevertheless, ValueError
+    leaves out. Raises DomainError when an excluded participant is among the references nevertheless, ValueError
     when vectors and items differ in number, and the errors of the search.
     """
     left_out = never_used(participant_id, excluded)
@@ -62,7 +62,11 @@ def never_used(participant_id: int | None, excluded: Collection[int]) -> set[int
 
 
 def refuse_leaks(found: Iterable[int], left_out: Collection[int], index_id: int) -> None:
-    """Raise ReferenceLeakError when a search gave somebody who was left out of it."""
+    """Raise DomainError when a search gave somebody who was left out of it."""
     for participant_id in found:
         if participant_id in left_out:
-            raise ReferenceLeakError(participant_id, index_id)
+            raise DomainError(
+                f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
+                "the search must exclude the participants of the run's own split.",
+                FailureCategory.REFERENCE_LEAK,
+            )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean, pstdev
 
-from schemas.errors import LLMResponseParseError, ScoringRetriesExhausted
+from schemas.errors import FailureCategory, LLMResponseParseError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from schemas.values.participants import (
@@ -49,8 +49,8 @@ async def score_participant(
 ) -> ParticipantScores:
     """The scores of one participant, by one reply or by several samples. `passages` are those that the prompt shows.
 
-    Raises ScoringRetriesExhausted after the last re-ask, and the errors of the model's client unchanged. Without
-    re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ScoringSchemaError.
+    Raises LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged. Without
+    re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ReplyShapeError.
     """
     call = scoring_call(prompt, settings, passages)
     failed = 0
@@ -110,7 +110,13 @@ async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> Usa
     except LLMResponseParseError as error:
         if not retries:
             raise
-        raise ScoringRetriesExhausted(error.raw_response, error.parse_error, error.calls - 1) from error
+        exhausted = LLMResponseParseError(
+            error.raw_response,
+            f"{error.calls - 1} retries did not help; the last time {error.parse_error}",
+            FailureCategory.SCORING_RETRY_EXHAUSTED,
+        )
+        exhausted.calls = error.calls
+        raise exhausted from error
 
 
 async def _samples(
@@ -215,7 +221,7 @@ async def score_by_neighbours(
     comes from, whose spread is its confidence. `excluded` are the participants of the run's own split: with the tested
     one they are never neighbours, and not in the median; see `never_used`.
 
-    Raises ReferenceLeakError when one of them is found nevertheless, ValueError when vectors and items differ in
+    Raises DomainError when one of them is found nevertheless, ValueError when vectors and items differ in
     number, and the errors of the search.
     """
     left_out = never_used(participant_id, excluded)

@@ -7,7 +7,7 @@ from math import floor
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import LLMResponseParseError, ScoringSchemaError
+from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
@@ -68,7 +68,7 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
 
     Every key and every score is required; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
     confidence 1..5 likewise. Missing or blank evidence and reasons are replaced by NO_EVIDENCE and NO_REASON. Fields on
-    inference are read only in mode `infer`. Unknown keys are ignored. Raises ScoringSchemaError with all violations;
+    inference are read only in mode `infer`. Unknown keys are ignored. Raises ReplyShapeError with all violations;
     `raw` is the reply for its attribute.
     """
     violations: dict[str, str] = {}
@@ -84,7 +84,7 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
         answers[item] = _answer(fields, severity_mode)
         violations |= {f"{key}.{name}": wrong for name, wrong in fields.violations.items()}
     if violations:
-        raise ScoringSchemaError(raw, violations)
+        raise ReplyShapeError(raw, listed_violations(violations), FailureCategory.SCORING_SCHEMA_INVALID)
     return answers
 
 
@@ -235,7 +235,7 @@ class ParsedScores(NamedTuple):
 def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
     """The answers of a reply.
 
-    Raises LLMResponseParseError when it has no object, or none that `parse_reply` can parse, and ScoringSchemaError
+    Raises LLMResponseParseError when it has no object, or none that `parse_reply` can parse, and ReplyShapeError
     when the object has the wrong shape.
     """
     text = object_text(raw)
@@ -247,7 +247,11 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
         raise LLMResponseParseError(raw, error.parse_error) from None
     keys = match_keys(parsed.value)
     if keys.repeated:
-        raise ScoringSchemaError(raw, dict.fromkeys(keys.repeated, "given more than once"))
+        raise ReplyShapeError(
+            raw,
+            listed_violations(dict.fromkeys(keys.repeated, "given more than once")),
+            FailureCategory.SCORING_SCHEMA_INVALID,
+        )
     answers = item_answers(keys.members, raw=raw, severity_mode=severity_mode)
     several = (RepairStep.SEVERAL_ANSWERS,) if _has_several_answers(raw) else ()
     return ParsedScores(answers, (*several, *parsed.repairs, *keys.repairs(parsed.value)))

@@ -67,7 +67,7 @@ async def validate_by_similarity(
 ) -> ValidatedReferences:
     """Accept the references of enough similarity that mention the item, until enough are accepted.
 
-    Raises InputChangedError when the text of a chunk differs from the one that was ranked.
+    Raises DomainError when the text of a chunk differs from the one that was ranked.
     """
 
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
@@ -91,7 +91,7 @@ async def validate_references(
 ) -> ValidatedReferences:
     """Judge each item's references in order, until enough are accepted; keep only those.
 
-    `unsure` excludes a reference as `reject` does. Raises InputChangedError when the text of a chunk differs from the
+    `unsure` excludes a reference as `reject` does. Raises DomainError when the text of a chunk differs from the
     one that was ranked, and as `ask_verdict` does.
     """
     model = settings.validation_model

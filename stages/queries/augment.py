@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from schemas.errors import ContextTooSmallError
+from schemas.errors import DomainError
 from schemas.full_text import SIMPLE
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import (
@@ -52,7 +52,7 @@ def augment_prompt(
     """The prompt with the first `top_n` passages of the consolidated context, in that order.
 
     With `context_tokens`, the prompt and its answer fit into so many: passages at the end are left out, and the last
-    that is shown may end earlier, with a sentence. Raises ContextTooSmallError where not even the start of one fits.
+    that is shown may end earlier, with a sentence. Raises DomainError where not even the start of one fits.
 
     When consolidation was skipped (None), or left no passage, the retrieved chunks are used instead, best score
     first. `context_source` records which; without chunks either, the prompt states that there is no context. Names are
@@ -82,7 +82,7 @@ def augment_prompt(
         room = context_tokens - taken
         shown, cut_chars = _fitting(wanted, room, parents)
         if wanted and not shown:
-            raise ContextTooSmallError(
+            raise DomainError(
                 f"The model reads and writes {context_tokens} tokens together; the question, the instructions and room "
                 f"for the answer take about {taken} of them, which leaves no room for a source. Use a model with a "
                 "longer context, or the shorter instructions of RAGQ_ANSWER_TEMPLATE=short_answer."

@@ -1,12 +1,13 @@
 """Stage `expand`: other wordings of the query, from a language model, pasted, or none."""
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from schemas.errors import ExpansionReplyError, LLMResponseParseError
+from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
 from schemas.settings.preset import ExpansionPreset
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
@@ -76,7 +77,7 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
 
     Nothing is repaired. Absent keys are empty, an empty intent is None, and intents may be written in lower case. With
     `n`, a list of queries must have that length; None accepts any. Raises LLMResponseParseError when the reply is not
-    a JSON object, and ExpansionReplyError, with all violations, when the object has none of the keys, an unexpected
+    a JSON object, and ReplyShapeError, with all violations, when the object has none of the keys, an unexpected
     key, a value of the wrong type, blank entries or an intent of more than 50 characters.
 
     >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
@@ -84,16 +85,16 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
     """
     found = _object(raw)
     if found.keys().isdisjoint(_Reply.model_fields):
-        raise ExpansionReplyError(raw, {"the object": f"has none of {', '.join(sorted(_Reply.model_fields))}"})
+        raise _wrong_shape(raw, {"the object": f"has none of {', '.join(sorted(_Reply.model_fields))}"})
     try:
         reply = _Reply.model_validate(found)
     except ValidationError as error:
         # The name of a key that is not expected may be of the question.
         wrong = error.errors(include_input=False, include_url=False, include_context=False)
         places = ("the object" if one["type"] == "extra_forbidden" else ".".join(map(str, one["loc"])) for one in wrong)
-        raise ExpansionReplyError(raw, dict(zip(places, (one["msg"] for one in wrong), strict=True))) from None
+        raise _wrong_shape(raw, dict(zip(places, (one["msg"] for one in wrong), strict=True))) from None
     if n is not None and "queries" in found and len(reply.queries) != n:
-        raise ExpansionReplyError(raw, {"queries": f"expected {n} entries, found {len(reply.queries)}"})
+        raise _wrong_shape(raw, {"queries": f"expected {n} entries, found {len(reply.queries)}"})
     return Expansion(
         origin=origin,
         queries=tuple(reply.queries),
@@ -101,6 +102,10 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
         intent=intent_of(reply.intent),
         entities=tuple(reply.entities),
     )
+
+
+def _wrong_shape(raw: str, violations: Mapping[str, str]) -> ReplyShapeError:
+    return ReplyShapeError(raw, listed_violations(violations), FailureCategory.EXPANSION_SCHEMA_INVALID)
 
 
 def _object(raw: str) -> dict[str, Any]:
@@ -157,7 +162,7 @@ async def expand_query(
     """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities.
 
     Raises TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or not
-    an object, ExpansionReplyError when the object has the wrong shape, and the errors of the model's client unchanged.
+    an object, ReplyShapeError when the object has the wrong shape, and the errors of the model's client unchanged.
     """
     max_tokens = preset.max_tokens or settings.ragq.query_max_tokens or None
     call = ChatCall(

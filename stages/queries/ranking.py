@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import ChunksGoneError, RerankerUnavailableError
+from schemas.errors import DomainError, FailureCategory, RerankerUnavailableError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Intent, RerankedChunk
@@ -257,12 +257,21 @@ async def by_score_fusion(
     """z(cosine) + z(full-text score), both of the original query, over the candidates.
 
     Both are computed for every candidate, whichever search found it: giving a candidate that only one search listed the
-    worst score of the other measured worse than the fused list itself. Vectors have length 1; ChunksGoneError is raised
+    worst score of the other measured worse than the fused list itself. Vectors have length 1; DomainError is raised
     where one is missing. A chunk without a lexical score does not match, and has 0.
     """
     ids = [candidate.chunk_id for candidate in candidates]
     if gone := [id_ for id_ in ids if id_ not in chunk_vectors]:
-        raise ChunksGoneError(gone)
+        raise chunks_gone(gone)
     cosines = np.array([float(chunk_vectors[id_].astype(np.float64) @ query_vector) for id_ in ids])
     lexical = np.array([lexical_scores.get(id_, 0.0) for id_ in ids])
     return Ranked("score-fusion", [float(score) for score in z_scores(cosines) + z_scores(lexical)])
+
+
+def chunks_gone(chunk_ids: Sequence[int]) -> DomainError:
+    """For chunks that a stage works on and that are no longer stored."""
+    return DomainError(
+        f"{len(chunk_ids)} retrieved chunks are no longer stored, chunk {chunk_ids[0]} first; "
+        "retry the job from stage 'retrieve'.",
+        FailureCategory.INPUT_CHANGED,
+    )

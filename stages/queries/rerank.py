@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
+from schemas.errors import NothingRelevantError, WorkChangedError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, RerankedChunk, RerankedChunks, RetrievedChunks
@@ -13,6 +13,7 @@ from stages.corpora.cut import pages_of
 from stages.corpora.works import WorkText
 from stages.queries.ranking import (
     Ranker,
+    chunks_gone,
     drop_short,
     dropped_in_words,
     enriched_content,
@@ -39,7 +40,7 @@ async def rerank_chunks(
 
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
     original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
-    ChunksGoneError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
+    DomainError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
     unchanged. If nothing was retrieved, or the filters drop all, there are no chunks with `allow_empty`, otherwise
     NothingRelevantError is raised.
     """
@@ -82,7 +83,7 @@ def _nothing_left(dropped: Mapping[str, int], preset: RetrievalPreset) -> Nothin
 
 def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: Mapping[int, WorkText]) -> None:
     if gone := [id_ for id_ in ids if id_ not in chunks]:
-        raise ChunksGoneError(gone)
+        raise chunks_gone(gone)
     if lost := [chunks[id_].work_id for id_ in ids if chunks[id_].work_id not in works]:
         raise WorkChangedError(lost[0])
 

@@ -7,9 +7,8 @@ from typing import Generic, Protocol, TypeVar
 from schemas.errors import (
     EvidenceGroundingError,
     EvidenceSchemaError,
-    HeadingReplyError,
     LLMResponseParseError,
-    ScoringSchemaError,
+    ReplyShapeError,
     UnusableReply,
 )
 from schemas.settings.run import RunSettings
@@ -97,7 +96,7 @@ async def ask_until_usable(
 def _reason(reply: ChatReply, error: UnusableReply) -> ReaskReason:
     if isinstance(error, EvidenceGroundingError):
         return ReaskReason.NOT_GROUNDED
-    if isinstance(error, EvidenceSchemaError | ScoringSchemaError | HeadingReplyError):
+    if isinstance(error, EvidenceSchemaError | ReplyShapeError):
         return ReaskReason.SCHEMA_VALIDATION
     if is_cut_off(reply):
         return ReaskReason.CUT_OFF

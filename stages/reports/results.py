@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from schemas.errors import FailureCategory, FailureSeverity
 from schemas.values.differences import Measures
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
@@ -23,7 +24,6 @@ from schemas.values.runs import (
     ScoredRun,
 )
 from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Spread, Subject
-from stages.failures import FailureCategory, FailureSeverity
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
     Cohort,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from schemas.errors import TagContractError
+from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import Candidate, EmptiedPhrases, Lexicon, RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.rerank import best_first, is_nsfw, is_rare
 
@@ -20,7 +20,7 @@ def validate_tags(
     """The candidates unchanged, if they satisfy the contract.
 
     `lexicon` is a fresh lookup of the candidates in the vocabulary. A required tag may be absent only if the list is
-    full. Raises TagContractError with every violation.
+    full. Raises DomainError with every violation.
     """
     violations = tuple(
         _violations(
@@ -28,7 +28,9 @@ def validate_tags(
         )
     )
     if violations:
-        raise TagContractError(f"The candidates break their contract: {'; '.join(violations)}.")
+        raise DomainError(
+            f"The candidates break their contract: {'; '.join(violations)}.", FailureCategory.TAG_CONTRACT_BROKEN
+        )
     return ValidatedTags(
         candidates=ranked.candidates,
         phrase_rank_by_tag=ranked.phrase_rank_by_tag,

@@ -8,11 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Record
 
-from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora import postings
+from store.corpora.corpora import corpus_missing
 from store.corpora.postings import bucket_hash
 from store.database import Connection, Database, Lock, held, to_pgvector
 
@@ -198,7 +199,7 @@ async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
 
 def _refuse_missing(corpora: Sequence[int], found: Sequence[int]) -> None:
     if missing := set(corpora).difference(found):
-        raise CorpusMissingError(min(missing))
+        raise corpus_missing(min(missing))
 
 
 async def _rows(connection: Connection, statement: str, *arguments: Any, width: int = 100) -> list[Record]:

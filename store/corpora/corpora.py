@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from pydantic import Field, computed_field
 
-from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError, InputChangedError
+from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
 from schemas.values.base import Value
@@ -196,19 +196,28 @@ async def find(connection: Connection, name: str) -> StoredCorpus | None:
     return None if row is None else StoredCorpus(**row)
 
 
+def corpus_missing(corpus_id: int) -> DomainError:
+    """For a corpus that is not stored, or no longer."""
+    return DomainError(
+        f"Corpus {corpus_id} is not stored; import its works again and submit again.",
+        FailureCategory.CORPUS_MISSING,
+        slug="corpus-missing",
+    )
+
+
 async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
-    """The corpus of a number. Raises CorpusMissingError when there is none."""
+    """The corpus of a number. Raises DomainError when there is none."""
     row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE id = $1", corpus_id)
     if row is None:
-        raise CorpusMissingError(corpus_id)
+        raise corpus_missing(corpus_id)
     return StoredCorpus(**row)
 
 
 async def take_language(connection: Connection, corpus_id: int, language: str) -> StoredCorpus:
-    """The corpus, in this language if it has none yet. Raises CorpusMissingError."""
+    """The corpus, in this language if it has none yet. Raises DomainError."""
     row = await connection.fetchrow(TAKE_LANGUAGE, corpus_id, language, configuration_of(language))
     if row is None:
-        raise CorpusMissingError(corpus_id)
+        raise corpus_missing(corpus_id)
     return StoredCorpus(**row)
 
 
@@ -237,11 +246,11 @@ async def pin_model(connection: Connection, corpus_id: int, model_digest: str, d
     """Note the weights of the first batch, and each number format; every later batch must have come from the same
     weights, in a format whose vectors can be compared. Needs a transaction, which an error has to end.
 
-    Raises EmbeddingArtifactMismatchError when it did not, and CorpusMissingError when the corpus is gone.
+    Raises EmbeddingArtifactMismatchError when it did not, and DomainError when the corpus is gone.
     """
     row = await connection.fetchrow(TAKE_WEIGHTS, corpus_id, model_digest, dtype)
     if row is None:
-        raise CorpusMissingError(corpus_id)
+        raise corpus_missing(corpus_id)
     built_with: str = row["model_digest"]
     if built_with != model_digest:
         raise EmbeddingArtifactMismatchError(
@@ -300,12 +309,15 @@ async def keep_original(connection: Connection, original: bytes) -> str:
 
 
 async def original(connection: Connection, named: str) -> bytes:
-    """A file by its hash. Raises InputChangedError when it is gone, or is another one."""
+    """A file by its hash. Raises DomainError when it is gone, or is another one."""
     found: bytes | None = await connection.fetchval(
         "SELECT content FROM original WHERE hash = $1", named, timeout=BULK_SECONDS
     )
     if found is None or sha256(found).hexdigest() != named:
-        raise InputChangedError("The file of the document is gone or changed since it was imported; import it again.")
+        raise DomainError(
+            "The file of the document is gone or changed since it was imported; import it again.",
+            FailureCategory.INPUT_CHANGED,
+        )
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from schemas.errors import DefaultPresetError, PresetExistsError, Refused, TemplateMissingError
+from schemas.errors import Refused, TemplateMissingError
 from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name, preset_of
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
@@ -92,13 +92,13 @@ async def get(connection: Connection, name: str | None = None) -> StoredPreset:
 
 
 async def create(connection: Connection, name: str, preset: Preset, *, description: str | None = None) -> StoredPreset:
-    """Store a new preset. Raises PresetExistsError for a name that is taken in any case of letters."""
+    """Store a new preset. Raises Refused for a name that is taken in any case of letters."""
     name = preset_name(name)
     async with connection.transaction():
         await connection.execute(ALONE)
         row = await connection.fetchrow(CREATE, name, description, json.dumps(preset.model_dump()))
     if row is None:
-        raise PresetExistsError(f"There is a preset {name!r} already; `ragq preset set` changes it.")
+        raise Refused(f"There is a preset {name!r} already; `ragq preset set` changes it.", slug="preset-exists")
     return _stored(row)
 
 
@@ -135,7 +135,7 @@ async def set_default(connection: Connection, name: str) -> str:
 async def delete(connection: Connection, name: str) -> str:
     """Delete a preset, readable or not. Its name as it was stored.
 
-    Raises Refused, and DefaultPresetError for the default.
+    Raises Refused, and Refused for the default.
     """
     async with connection.transaction():
         await connection.execute(ALONE)
@@ -144,8 +144,9 @@ async def delete(connection: Connection, name: str) -> str:
             raise await _missing(connection, name)
         stored: str = row["preset_name"]
         if row["is_default"]:
-            raise DefaultPresetError(
-                f"Preset {stored!r} is the default; make another one the default before you delete it."
+            raise Refused(
+                f"Preset {stored!r} is the default; make another one the default before you delete it.",
+                slug="preset-is-default",
             )
         await connection.execute(DELETE, stored)
     return stored

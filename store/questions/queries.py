@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field, computed_field
 
-from schemas.errors import QueryMissingError, Refused
+from schemas.errors import Refused, query_missing
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Value
@@ -149,10 +149,10 @@ async def keep(
 
 
 async def get(connection: Connection, query_id: int) -> StoredQuery:
-    """A question by its number. Raises QueryMissingError."""
+    """A question by its number. Raises MissingError."""
     row = await connection.fetchrow(QUERY, query_id, None)
     if row is None:
-        raise QueryMissingError(query_id)
+        raise query_missing(query_id)
     return StoredQuery(**row)
 
 
@@ -285,7 +285,7 @@ async def has_searched(connection: Connection, job_id: int) -> bool:
 
 
 async def hold(connection: Connection, query_id: int) -> StoredQuery:
-    """The question as it is now, held until the transaction ends. Raises QueryMissingError."""
+    """The question as it is now, held until the transaction ends. Raises MissingError."""
     await connection.execute(HOLD, query_id)
     return await get(connection, query_id)
 

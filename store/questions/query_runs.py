@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from schemas.errors import QueryMissingError, Refused
+from schemas.errors import FailureCategory, Refused, query_missing
 from schemas.values.base import Value
 from schemas.values.queries import (
     ConsolidatedContext,
@@ -19,7 +19,6 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from schemas.values.runs import StageFailure
-from stages.failures import FailureCategory
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
 from store.database import Connection
@@ -204,11 +203,11 @@ class QueryView:
 
 
 async def query_view(connection: Connection, query_id: int) -> QueryView:
-    """A question, all of it read at one moment. Raises QueryMissingError."""
+    """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         lines = await queries.lines(connection, query_id=query_id, limit=1)
         if not lines:
-            raise QueryMissingError(query_id)
+            raise query_missing(query_id)
         (line,) = lines
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         answers = await queries.results(connection, query_id)
@@ -252,7 +251,7 @@ async def delete_query(connection: Connection, query: StoredQuery) -> None:
     and the model calls that no other job used. A run goes with its last job.
 
     A run that keeps other questions is no longer what was submitted: the same submission makes a new one from then on.
-    Raises QueryMissingError, and StageRunningError while a stage of it runs.
+    Raises MissingError, and StageRunningError while a stage of it runs.
     """
     async with connection.transaction():
         await _delete_jobs(connection, await queries.hold(connection, query.id), None)

@@ -8,12 +8,12 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 import json
 from typing import Any, NamedTuple
 
-from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError
+from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ChunkScoresMeta
 from stages.models import first_unlike
 from stages.participants.artifacts import LeftOut, partial_build
 from store.database import Connection
-from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, make_current
+from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
 from store.runs.chain import content_hash
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
@@ -249,12 +249,12 @@ async def chunks(connection: Connection, index_id: int) -> list[ChunkIdentity]:
 async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdentity) -> str:
     """The text of a chunk.
 
-    Raises ReferenceIndexMissingError when it is not stored any more, and EmbeddingArtifactMismatchError when scores for
-    its index would come too late.
+    Raises EmbeddingArtifactMismatchError when it is not stored any more, and when scores for its index would come too
+    late.
     """
     row = await connection.fetchrow(CHUNK, chunk.chunk_id, index_id, chunk.chunk_hash)
     if row is None:
-        raise ReferenceIndexMissingError(index_id)
+        raise index_missing(index_id)
     if row["is_replaced"]:
         raise _replaced(index_id, row["name"])
     text: str = row["text"]
@@ -272,7 +272,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
     """
     index = await connection.fetchrow(LOCK_INDEX, index_id)
     if index is None:
-        raise ReferenceIndexMissingError(index_id)
+        raise index_missing(index_id)
     if await connection.fetchval(UNFINISHED, run_id):
         return False
     if index["replaced_at"] is not None:

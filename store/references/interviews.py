@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pydantic import Field
 
-from schemas.errors import InputChangedError, TranscriptNotFoundError
+from schemas.errors import DomainError, FailureCategory, TranscriptError
 from schemas.values.base import Value
 from schemas.values.participants import (
     Participant,
@@ -166,17 +166,19 @@ async def variants(connection: Connection, data_set: str | None = None) -> dict[
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:
     """A transcript, if it is still the one the run was submitted with.
 
-    Raises TranscriptNotFoundError when there is none any more, and InputChangedError when it is another.
+    Raises TranscriptError when there is none any more, and DomainError when it is another.
     """
     row = await connection.fetchrow(TRANSCRIPT, data_set, participant_id)
     if row is None:
-        raise TranscriptNotFoundError(
-            f"Participant {participant_id} is no longer stored; import the participants again."
+        raise TranscriptError(
+            f"Participant {participant_id} is no longer stored; import the participants again.",
+            FailureCategory.TRANSCRIPT_NOT_FOUND,
         )
     if row["transcript_hash"] != expected_hash:
-        raise InputChangedError(
+        raise DomainError(
             f"The transcript of participant {participant_id} was replaced by another import since the run was "
-            "submitted; submit again to run on the new one."
+            "submitted; submit again to run on the new one.",
+            FailureCategory.INPUT_CHANGED,
         )
     transcript: str = row["transcript"]
     return transcript

@@ -10,7 +10,7 @@ from asyncpg import Record
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
+from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import Neighbour, ParticipantChunks, PHQ8Item, Reference
 from schemas.values.runs import IndexIdentity, IndexSource
 from stages.participants.score_reply import scores_by_item
@@ -385,10 +385,18 @@ class PostgresReferenceSearch:
         return [tuple(of_query) for of_query in of_queries]
 
 
+def index_missing(index_id: int) -> EmbeddingArtifactMismatchError:
+    """For a reference index that is no longer stored."""
+    return EmbeddingArtifactMismatchError(
+        f"Reference index {index_id} is not stored; build it again and submit again.",
+        FailureCategory.REFERENCE_ARTIFACT_MISSING,
+    )
+
+
 async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:
     dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
     if dimension is None:
-        raise ReferenceIndexMissingError(index_id)
+        raise index_missing(index_id)
     for _, vector in queries:
         if vector.shape[0] != dimension:
             raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])

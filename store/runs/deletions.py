@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused, run_missing
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from store.corpora import corpora
@@ -142,12 +142,12 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     """Delete a run with its jobs, their questions and answers, and the model calls that no other run used.
 
-    The former jobs of its questions, in other runs, go too. Raises RunMissingError, and Refused while a job is
+    The former jobs of its questions, in other runs, go too. Raises MissingError, and Refused while a job is
     unfinished or a stage runs.
     """
     async with connection.transaction():
         if await connection.fetchval("SELECT id FROM run WHERE id = $1 FOR UPDATE", run_id) is None:
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
         await connection.execute(HOLD_QUERIES, run_id)
         gone = await connection.fetch(JOBS, run_id)
         job_ids = [job["id"] for job in gone]
@@ -263,12 +263,12 @@ async def find(
 ) -> list[int]:
     """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them.
 
-    Raises RunMissingError, and Refused for a run that is named and would be left.
+    Raises MissingError, and Refused for a run that is named and would be left.
     """
     rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
     if run_id is not None and not rows:
         if not await runs.exists(connection, run_id=run_id):
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(
             f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "

@@ -82,7 +82,7 @@ WITH failed AS (
     JOIN stage_attempt AS a ON a.job_id = j.id AND a.outcome IN ('failed', 'interrupted')
     LEFT JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
     WHERE j.run_id = ANY($1::bigint[]) AND ($2::text IS NULL OR a.stage = $2)
-      AND ($3::text IS NULL OR a.error_type = $3 OR a.error_type LIKE '%.' || $3)
+      AND ($3::text IS NULL OR a.error_type = $3 OR a.error_type LIKE '%.' || $3 OR a.error_category = $3)
 )
 """
 
@@ -105,7 +105,7 @@ async def clusters(
 ) -> list[FailureCluster]:
     """The failures of these runs by type, stage and cause: those that ended most jobs first.
 
-    `error_type` is the class of an exception, with or without its module.
+    `error_type` is the class of an exception, with or without its module, or a category.
     """
     rows = await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)
     return [_cluster(row) for row in rows]

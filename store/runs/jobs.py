@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import JobMissingError
+from schemas.errors import job_missing
 from schemas.statuses import JobStatus, StageStatus, WaitReason
 from schemas.values.base import Value
 from schemas.values.runs import StageFailure, Target
@@ -70,10 +70,10 @@ async def job(connection: Connection, job_id: int) -> Job | None:
 
 
 async def get(connection: Connection, job_id: int) -> Job:
-    """A job. Raises JobMissingError."""
+    """A job. Raises MissingError."""
     found = await job(connection, job_id)
     if found is None:
-        raise JobMissingError(job_id)
+        raise job_missing(job_id)
     return found
 
 

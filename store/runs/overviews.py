@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, computed_field
 
-from schemas.errors import RunMissingError
+from schemas.errors import run_missing
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
 from store.database import Connection
@@ -95,8 +95,8 @@ async def ids(connection: Connection) -> list[int]:
 
 
 async def get(connection: Connection, run_id: int) -> RunOverview:
-    """One run. Raises RunMissingError."""
+    """One run. Raises MissingError."""
     found = await overviews(connection, run_id=run_id, limit=1)
     if not found:
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)
     return found[0]

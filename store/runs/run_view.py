@@ -221,7 +221,7 @@ class RunView:
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView:
-    """A run, with all of its jobs or those that are named, read at one moment. Raises RunMissingError."""
+    """A run, with all of its jobs or those that are named, read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
         read_at: datetime = await connection.fetchval("SELECT now()")
@@ -248,7 +248,7 @@ async def cut_texts(connection: Connection, run_id: int) -> int:
 
 
 async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView:
-    """A run with its most urgent jobs, at most so many, in the order of submission. Raises RunMissingError."""
+    """A run with its most urgent jobs, at most so many, in the order of submission. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         urgent = await jobs.most_urgent(connection, run_id, limit=jobs_at_most)
         return await run_view(connection, run_id, job_ids=urgent)
@@ -266,7 +266,7 @@ async def with_origin(connection: Connection, view: RunView) -> RunView:
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView:
-    """One job. Raises JobMissingError."""
+    """One job. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await jobs.get(connection, job_id)
         (view,) = await _jobs(connection, job.run_id, [job_id])

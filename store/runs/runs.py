@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused, run_missing
 from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
@@ -398,7 +398,7 @@ async def all_names(connection: Connection) -> list[str]:
 
 
 async def rename(connection: Connection, run_id: int, name: str | None) -> None:
-    """Give a run a name, or take it away. Raises RunMissingError, and Refused with the run that has it."""
+    """Give a run a name, or take it away. Raises MissingError, and Refused with the run that has it."""
     try:
         async with connection.transaction():
             found = await connection.fetchval(RENAME, run_id, name)
@@ -411,10 +411,10 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
             slug="run-name-taken",
         ) from None
     if found is None:
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)
 
 
 async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
-    """Store what people note about a run, or remove it. Raises RunMissingError."""
+    """Store what people note about a run, or remove it. Raises MissingError."""
     if await connection.fetchval(ANNOTATE, run_id, note) is None:
-        raise RunMissingError(run_id)
+        raise run_missing(run_id)

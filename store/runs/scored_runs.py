@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused, run_missing
 from schemas.values.runs import (
     AttemptTime,
     IndexIdentity,
@@ -83,11 +83,11 @@ async def reported(connection: Connection, run_id: int) -> ReportedRun:
 
 
 async def scored_run(connection: Connection, run_id: int) -> ScoredRun:
-    """A run. Raises RunMissingError, and Refused when no job of it ends in scores."""
+    """A run. Raises MissingError, and Refused when no job of it ends in scores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await connection.fetchrow(KIND, run_id)
         if run is None:
-            raise RunMissingError(run_id)
+            raise run_missing(run_id)
         if not run["has_scores"]:
             shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
             raise Refused(

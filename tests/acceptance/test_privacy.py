@@ -27,7 +27,6 @@ ERRORS = {
     "builtins.RuntimeError",
     "schemas.errors.LLMError",
     "schemas.errors.LLMResponseParseError",
-    "schemas.errors.ScoringRetriesExhausted",
 }
 
 #: What is visible outside Postgres, by place, and words that show that it was looked at.

@@ -111,10 +111,7 @@ def test_a_broken_contract_fails_the_chain(install: Install, wardrobe_template: 
 
         (job,) = installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
         shown = installation.ragq("tags", "show", f"r{run_id}", "--json").json
-    assert (job["error"]["type"], job["error"]["category"]) == (
-        "schemas.errors.TagContractError",
-        "tag_contract_broken",
-    )
+    assert (job["error"]["type"], job["error"]["category"]) == ("schemas.errors.DomainError", "tag_contract_broken")
     assert (shown["sets"][0]["status"], shown["sets"][0]["result"]) == ("failed", None)
 
 

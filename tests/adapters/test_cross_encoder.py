@@ -7,9 +7,10 @@ import pytest
 
 from adapters.local_models import CrossEncoderScorer
 from adapters.weights import embedder_folder
-from schemas.errors import LLMTimeoutError, RerankError
+from schemas.errors import FailureCategory, LLMTimeoutError
 from tests.adapters.conftest import Closing
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
+from tests.refusals import failing
 
 pytestmark = pytest.mark.servers
 
@@ -59,13 +60,13 @@ async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring
     tensors = load_file(weights)
     save_file({**tensors, "classifier.bias": torch.tensor([math.nan])}, weights, metadata={"format": "pt"})
 
-    with pytest.raises(RerankError, match="gave 10 of 10 scores that are not finite numbers") as caught:
+    with failing(FailureCategory.RERANK_ERROR, "gave 10 of 10 scores that are not finite numbers") as caught:
         await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
     assert "fishing" not in repr(caught.value)
 
 
 async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> None:
-    with pytest.raises(RerankError, match=r"is not a cross-encoder: .*BertModel"):
+    with failing(FailureCategory.RERANK_ERROR, r"is not a cross-encoder: .*BertModel"):
         await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 

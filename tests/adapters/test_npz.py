@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adapters.tag_models import packed, unpacked
-from schemas.errors import VocabularyError
+from schemas.errors import FailureCategory
+from tests.refusals import failing
 
 ARRAYS: dict[str, NDArray[Any]] = {"rows": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.empty((0, 3))}
 
@@ -34,5 +35,5 @@ def with_pickle() -> bytes:
     ids=["empty", "text", "cut", "pickle", "pickled array"],
 )
 def test_other_bytes_are_refused_and_nothing_is_unpickled(data: bytes) -> None:
-    with pytest.raises(VocabularyError, match="cannot be read"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "cannot be read"):
         unpacked(data)

@@ -42,7 +42,10 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
     return first, second
 
 
-@pytest.mark.parametrize(("options", "jobs"), [(("--type", "ValueError"), 1), (("--stage", "score"), 2)])
+@pytest.mark.parametrize(
+    ("options", "jobs"),
+    [(("--type", "ValueError"), 1), (("--type", "scoring_llm_timeout"), 1), (("--stage", "score"), 2)],
+)
 def test_only_jobs_with_the_failure_are_retried(
     ragq: Ragq, stored: Stored, options: tuple[str, str], jobs: int
 ) -> None:

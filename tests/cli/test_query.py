@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import QueryMissingError
+from schemas.errors import MissingError
 from tests.cli.conftest import Ragq, Stored
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
@@ -35,7 +35,7 @@ def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, sto
     assert f"Delete question {query.id} of r{query.run_id} with 1 answer?" in kept.stderr
     assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")
     gone = ragq("query", "delete", str(query.id), "--yes")
-    assert isinstance(gone.exception, QueryMissingError)
+    assert isinstance(gone.exception, MissingError)
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])

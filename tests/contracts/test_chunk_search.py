@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.errors import EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.queries import Hit
 from stages.ports import ChunkSearch
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
 from tests.fakes.chunk_search import K1, B, InMemoryChunkSearch
+from tests.refusals import failing
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -173,9 +174,9 @@ async def test_nothing_is_found_in_an_empty_corpus(searched: Searched, scorer: s
 async def test_a_missing_corpus_is_named(searched: Searched) -> None:
     search, _ = await searched(texts("tea"))
 
-    with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
+    with failing(FailureCategory.CORPUS_MISSING, "Corpus 404 is not stored"):
         await search.dense([404], np.stack([EAST]), limit=1)
-    with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
+    with failing(FailureCategory.CORPUS_MISSING, "Corpus 404 is not stored"):
         await search.lexical([404], ["tea"], limit=1, scorer="bm25")
 
 

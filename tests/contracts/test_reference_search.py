@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
+from schemas.errors import EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ReferenceSearch
 from stages.texts.characters import short_hash
@@ -16,6 +16,7 @@ from stages.vectors import unit_rows
 from store.database import Database
 from store.references.references import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.refusals import failing
 from tests.store.reference_indexes import store_index
 
 INDEX = 7
@@ -168,7 +169,7 @@ async def test_no_query_gives_an_empty_list(search: Search) -> None:
 async def test_a_missing_index_is_named(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
-    with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):
+    with failing(FailureCategory.REFERENCE_ARTIFACT_MISSING, "Reference index 99 is not stored"):
         await nearest(searched, EAST, index=99)
 
 

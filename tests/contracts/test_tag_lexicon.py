@@ -2,13 +2,14 @@
 
 import pytest
 
-from schemas.errors import VocabularyMissingError
+from schemas.errors import FailureCategory
 from schemas.values.tags import Lexicon, Tag, Vocabulary
 from stages.ports import TagLexicon
 from store import vocabularies
 from store.database import Database
 from store.vocabularies import PostgresVocabularies
 from tests.fakes.tags import InMemoryVocabulary
+from tests.refusals import failing
 
 SHIRT = Tag(name="shirt", category="0", count=90, nsfw_probability=0.25)
 HAT = Tag(name="hat", category="7", count=None)
@@ -35,5 +36,5 @@ async def test_tags_aliases_and_their_targets_are_looked_up(stored_in: Database 
     )
     assert await lexicon.look_up(stored_id, ["nobody"]) == Lexicon(tags={}, aliases={})
     assert await lexicon.look_up(99, []) == Lexicon(tags={}, aliases={})
-    with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "Vocabulary 99 is not stored"):
         await lexicon.look_up(99, ["word"])

@@ -8,9 +8,10 @@ from math import log
 
 import numpy as np
 
-from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.queries import Hit
 from stages.ports import Vectors
+from store.corpora.corpora import corpus_missing
 from tests.store.small_corpora import SearchableChunk
 
 K1, B = 0.9, 0.4
@@ -69,7 +70,7 @@ class InMemoryChunkSearch:
         self.round_trips += 1
         for corpus_id in corpora:
             if corpus_id not in self.corpora:
-                raise CorpusMissingError(corpus_id)
+                raise corpus_missing(corpus_id)
         return [chunk for corpus_id in corpora for chunk in self.corpora[corpus_id]]
 
 

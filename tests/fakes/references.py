@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import ReferenceIndexMissingError
 from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ScoreSource
 from stages.texts.characters import short_hash
 from stages.vectors import similarities
+from store.references.references import index_missing
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class InMemoryReferenceSearch:
     ) -> list[tuple[Reference, ...]]:
         self.round_trips += 1
         if index_id not in self.indexes:
-            raise ReferenceIndexMissingError(index_id)
+            raise index_missing(index_id)
         others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id not in exclude_participants]
         return [
             _ranked([chunk for chunk in others if not tagged_only or item in chunk.tags], item, query, score_source)[

@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from schemas.errors import VocabularyMissingError
 from schemas.values.tags import Lexicon, NearToken, Tag
 from stages.ports import TokenQuery, Vector
 from stages.tags.similarity import TokenTable
+from store.vocabularies import vocabulary_missing
 
 
 def unit(*numbers: float) -> Vector:
@@ -29,7 +29,7 @@ class InMemoryVocabulary:
     async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
         """See TagLexicon."""
         if tokens and vocabulary_id != 1:
-            raise VocabularyMissingError(vocabulary_id)
+            raise vocabulary_missing(vocabulary_id)
         aliases = {token: self.aliases[token] for token in tokens if token in self.aliases}
         names = {*tokens, *(target for targets in aliases.values() for target in targets)}
         return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)

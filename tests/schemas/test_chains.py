@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from schemas.chains import CHAINS, Stage, in_order, output_of, stage_that_stores, stages_of
-from schemas.errors import LLMResponseParseError, LLMTimeoutError
+from schemas.errors import FailureCategory, LLMResponseParseError, LLMTimeoutError
 from schemas.settings.preset import Preset
 from schemas.settings.run import FrozenSettings, thaw
 from services.questions.steps import STAGES as STEPS
-from stages.failures import FailureCategory, categorise
+from stages.failures import categorise
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 

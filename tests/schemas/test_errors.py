@@ -2,7 +2,7 @@
 
 import inspect
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from billiard.einfo import ExceptionInfo
 from celery.utils.serialization import get_pickleable_exception
@@ -19,7 +19,7 @@ SAMPLES: dict[object, object] = {
     Sequence[str]: ("word",),
     tuple[str, ...]: ("word",),
     dict[str, str]: {"key": "word"},
-    errors.VectorDefect | None: errors.VectorDefect.NAN,
+    errors.FailureCategory | None: errors.FailureCategory.LLM_ERROR,
     Mapping[int, errors.WorkFileError]: {0: errors.WorkFileError("name", "problem")},
     "ModelMissingError": errors.ModelMissingError("server", "model", ()),
     "slug": "run-active",
@@ -35,9 +35,9 @@ def tree(error: type[errors.RagqError]) -> Iterator[type[errors.RagqError]]:
             yield from tree(subclass)
 
 
-def instance(error: type[errors.RagqError]) -> errors.RagqError:
+def instance(error: Callable[..., errors.RagqError]) -> errors.RagqError:
     """An error whose constructor got a sample of everything that it names."""
-    _, *taken = inspect.signature(error.__init__).parameters.values()
+    taken = [*inspect.signature(error).parameters.values()]
     named = [each for each in taken if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     if not named and taken:
         return error("word")

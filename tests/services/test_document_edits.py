@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import DocumentMissingError, HeadingReplyError, JobMissingError, Refused
+from schemas.errors import MissingError, Refused, ReplyShapeError
 from schemas.values.documents import (
     CutDocument,
     DecidedBy,
@@ -105,7 +105,7 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
     before = await library.value("SELECT count(*) FROM stage_attempt")
     for stage in ["repair", "select"]:
         async with library.database.connection() as connection:
-            with pytest.raises(HeadingReplyError):
+            with pytest.raises(ReplyShapeError):
                 await documents.paste(connection, job_id, stage, "9 : DANCE")
             with refused("heading-missing", match="Line 10 is no heading"):
                 if stage == "repair":
@@ -114,7 +114,7 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
                     await documents.change_selection(connection, job_id, {10: True})
             with pytest.raises(Refused, match=r"--set 9=REMOVE"):
                 await documents.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
-            with pytest.raises(JobMissingError):
+            with pytest.raises(MissingError):
                 await documents.decision_prompt(connection, 10**9, "repair")
 
         assert await library.value("SELECT count(*) FROM stage_attempt") == before
@@ -125,11 +125,11 @@ async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
     job_id = await library.job()
 
     async with library.database.connection() as connection:
-        with pytest.raises(DocumentMissingError, match="Stage 'outline' of job"):
+        with refused("document-missing", "Stage 'outline' of job"):
             await documents.decision_prompt(connection, job_id, "repair")
     await library.run(job_id, until="outline")
     async with library.database.connection() as connection:
-        with pytest.raises(DocumentMissingError, match="Stage 'sanitise' of job"):
+        with refused("document-missing", "Stage 'sanitise' of job"):
             await documents.paste(connection, job_id, "select", "9 : SKIP")
 
 

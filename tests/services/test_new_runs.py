@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from schemas.errors import Refused, RunMissingError, StackError
+from schemas.errors import MissingError, Refused, StackError
 from schemas.values.requests import RunTerms
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
@@ -40,7 +40,7 @@ async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(databa
     waiting = await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)), always_new=True)
     with pytest.raises(Refused, match="waits for no other run"):
         await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)))
-    with pytest.raises(RunMissingError):
+    with pytest.raises(MissingError):
         await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=999)), always_new=True)
 
     async with database.connection() as connection:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import ModelUnavailableError, Refused
+from schemas.errors import Refused
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import check_servers
 from store.database import Connection, Database
@@ -96,7 +96,7 @@ async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
     async with database.connection() as connection:
         await enrol(connection, "w1", ollama=f"http://127.0.0.1:{ollama.port}")
 
-    with pytest.raises(ModelUnavailableError) as refused:
+    with pytest.raises(Refused) as refused:
         await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL="nowhere")))
 
     assert f"has no model 'nowhere'. It has: {there}." in str(refused.value)

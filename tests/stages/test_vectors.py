@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, FailureCategory
 from stages.vectors import unit_rows
 
 
@@ -24,19 +24,19 @@ def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "found", "defect"),
+    ("bad", "found", "category"),
     [
-        ([1, np.nan], "NaN", VectorDefect.NAN),
-        ([np.inf, 1], "infinite numbers", VectorDefect.INFINITE),
-        ([0, 0], "only zeros", VectorDefect.ZERO),
-        ([1e-9, -1e-9], "only zeros", VectorDefect.ZERO),
+        ([1, np.nan], "NaN", FailureCategory.EMBEDDING_NAN),
+        ([np.inf, 1], "infinite numbers", FailureCategory.EMBEDDING_INF),
+        ([0, 0], "only zeros", FailureCategory.EMBEDDING_ZERO_VECTOR),
+        ([1e-9, -1e-9], "only zeros", FailureCategory.EMBEDDING_ZERO_VECTOR),
     ],
 )
-def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str, defect: VectorDefect) -> None:
+def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str, category: FailureCategory) -> None:
     with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 has {found}") as caught:
         unit_rows(np.array([[1, 0], bad], dtype=np.float32), rows=2)
 
-    assert caught.value.defect is defect
+    assert caught.value.category is category
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 3), (3,), (2, 1, 3)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from schemas.errors import ModelChangedError
+from schemas.errors import FailureCategory
 from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
@@ -14,6 +14,7 @@ from store.database import Database
 from store.runs import call_costs, ledger, stages
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat, served
+from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
@@ -133,7 +134,7 @@ async def test_a_run_whose_model_changes_fails_and_names_both(database: Database
     await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
     changed = Served(lambda call: "no", by=served(digest="other weights"))
 
-    with pytest.raises(ModelChangedError, match=r"digest d .*digest other weights .*`ragq retry r\d+`.*`--new`"):
+    with failing(FailureCategory.MODEL_CHANGED, r"digest d .*digest other weights .*`ragq retry r\d+`.*`--new`"):
         await alone(changed, database, attempts[1]).chat(CALL)
 
     assert changed.calls == []

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.errors import EmptyTranscriptError, InputChangedError
+from schemas.errors import EmptyTranscriptError, FailureCategory
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
@@ -15,6 +15,7 @@ from store.database import Connection, Database, DatabaseUnavailableError
 from store.runs import attempts, chain, failures, jobs, overviews, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
+from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.workers.processes import runner_of
 from workers.leases import Leases
@@ -275,5 +276,5 @@ async def test_a_missing_output_is_named(database: Database, job_id: int, run_ex
     async def stage(work: Work) -> Result[EmbeddedEvidence]:
         return Result(await work.output(EmbeddedEvidence))
 
-    with pytest.raises(InputChangedError, match=f"'extract' of job j{job_id} needs 'embed'"):
+    with failing(FailureCategory.INPUT_CHANGED, f"'extract' of job j{job_id} needs 'embed'"):
         await run_extract(job_id, stage)

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
-from schemas.errors import VocabularyError
+from schemas.errors import FailureCategory
 from stages.ports import TokenQuery
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Database
 from tests.fakes.tags import unit
+from tests.refusals import failing
 from tests.stages.tags.clothes import CLOTHES
 from tests.store.vocabularies.test_built_models import keep_models
 from workers.tag_models import TagModels, VocabularyModels
@@ -53,7 +54,7 @@ async def test_models_are_loaded_once_and_only_those_of_the_submission(database:
     assert sorted(first.tokens.vectors_of(["hat", "trousers", "new"])) == TOKENS
     assert first.context.rows_of(["hat", "trousers"]).keys() == {"hat"}
     assert first.fused is None
-    with pytest.raises(VocabularyError, match="not those that the run was submitted on"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "not those that the run was submitted on"):
         await of(models, vocabulary_id, context="others")
 
 
@@ -62,7 +63,7 @@ async def test_missing_models_are_an_error_and_are_read_again_later(database: Da
     async with database.connection() as connection:
         kept = await connection.fetchrow("DELETE FROM vocabulary_model WHERE part = 'context' RETURNING *")
 
-    with pytest.raises(VocabularyError, match="has no models yet"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "has no models yet"):
         await of(models, vocabulary_id)
 
     async with database.connection() as connection:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
+from schemas.errors import MissingError, QueryValueError, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
 from schemas.values.requests import QueryEdit
 from services.questions.edits import edit
@@ -147,7 +147,7 @@ async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: C
     with pytest.raises(StageRunningError):
         await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
     await connection.execute("DELETE FROM queries")
-    with pytest.raises(QueryMissingError):
+    with pytest.raises(MissingError):
         await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.errors import HeadingReplyError
+from schemas.errors import ReplyShapeError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
 from stages.documents.outline import outline
@@ -65,7 +65,7 @@ def test_a_reply_gives_each_heading_its_repair(reply: str) -> None:
     ],
 )
 def test_a_reply_that_cannot_be_used_is_refused_without_its_words(reply: str, problem: str) -> None:
-    with pytest.raises(HeadingReplyError, match=problem) as refusal:
+    with pytest.raises(ReplyShapeError, match=problem) as refusal:
         repair_by_reply(reply, HEADINGS)
 
     assert "Leaves" not in str(refusal.value) and "Here" not in str(refusal.value)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from schemas.errors import InputChangedError
+from schemas.errors import FailureCategory
 from schemas.settings.run import RunSettings
 from schemas.values.participants import PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, reply_room
@@ -14,6 +14,7 @@ from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.participants.score_reply import evidence_json_schema, item_answers
+from tests.refusals import failing
 from tests.stages.at_defaults import assemble_prompt, reference_block, settings
 from tests.stages.participants.builders import reference
 
@@ -170,9 +171,17 @@ def test_multi_item_order_is_that_of_the_questionnaire_and_within_an_item_that_o
     )
 
 
-@pytest.mark.parametrize(("texts", "found"), [({}, "is gone"), ({1: "changed"}, "has another text now")])
-def test_a_text_that_is_not_the_retrieved_one_raises_and_is_not_shown(texts: dict[int, str], found: str) -> None:
-    with pytest.raises(InputChangedError, match=f"Chunk 1 of participant 1 {found} since it was retrieved"):
+@pytest.mark.parametrize(
+    ("texts", "found", "category"),
+    [
+        ({}, "is gone", FailureCategory.REFERENCE_ARTIFACT_MISSING),
+        ({1: "changed"}, "has another text now", FailureCategory.REFERENCE_ARTIFACT_CORRUPT),
+    ],
+)
+def test_a_text_that_is_not_the_retrieved_one_raises_and_is_not_shown(
+    texts: dict[int, str], found: str, category: FailureCategory
+) -> None:
+    with failing(category, f"Chunk 1 of participant 1 {found} since it was retrieved"):
         reference_block({PHQ8Item.SLEEP: (to(1, 2),)}, texts)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import ReferenceTextError
+from schemas.errors import FailureCategory
 from schemas.settings.groups import EmbeddingSettings
 from schemas.values.participants import (
     PHQ8Item,
@@ -24,6 +24,7 @@ from stages.participants.rerank import (
 )
 from stages.texts.characters import short_hash
 from tests.fakes.pair_scorer import FakePairScorer
+from tests.refusals import failing
 from tests.stages.at_defaults import RUN, settings
 from tests.stages.participants.builders import evidence, reference
 
@@ -202,7 +203,7 @@ async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_enco
 
 
 async def test_a_text_that_changed_is_not_scored() -> None:
-    with pytest.raises(ReferenceTextError, match="another text"):
+    with failing(FailureCategory.REFERENCE_ARTIFACT_CORRUPT, "another text"):
         await rerank_by_cross_encoder(
             retrieved(NEAR), extracted=EVIDENCE, chunk_texts={2: "x"}, scorer=FakePairScorer(), settings=RUN
         )

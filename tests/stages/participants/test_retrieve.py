@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, FailureCategory
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
 from stages.participants.retrieve import retrieve_references
 from stages.ports import ReferenceSearch
 from stages.vectors import similarities
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.refusals import failing
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import reference
 
@@ -91,7 +92,7 @@ async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leak
         async def count_untagged(self, *_: object, **__: object) -> list[int]:
             return []
 
-    with pytest.raises(ReferenceLeakError, match=f"Reference index 7 returned chunks of participant {leaked}"):
+    with failing(FailureCategory.REFERENCE_LEAK, f"Reference index 7 returned chunks of participant {leaked}"):
         await retrieve(Leaky(), PHQ8Item.SLEEP, excluded=[305])
 
 

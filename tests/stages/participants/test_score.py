@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from schemas.errors import ScoringRetriesExhausted
+from schemas.errors import FailureCategory, LLMResponseParseError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
 from schemas.values.participants import EvidenceExtractor, PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
-from stages.failures import FailureCategory, categorise
+from stages.failures import categorise
 from stages.participants.score import chosen_sample, consistency_of, score_participant
 from stages.participants.score_reply import totals_of
 from tests.fakes.chat import ScriptedChat
@@ -108,7 +108,7 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
 async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(retries: int) -> None:
     chat = ScriptedChat(lambda call: f"secret {len(call.messages)}")
 
-    with pytest.raises(ScoringRetriesExhausted) as caught:
+    with pytest.raises(LLMResponseParseError) as caught:
         await score(chat, scorer(pydantic_ai={"retries": retries}))
 
     assert len(chat.calls) == retries + 1
@@ -208,7 +208,7 @@ async def test_unusable_samples_are_replaced_and_counted() -> None:
 async def test_without_any_usable_sample_the_last_error_is_raised() -> None:
     chat = ScriptedChat(lambda call: f"{UNUSABLE} {call.sample}")
 
-    with pytest.raises(ScoringRetriesExhausted) as caught:
+    with pytest.raises(LLMResponseParseError) as caught:
         await most_frequent_score(chat, samples=2, retries=1)
 
     assert (len(chat.calls), caught.value.raw_response) == (2 * 2 * 2, f"{UNUSABLE} 3")

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schemas.errors import ReferenceLeakError
+from schemas.errors import FailureCategory
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
 from stages.participants.score import score_by_neighbours
 from stages.participants.score_reply import baseline_record, median_score, modal_score
+from tests.refusals import failing
 from tests.stages.at_defaults import RUN
 from tests.stages.participants.builders import evidence
 
@@ -101,7 +102,7 @@ async def test_nobody_of_the_own_split_is_a_neighbour() -> None:
     assert search.left_out == {316, 319, 330}
 
     leaking = Found((Neighbour(participant_id=330, similarity=0.9, score=1),))
-    with pytest.raises(ReferenceLeakError):
+    with failing(FailureCategory.REFERENCE_LEAK):
         await scores(leaking, SLEEP)
 
 

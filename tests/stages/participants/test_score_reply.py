@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.errors import ScoringSchemaError
+from schemas.errors import FailureCategory, ReplyShapeError
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity
 from stages.participants.score_reply import (
@@ -72,16 +72,16 @@ def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repai
 
 
 def test_a_reply_cut_in_the_middle_is_not_completed_by_repair() -> None:
-    with pytest.raises(ScoringSchemaError) as caught:
+    with pytest.raises(ReplyShapeError) as caught:
         parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
 
-    assert [place.split(".")[0] for place in caught.value.violations] == ["PHQ8_Moving"]
+    assert {place.split(".")[0] for place in wrong(caught.value)} == {"PHQ8_Moving"}
 
 
 def test_two_answers_for_one_item_are_refused() -> None:
     raw = BODY[:-1] + ', "Sleep": {"score": 0}}'
 
-    with pytest.raises(ScoringSchemaError, match="PHQ8_Sleep: given more than once"):
+    with pytest.raises(ReplyShapeError, match="PHQ8_Sleep: given more than once"):
         parse_scores(raw, severity_mode="strict")
 
 
@@ -97,15 +97,19 @@ def answers(mode: Any = "strict", /, **fields: Any) -> ItemScore:
     return read[PHQ8Item.SLEEP]
 
 
+def wrong(error: ReplyShapeError) -> dict[str, str]:
+    """What is wrong, by its place."""
+    assert error.category is FailureCategory.SCORING_SCHEMA_INVALID
+    return dict(one.split(": ", 1) for one in error.parse_error.split("; "))
+
+
 def violations(mode: Any = "strict", /, **fields: Any) -> dict[str, str]:
     """What is wrong with the sleep item when all items have these fields."""
-    with pytest.raises(ScoringSchemaError) as caught:
+    with pytest.raises(ReplyShapeError) as caught:
         answers(mode, **fields)
     prefix = "PHQ8_Sleep."
     return {
-        place.removeprefix(prefix): wrong
-        for place, wrong in caught.value.violations.items()
-        if place.startswith(prefix)
+        place.removeprefix(prefix): found for place, found in wrong(caught.value).items() if place.startswith(prefix)
     }
 
 
@@ -152,10 +156,10 @@ def test_all_violations_are_reported_at_once_and_without_the_reply() -> None:
     }
     del reply["PHQ8_Moving"]
 
-    with pytest.raises(ScoringSchemaError) as caught:
+    with pytest.raises(ReplyShapeError) as caught:
         item_answers(reply, raw="secret", severity_mode="strict")
 
-    assert caught.value.violations == {
+    assert wrong(caught.value) == {
         "PHQ8_Sleep": "expected an object, found string",
         "PHQ8_Tired.score": 'expected a whole number from 0 to 3, or "N/A", found another number',
         "PHQ8_Moving": "missing",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import ContextTooSmallError
+from schemas.errors import DomainError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import (
     AugmentedPrompt,
@@ -238,5 +238,5 @@ def test_a_long_sentence_is_better_than_no_source_and_no_room_at_all_is_an_error
 
     assert (len(fitted.sources), fitted.left_out) == (1, 0)
     assert fitted.cut_chars > 0
-    with pytest.raises(ContextTooSmallError):
+    with pytest.raises(DomainError):
         augment(one, context_tokens=300)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from schemas.errors import ChunksGoneError
+from schemas.errors import FailureCategory
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.works import WorkText
 from stages.queries.expand import no_expansion
 from stages.queries.ranking import Ranked, drop_short
+from tests.refusals import failing
 from tests.stages.at_defaults import rerank_chunks, retrieval
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 
@@ -129,7 +130,7 @@ async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() ->
 
 
 async def test_a_deleted_chunk_is_an_error() -> None:
-    with pytest.raises(ChunksGoneError, match="1 retrieved chunks are no longer stored, chunk 2 first"):
+    with failing(FailureCategory.INPUT_CHANGED, "1 retrieved chunks are no longer stored, chunk 2 first"):
         await rerank_chunks(
             "Why?",
             no_expansion(),

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from schemas.errors import TagContractError
+from schemas.errors import FailureCategory
 from schemas.values.tags import Lexicon, RankedTags, RetrievedTags
 from stages.tags.validate import validate_tags
+from tests.refusals import failing
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import retrieved, tags_of
 
@@ -68,7 +69,7 @@ BROKEN: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("violation", BROKEN)
 def test_each_broken_clause_is_named_alone(violation: str) -> None:
-    with pytest.raises(TagContractError) as broken:
+    with failing(FailureCategory.TAG_CONTRACT_BROKEN) as broken:
         BROKEN[violation]()
 
     assert str(broken.value) == f"The candidates break their contract: {violation}."

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
+from schemas.errors import EmbeddingArtifactMismatchError, FailureCategory
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent
 from store.corpora.keeping import keep
 from store.database import Connection
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
+from tests.refusals import failing
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import new_work, small_corpus
 
@@ -94,5 +95,5 @@ async def test_a_deleted_corpus_leaves_nothing_behind(connection: Connection) ->
 
     for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting"):
         assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
-    with pytest.raises(CorpusMissingError):
+    with failing(FailureCategory.CORPUS_MISSING):
         await corpora.pin_model(connection, corpus.id, "a", "float32")

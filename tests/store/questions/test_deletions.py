@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.errors import QueryMissingError, StageRunningError
+from schemas.errors import MissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
@@ -113,7 +113,7 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connec
     assert await marked(connection) == []
     tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
     assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
-    with pytest.raises(QueryMissingError):
+    with pytest.raises(MissingError):
         await query_runs.delete_query(connection, query)
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from schemas.errors import DefaultPresetError, PresetExistsError, Refused
+from schemas.errors import Refused
 from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from store.database import Connection, Database
 from store.migrate import seed
@@ -26,7 +26,7 @@ async def test_a_new_database_has_a_default_preset_and_that_of_the_original(conn
 
 
 async def test_a_name_is_taken_in_every_case_of_letters(connection: Connection) -> None:
-    with pytest.raises(PresetExistsError, match="There is a preset 'bALANCED' already"):
+    with refused("preset-exists", "There is a preset 'bALANCED' already"):
         await presets.create(connection, "bALANCED", SMALL)
 
 
@@ -61,7 +61,7 @@ async def test_default_stands_for_the_default_preset_and_is_no_name(connection: 
         False,
     )
     assert await presets.set_default(connection, "default") == "small"
-    with pytest.raises(DefaultPresetError):
+    with refused("preset-is-default"):
         await presets.delete(connection, "default")
     with pytest.raises(Refused, match="stands for"):
         await presets.create(connection, "Default", SMALL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import QueryMissingError
+from schemas.errors import MissingError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection
 from store.questions import queries
@@ -47,7 +47,7 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
     first = found[0]
     assert first is not None and await queries.get(connection, first.id) == first
     assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
-    with pytest.raises(QueryMissingError):
+    with pytest.raises(MissingError):
         await queries.get(connection, 999)
 
 

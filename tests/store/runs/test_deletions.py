@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import RunMissingError
+from schemas.errors import MissingError
 from schemas.settings.preset import Preset
 from schemas.statuses import JobStatus
 from services.questions.steps import Step, run_stages
@@ -42,7 +42,7 @@ async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(connection: C
 
     assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
     assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
-    with pytest.raises(RunMissingError):
+    with pytest.raises(MissingError):
         await delete_run(connection, shown.run_id)
 
 

@@ -5,12 +5,13 @@ from hashlib import sha256
 
 import pytest
 
-from schemas.errors import Refused, VocabularyError, VocabularyMissingError
+from schemas.errors import FailureCategory, Refused
 from schemas.values.tags import BuiltVocabulary
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Connection
 from store.vocabularies import Part
+from tests.refusals import failing
 from tests.store.vocabularies.test_vocabularies import CLOTHES
 
 FILES: dict[Part, bytes] = {"tokens": b"tokens", "context": b"context", "similarity": b"similar"}
@@ -54,13 +55,13 @@ async def test_models_are_kept_once_with_their_files(connection: Connection) -> 
 
 
 async def test_models_that_are_missing_or_changed_are_refused(connection: Connection) -> None:
-    with pytest.raises(VocabularyMissingError):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE):
         await keep_models(connection, 99)
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    with pytest.raises(VocabularyError, match="ragq index tags"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "ragq index tags"):
         await vocabularies.file(connection, vocabulary_id, "context")
     await keep_models(connection, vocabulary_id)
     await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
 
-    with pytest.raises(VocabularyError, match="is not what was stored"):
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "is not what was stored"):
         await vocabularies.file(connection, vocabulary_id, "context")

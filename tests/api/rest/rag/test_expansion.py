@@ -88,7 +88,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
 
 
 @waits_long
-@pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
+@pytest.mark.parametrize("error", ["LLMResponseParseError", "ReplyShapeError"])
 async def test_an_unusable_expansion_is_a_400_and_nothing_is_stored(
     client: httpx.AsyncClient, working: Working, error: str
 ) -> None:

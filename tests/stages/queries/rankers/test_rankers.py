@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from schemas.errors import ChunksGoneError, LLMTimeoutError, RerankError, RerankerUnavailableError
+from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
 from stages.queries.ranking import by_score_fusion
 from tests.fakes.pair_scorer import FakePairScorer
+from tests.refusals import failing
 from tests.stages.at_defaults import by_cross_encoder
 from tests.stages.queries.builders import candidate
 
@@ -41,7 +42,7 @@ async def test_both_z_scores_are_added_over_the_candidates() -> None:
 
 
 async def test_a_candidate_that_lost_its_vector_is_an_error() -> None:
-    with pytest.raises(ChunksGoneError, match="chunk 4 first"):
+    with failing(FailureCategory.INPUT_CHANGED, "chunk 4 first"):
         await FUSION("?", [candidate(1), candidate(4)])
 
 
@@ -68,7 +69,11 @@ async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name
 
 
 async def test_other_errors_of_the_cross_encoder_are_errors() -> None:
-    with pytest.raises(RerankError, match="not finite"):
+    with failing(FailureCategory.RERANK_ERROR, "not finite"):
         await by_cross_encoder(
-            "Why?", CANDIDATES, scorer=broken(RerankError("not finite")), timeout_s=9, instead=FUSION
+            "Why?",
+            CANDIDATES,
+            scorer=broken(DomainError("not finite", FailureCategory.RERANK_ERROR)),
+            timeout_s=9,
+            instead=FUSION,
         )
