@@ -28,16 +28,6 @@ SearchWords = Annotated[Text, Query(max_length=200, examples=["baseline failed"]
 """The words of a search."""
 
 
-def next_offset(offset: int, shown: int, total: int) -> int | None:
-    """The offset of the next part of a list; None after the last, and after an empty one.
-
-    >>> next_offset(0, 2, 3), next_offset(2, 1, 3), next_offset(9, 0, 3)
-    (2, None, None)
-    """
-    end = offset + shown
-    return end if shown and end < total else None
-
-
 _WAIT: Final = re.compile(r"[0-9]{1,6}")
 
 

@@ -26,24 +26,22 @@ from cli.sheets import print_listing, rows_drawing
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.full_text import language_words
-from schemas.values.documents import Cleaned, RepairAction, SelectionAction, WorkChunk
+from schemas.values.documents import Cleaned, ListedWorks, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
-from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
+from services.corpora import corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from services.documents import (
     DocumentTarget,
     DocumentView,
     Edited,
-    ListedDocument,
     OutlineHeading,
     document_markdown,
     document_view,
-    listed_documents,
 )
-from services.listings import corpora_table, listed_corpora, works_table
+from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
-from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.corpora import CorpusView
 from store.database import Connection
 
 
@@ -69,10 +67,9 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq corpus list
     """
-    listed = with_database(listed_corpora)
+    listed = with_database(corpora.views)
     none = "There is no corpus yet. `ragq import works PATH` makes one."
-    values = [dict(one.corpus) | dict(one.content) for one in listed]
-    print_listing(values, corpora_table(listed), none=none, as_json=as_json)
+    print_listing([dict(one) for one in listed], corpora_table(listed), none=none, as_json=as_json)
 
 
 @corpus_group.command("show")
@@ -89,15 +86,15 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         ragq corpus show library
         ragq corpus show library --search tea
     """
-    corpus, content, in_it, found = with_database(_shown, name, wanted)
+    corpus, listed = with_database(_shown, name, wanted)
     if as_json:
-        listed = [dict(one.work) | {"job": None if one.job_id is None else f"j{one.job_id}"} for one in in_it]
-        loss = {"unseen_share": content.unseen_share, "works_found": found}
-        print_json(dict(corpus) | dict(content) | loss | {"works": listed})
+        in_it = [dict(one) | {"job": _job(one.job_id)} for one in listed.works]
+        found = {"unseen_share": corpus.unseen_share, "works_found": listed.total, "works": in_it}
+        print_json(dict(corpus) | found)
         return
     draw(
-        f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
-        f"vector ({content.failed} of them failed), {content.tables} tables, {content.figures} figures",
+        f"{corpus.name}: {corpus.works} works, {corpus.searchable} chunks can be found, {corpus.waiting} wait for a "
+        f"vector ({corpus.failed} of them failed), {corpus.tables} tables, {corpus.figures} figures",
     )
     weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"
@@ -107,9 +104,9 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         f"headings",
     )
     draw(language_words(corpus.language))
-    draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")
-    draw(rows_drawing(works_table(in_it)))
-    print_rest(found, len(in_it), offset=wanted.offset, otherwise=", --search finds some")
+    draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}")
+    draw(rows_drawing(works_table(listed.works)))
+    print_rest(listed.total, len(listed.works), offset=wanted.offset, otherwise=", --search finds some")
 
 
 @corpus_group.command("delete")
@@ -123,12 +120,12 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     Example:
         ragq corpus delete library
     """
-    corpus, content, loss = with_database(_to_delete, name)
+    corpus = with_database(_view, name)
     if not yes:
-        confirm(f"Delete corpus '{name}' with {loss}?")
+        confirm(f"Delete corpus '{name}' with {corpus_loss(corpus)}?")
     with_database(delete_corpus, corpus.id)
-    words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
-    print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
+    words = f"Deleted corpus '{name}' and its {counted(corpus.works, 'work')}."
+    print_result({"deleted": corpus.name, "works": corpus.works}, words, as_json=as_json)
 
 
 @corpus_group.command("remove")
@@ -153,19 +150,13 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
     print_result({"removed": removed}, words, as_json=as_json)
 
 
-async def _shown(
-    connection: Connection, name: str, wanted: WorksWanted
-) -> tuple[StoredCorpus, CorpusContent, list[ListedDocument], int]:
-    corpus = await corpus_of_name(connection, name)
-    in_it = await listed_documents(connection, corpus.id, **dict(wanted))
-    found = await works.count(connection, corpus.id, search=wanted.search)
-    return corpus, await corpora.content(connection, corpus.id), in_it, found
+async def _view(connection: Connection, name: str) -> CorpusView:
+    return await corpora.view(connection, (await corpus_of_name(connection, name)).id)
 
 
-async def _to_delete(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, CorpusLoss]:
-    corpus = await corpus_of_name(connection, name)
-    content = await corpora.content(connection, corpus.id)
-    return corpus, content, await corpus_loss(connection, corpus, content)
+async def _shown(connection: Connection, name: str, wanted: WorksWanted) -> tuple[CorpusView, ListedWorks]:
+    corpus = await _view(connection, name)
+    return corpus, await works.listed(connection, corpus.id, wanted)
 
 
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
@@ -323,19 +314,14 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
         ragq work chunks 7 --limit 5
         ragq work chunks 7 --heading 12
     """
-
-    async def read(connection: Connection) -> tuple[list[WorkChunk], int]:
-        listed = await works.chunks(connection, await works.work(connection, work_id), **dict(wanted))
-        return listed, await works.count_chunks(connection, work_id, heading=wanted.heading)
-
-    listed, found = with_database(read)
+    listed = with_database(works.chunks, work_id, wanted)
     table = plain_table("chunk", "lines", "state", "under", "begins")
-    for one in listed:
+    for one in listed.chunks:
         lines = f"{one.start_line} to {one.end_line}"
         table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
     none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
-    print_list(listed, table, none=none, as_json=as_json)
-    print_rest(found, len(listed), offset=wanted.offset)
+    print_list(listed.chunks, table, none=none, as_json=as_json)
+    print_rest(listed.total, len(listed.chunks), offset=wanted.offset)
 
 
 @work.command("show")

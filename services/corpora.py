@@ -14,9 +14,9 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ImportRequest
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.reports.words import chunk_size_words, loss_words
+from stages.reports.words import chunk_size_words, counted, loss_words
 from store.corpora import chunk_search, corpora, keeping, works
-from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.corpora import CorpusView, StoredCorpus
 from store.corpora.works import WorkSource
 from store.database import Connection, Database
 from store.questions import queries, query_runs
@@ -82,20 +82,6 @@ def cutting_of(corpus: StoredCorpus, *, searches_tables: bool) -> "Cutting":
 
 
 _NAME: Final = re.compile(r"[^\W_][\w .-]{0,99}")
-
-
-class CorpusLoss(NamedTuple):
-    """What is deleted with a corpus."""
-
-    works: int
-    chunks: int
-    questions: int
-    answers: int
-
-    def __str__(self) -> str:
-        counts = zip(self, ("work", "chunk", "question", "answer"), strict=True)
-        works, chunks, questions, answers = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
-        return f"{works} with {chunks}, and {questions} with {answers}"
 
 
 DEFAULT_CORPUS: Final = "default"
@@ -218,16 +204,16 @@ async def values_for_import(connection: Connection, name: str) -> dict[str, str]
     return {} if found is None else {key: str(value) for key, value in embedder_settings(found).items()}
 
 
-async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: CorpusContent) -> CorpusLoss:
-    """What is deleted with a corpus that has this content."""
-    questions, answers = await queries.counts_of_corpus(connection, corpus.id)
-    return CorpusLoss(content.works, content.chunks, questions, answers)
+def corpus_loss(corpus: CorpusView) -> str:
+    """What is deleted with a corpus, in words."""
+    of_works = f"{counted(corpus.works, 'work')} with {counted(corpus.chunks, 'chunk')}"
+    return f"{of_works}, and {counted(corpus.questions, 'question')} with {counted(corpus.answers, 'answer')}"
 
 
-def embedding_loss(corpus: StoredCorpus, content: CorpusContent) -> str:
+def embedding_loss(corpus: CorpusView) -> str:
     """What the embedder does not read of the chunks of a corpus, in words."""
     return loss_words(
-        cut=content.cut, of=content.searchable + content.waiting, reads=corpus.reads_tokens, unseen=content.unseen_share
+        cut=corpus.cut, of=corpus.searchable + corpus.waiting, reads=corpus.reads_tokens, unseen=corpus.unseen_share
     )
 
 

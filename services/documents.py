@@ -18,7 +18,6 @@ from schemas.values.documents import (
     ConvertedDocument,
     DecidedBy,
     DocumentOutline,
-    ListedWork,
     RepairAction,
     RepairedTitles,
     SanitisedDocument,
@@ -69,8 +68,7 @@ async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
     if target.job_id is not None:
         return await document_job(connection, target.job_id)
     assert target.work_id is not None
-    await works.work(connection, target.work_id)
-    job_id = (await works.jobs_of_works(connection, [target.work_id])).get(target.work_id)
+    job_id = (await works.work(connection, target.work_id)).job_id
     return None if job_id is None else await document_job(connection, job_id)
 
 
@@ -185,13 +183,6 @@ class DocumentView(Value):
         return len(self.missing) + sum(heading.disagrees for heading in self.headings)
 
 
-class ListedDocument(NamedTuple):
-    """A work of a corpus, and the newest job about its file."""
-
-    work: ListedWork
-    job_id: int | None
-
-
 async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
     """A document, read at one moment. Raises Refused, and MissingError, for a job of another kind too."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -217,15 +208,6 @@ async def document_markdown(connection: Connection, target: DocumentTarget) -> s
     if sanitised := await output_of(connection, job.id, SanitisedDocument):
         return sanitised.markdown
     return (await needed(connection, job.id, ConvertedDocument)).markdown
-
-
-async def listed_documents(
-    connection: Connection, corpus_id: int, *, search: str = "", limit: int | None = None, offset: int = 0
-) -> list[ListedDocument]:
-    """The works of a corpus by title, as `works.listed`, with their jobs."""
-    listed = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
-    made_by = await works.jobs_of_works(connection, [work.id for work in listed])
-    return [ListedDocument(work, made_by.get(work.id)) for work in listed]
 
 
 async def _of_markdown(connection: Connection, work_id: int) -> DocumentView:

@@ -327,7 +327,7 @@ async def import_works(
             report(len(files), len(new))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
-        waiting = (await corpora.content(connection, corpus.id)).waiting
+        waiting = (await corpora.view(connection, corpus.id)).waiting
     # Chunks that wait are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
     followed = await follow(database, corpus, settings)

@@ -1,56 +1,34 @@
 """Lists of what is stored, each declared once: the tables that commands and pages draw."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 from urllib.parse import quote
 
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.values.documents import ListedWork
 from schemas.values.tags import Candidate, PhraseReport, Tag
-from services.corpora import CorpusLoss, corpus_loss
-from services.documents import ListedDocument
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
-from store.corpora import corpora
-from store.corpora.corpora import CorpusContent, StoredCorpus
-from store.database import Connection
+from store.corpora.corpora import CorpusView
 from store.references.references import StoredIndex
 from store.vocabularies import StoredVocabulary
 
 
-class ListedCorpus(NamedTuple):
-    """A corpus with what is in it and what was asked of it."""
-
-    corpus: StoredCorpus
-    content: CorpusContent
-    loss: CorpusLoss
-
-
-async def listed_corpora(connection: Connection) -> list[ListedCorpus]:
-    """Every corpus, by name."""
-    found = []
-    for corpus in await corpora.all_corpora(connection):
-        content = await corpora.content(connection, corpus.id)
-        found.append(ListedCorpus(corpus, content, await corpus_loss(connection, corpus, content)))
-    return found
-
-
-def corpora_table(listed: Iterable[ListedCorpus]) -> Table:
+def corpora_table(listed: Iterable[CorpusView]) -> Table:
     """Corpora. The language is followed by the configuration of full text where that has no dictionary for it."""
     rows = (
         (
             Ref(corpus.name, f"/corpora/{corpus.id}"),
-            content.works,
-            content.searchable,
-            _readiness(content),
-            loss.questions,
+            corpus.works,
+            corpus.searchable,
+            _readiness(corpus),
+            corpus.questions,
             corpus.model,
             corpus.dimension,
             (corpus.language or "not known yet")
             + ("" if corpus.full_text == corpus.language else f" ({corpus.full_text})"),
             Moment(corpus.created_at),
         )
-        for corpus, content, loss in listed
+        for corpus in listed
     )
     columns = (
         *("corpus", "works", "searchable chunks", "state", "questions", "embedded by", "dimensions", "language"),
@@ -59,16 +37,16 @@ def corpora_table(listed: Iterable[ListedCorpus]) -> Table:
     return Table("Corpora", columns, tuple(rows), texts=("state", "embedded by", "language", "made"))
 
 
-def _readiness(content: CorpusContent) -> State:
-    if content.failed:
-        waiting = content.waiting - content.failed
-        return State(f"{content.failed} failed" + (f", {waiting} waiting" if waiting else ""), "bad")
-    if content.waiting:
-        return State(f"{content.waiting} waiting", "wait")
-    return State("ready", "good") if content.searchable else State("empty", "idle")
+def _readiness(corpus: CorpusView) -> State:
+    if corpus.failed:
+        waiting = corpus.waiting - corpus.failed
+        return State(f"{corpus.failed} failed" + (f", {waiting} waiting" if waiting else ""), "bad")
+    if corpus.waiting:
+        return State(f"{corpus.waiting} waiting", "wait")
+    return State("ready", "good") if corpus.searchable else State("empty", "idle")
 
 
-def works_table(listed: Iterable[ListedDocument]) -> Table:
+def works_table(listed: Iterable[ListedWork]) -> Table:
     """Works of a corpus, with the jobs that made them of documents."""
     rows = (
         (
@@ -78,11 +56,11 @@ def works_table(listed: Iterable[ListedDocument]) -> Table:
             "" if work.year is None else str(work.year),
             work.chunks,
             _searchability(work),
-            "" if job_id is None else Ref(f"j{job_id}", f"/jobs/{job_id}"),
+            "" if work.job_id is None else Ref(f"j{work.job_id}", f"/jobs/{work.job_id}"),
             work.source_path or "",
             Moment(work.updated_at),
         )
-        for work, job_id in listed
+        for work in listed
     )
     columns = ("work", "title", "authors", "year", "chunks", "state", "job", "source", "imported")
     return Table("Works", columns, tuple(rows), texts=("title", "authors", "state", "job", "source", "imported"))

@@ -15,18 +15,11 @@ from api.work_uploads import MAX_FILES, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import language_words
 from schemas.values.base import Text
-from schemas.values.requests import ImportRequest
-from services.corpora import (
-    corpus_loss,
-    delete_corpus,
-    embedding_loss,
-)
-from services.documents import listed_documents
+from schemas.values.requests import ImportRequest, WorksWanted
+from services.corpora import corpus_loss, delete_corpus, embedding_loss
 from services.imports import ImportedFiles
-from services.listings import listed_corpora
 from stages.documents.outline import SUFFIXES
 from store.corpora import corpora, works
-from store.corpora.chunk_search import find_index
 from store.corpora.keeping import ImportOutcome
 from store.runs import overviews
 
@@ -57,7 +50,7 @@ async def corpora_page(request: Request, ctx: Context, name: Text | None = None)
         named = None if name is None else await corpora.find(connection, name)
         if named is not None:
             return RedirectResponse(f"/corpora/{named.id}", 303)
-        rows = await listed_corpora(connection)
+        rows = await corpora.views(connection)
     return page(request, "corpora.html.j2", rows=rows, missing=name)
 
 
@@ -73,32 +66,24 @@ async def corpus_page(
     """A corpus: its embedder, its numbers, the newest runs that embed it, and a part of its works."""
     search = search.strip()
     async with ctx.database.connection() as connection:
-        corpus = await corpora.corpus(connection, corpus_id)
-        content = await corpora.content(connection, corpus_id)
-        loss = await corpus_loss(connection, corpus, content)
-        index = await find_index(connection, corpus_id)
+        corpus = await corpora.view(connection, corpus_id)
         run_ids = await corpora.embedding_runs(connection, corpus_id, limit=SHOWN_RUNS)
         runs = [await overviews.get(connection, run_id) for run_id in run_ids]
-        found = await works.count(connection, corpus_id, search=search)
-        listed = await listed_documents(
-            connection, corpus_id, search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS
-        )
+        wanted = WorksWanted(search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS)
+        listed = await works.listed(connection, corpus_id, wanted)
     return page(
         request,
         "corpus.html.j2",
         corpus=corpus,
-        content=content,
-        loss=loss,
+        loss=corpus_loss(corpus),
         language_words=language_words,
-        unseen=embedding_loss(corpus, content),
-        has_index=index is not None and index.has_index,
+        unseen=embedding_loss(corpus),
         index_from=ctx.run_settings().run.ragq.hnsw_from_chunks,
         runs=[run for run in runs if run is not None],
-        works=listed,
-        found=found,
+        listed=listed,
         search=search,
         part=part,
-        parts_of_list=-(-found // PAGE_WORKS),
+        parts_of_list=-(-listed.total // PAGE_WORKS),
         imported=last_import.in_words,
     )
 

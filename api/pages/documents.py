@@ -21,7 +21,15 @@ from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument, WorkHeading
+from schemas.values.documents import (
+    Bibliography,
+    ConvertedDocument,
+    RepairAction,
+    SanitisedDocument,
+    WorkChunk,
+    WorkHeading,
+)
+from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import DocumentTarget, Edited, document_job, document_view, output_of
 from stages.corpora.blocks import lines_of
@@ -230,27 +238,26 @@ async def work_page(
     where it is named."""
     if line is not None:
         show, part = "text", (line - 1) // WORK_PAGE_LINES + 1
-    chunks, lines = [], []
+    chunks: tuple[WorkChunk, ...] = ()
+    lines: list[str] = []
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
-        headings = await works.headings(connection, work_id)
-        made_by = (await works.jobs_of_works(connection, [work_id])).get(work_id)
         page_lines = await works.page_lines(connection, work_id)
         if show == "text":
             lines = lines_of(await works.markdown(connection, work_id) or "")
             count, size = len(lines), WORK_PAGE_LINES
         else:
-            count, size = await works.count_chunks(connection, work_id, heading=heading), PAGE_CHUNKS
-            offset = (part - 1) * size
-            chunks = await works.chunks(connection, work, heading=heading, limit=size, offset=offset)
+            size = PAGE_CHUNKS
+            wanted = ChunksWanted(heading=heading, limit=size, offset=(part - 1) * size)
+            listed = await works.chunks(connection, work_id, wanted)
+            chunks, count = listed.chunks, listed.total
     inside: dict[int | None, list[WorkHeading]] = defaultdict(list)
-    for one in headings:
+    for one in work.headings:
         inside[one.parent_id].append(one)
     return page(
         request,
         "work.html.j2",
         work=work,
-        made_by=made_by,
         pages={chunk.id: pages_of(page_lines, chunk.start_line, chunk.end_line) for chunk in chunks},
         described={
             name: getattr(work, name)
@@ -258,7 +265,7 @@ async def work_page(
             if name not in _IN_HEAD and getattr(work, name) is not None
         },
         inside=inside,
-        section=next((one for one in headings if one.id == heading), None),
+        section=next((one for one in work.headings if one.id == heading), None),
         show=show,
         chunks=chunks,
         lines=lines[(part - 1) * size : part * size],

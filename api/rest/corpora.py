@@ -6,19 +6,17 @@ from fastapi import APIRouter, File, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import PathId, next_offset
+from api.parameters import PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_requested, uploaded
 from schemas.values.base import Text
-from schemas.values.documents import CorpusSize, ListedWork
+from schemas.values.documents import CorpusSize, ListedWorks
 from schemas.values.requests import ImportRequest, WorksWanted
-from services.corpora import corpus_loss, delete_corpus
+from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
-from services.documents import listed_documents
 from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks
 from store.corpora import corpora, works
-from store.corpora.chunk_search import find_index
-from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.corpora import CorpusView
 from store.corpora.works import WorkSource
 
 
@@ -26,33 +24,6 @@ class CorporaReply(Reply):
     """Every corpus, by name."""
 
     corpora: list[CorpusSize]
-
-
-class CorpusReply(StoredCorpus, CorpusContent):
-    """A corpus and what is in it."""
-
-    has_vector_index: bool
-    """False for a corpus that every search scans whole."""
-    questions: int = Field(examples=[5])
-    """Questions that were asked of it, and are deleted with it."""
-    answers: int = Field(examples=[8])
-
-
-class WorkLine(ListedWork):
-    """A work in one line."""
-
-    job_id: int | None = Field(examples=[34])
-    """The newest job about its file; null for a work that went through no stages."""
-
-
-class WorksReply(Reply):
-    """A part of the works of a corpus, by title."""
-
-    works: list[WorkLine]
-    total: int = Field(examples=[12])
-    """Works of the corpus, or those that `search` finds."""
-    next_offset: int | None = Field(examples=[100])
-    """The `offset` of the next part; null in the last one."""
 
 
 class ImportForm(ImportRequest):
@@ -142,20 +113,9 @@ async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples
 
 
 @router.get("/{corpus_id:int}")
-async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
+async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusView:
     """A corpus: the model that embeds it, and what is in it."""
-    async with ctx.database.connection() as connection:
-        corpus = await corpora.corpus(connection, corpus_id)
-        content = await corpora.content(connection, corpus_id)
-        loss = await corpus_loss(connection, corpus, content)
-        index = await find_index(connection, corpus_id)
-    return CorpusReply(
-        **dict(corpus),
-        **dict(content),
-        questions=loss.questions,
-        answers=loss.answers,
-        has_vector_index=index is not None and index.has_index,
-    )
+    return await ctx.database.once(corpora.view, corpus_id)
 
 
 @router.delete("/{corpus_id:int}", status_code=204)
@@ -170,17 +130,11 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
 
 
 @router.get("/{corpus_id:int}/works")
-async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> WorksReply:
+async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> ListedWorks:
     """The works by title."""
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        found = await listed_documents(connection, corpus_id, **dict(wanted))
-        total = await works.count(connection, corpus_id, search=wanted.search)
-    return WorksReply(
-        works=[WorkLine(**dict(one.work), job_id=one.job_id) for one in found],
-        total=total,
-        next_offset=next_offset(wanted.offset, len(found), total),
-    )
+        return await works.listed(connection, corpus_id, wanted)
 
 
 @router.post("/files", status_code=201, responses={200: {"model": ImportReply}})

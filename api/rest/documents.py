@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from api.context import Context
-from api.parameters import PathId, next_offset
+from api.parameters import PathId
 from api.rest.base import Body, Reply, with_example
 from schemas.values.base import Text
-from schemas.values.documents import WorkChunk, WorkHeading, WorkView
+from schemas.values.documents import ListedChunks, WorkView
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import DocumentTarget, DocumentView, Edited, document_markdown, document_view
@@ -37,22 +37,6 @@ class PastedBody(Body):
     model_config = with_example(reply="12 : H2 : Oxidation\n40 : REMOVE : Page 31")
 
     reply: Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
-
-
-class WorkReply(WorkView):
-    """A work without its text."""
-
-    headings: list[WorkHeading]
-    """The sections in the order of lines, sections before those inside them."""
-
-
-class ChunksReply(Reply):
-    """A part of the content chunks of a work, in the order of its text."""
-
-    chunks: list[WorkChunk]
-    total: int = Field(examples=[12])
-    next_offset: int | None = Field(examples=[100])
-    """The `offset` of the next part; null in the last one."""
 
 
 router = APIRouter(tags=["documents"])
@@ -91,23 +75,12 @@ works_router = APIRouter(prefix="/works", tags=["corpora"])
 
 
 @works_router.get("/{work_id:int}")
-async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
+async def show_work(work_id: PathId, ctx: Context) -> WorkView:
     """A work: its bibliography, and its headings with their lines."""
-    async with ctx.database.connection() as connection:
-        work = await works.work(connection, work_id)
-        headings = await works.headings(connection, work_id)
-    return WorkReply(**dict(work), headings=headings)
+    return await ctx.database.once(works.work, work_id)
 
 
 @works_router.get("/{work_id:int}/chunks")
-async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ChunksReply:
+async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ListedChunks:
     """The content chunks in the order of the text."""
-    async with ctx.database.connection() as connection:
-        work = await works.work(connection, work_id)
-        found = await works.chunks(connection, work, **dict(wanted))
-        total = await works.count_chunks(connection, work_id, heading=wanted.heading)
-    return ChunksReply(
-        chunks=found,
-        total=total,
-        next_offset=next_offset(wanted.offset, len(found), total),
-    )
+    return await ctx.database.once(works.chunks, work_id, wanted)

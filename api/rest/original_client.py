@@ -210,7 +210,7 @@ async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
     """The works and chunks of one corpus, or of all."""
     async with ctx.database.connection() as connection:
         chosen = await corpora.all_corpora(connection) if corpus is None else [await corpus_of_name(connection, corpus)]
-        contents = [await corpora.content(connection, one.id) for one in chosen]
+        contents = [await corpora.view(connection, one.id) for one in chosen]
     return CorpusStatsReply(
         total_works=sum(content.works for content in contents),
         chunk_stats=ChunkStats(

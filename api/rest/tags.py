@@ -7,7 +7,7 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Keyed, PathId, next_offset
+from api.parameters import Keyed, PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
 from api.work_uploads import base_name
@@ -193,7 +193,7 @@ async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Quer
     return TagsPartReply(
         tags=found,
         total=total,
-        next_offset=next_offset(wanted.offset, len(found), total),
+        next_offset=wanted.next_offset(len(found), total),
     )
 
 

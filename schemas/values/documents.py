@@ -339,38 +339,6 @@ class CorpusSize(Value):
     """The text search configuration of Postgres; `simple` has no dictionary."""
 
 
-class StoredWork(Value):
-    """What is known of a work beside what it says."""
-
-    id: int = Field(examples=[7])
-    source_path: str | None = Field(examples=["tea.md"])
-    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-    """SHA-256 of the stored markdown."""
-    chunks: int = Field(examples=[2])
-    """Content chunks that are searched or wait for it."""
-    searchable: int = Field(examples=[2])
-    """Those of them that can be found."""
-    created_at: datetime
-    updated_at: datetime
-
-
-class ListedWork(StoredWork):
-    """A work in one line."""
-
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
-    year: int | None = Field(examples=[2019])
-
-
-class WorkView(StoredWork, Bibliography):
-    """A work without its text."""
-
-    corpus_id: int = Field(examples=[1])
-    corpus: str = Field(examples=["default"])
-    lines: int = Field(examples=[15])
-    """Lines of the markdown, up to the last that is in a section."""
-
-
 class WorkHeading(Value):
     """A section of a work."""
 
@@ -386,6 +354,52 @@ class WorkHeading(Value):
     """Inclusive."""
     chunks: int = Field(examples=[2])
     """Content chunks of the section itself, without deeper sections."""
+
+
+class StoredWork(Value):
+    """What is known of a work beside what it says."""
+
+    id: int = Field(examples=[7])
+    source_path: str | None = Field(examples=["tea.md"])
+    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    """SHA-256 of the stored markdown."""
+    chunks: int = Field(examples=[2])
+    """Content chunks that are searched or wait for it."""
+    searchable: int = Field(examples=[2])
+    """Those of them that can be found."""
+    created_at: datetime
+    updated_at: datetime
+    job_id: int | None = Field(examples=[34])
+    """The newest job about its file; null for a work that went through no stages."""
+
+
+class ListedWork(StoredWork):
+    """A work in one line."""
+
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
+    year: int | None = Field(examples=[2019])
+
+
+class ListedWorks(Value):
+    """A part of the works of a corpus, by title."""
+
+    works: tuple[ListedWork, ...]
+    total: int = Field(examples=[12])
+    """Works of the corpus, or those that `search` finds."""
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
+
+class WorkView(StoredWork, Bibliography):
+    """A work without its text."""
+
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
+    lines: int = Field(examples=[15])
+    """Lines of the markdown, up to the last that is in a section."""
+    headings: tuple[WorkHeading, ...]
+    """The sections in the order of lines, sections before those inside them."""
 
 
 class WorkChunk(WorkLines):
@@ -404,3 +418,12 @@ class WorkChunk(WorkLines):
     def words(self) -> int:
         """Words with spaces between them."""
         return len(self.content.split())
+
+
+class ListedChunks(Value):
+    """A part of the content chunks of a work, in the order of its text."""
+
+    chunks: tuple[WorkChunk, ...]
+    total: int = Field(examples=[12])
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""

@@ -269,6 +269,15 @@ class Part(Request):
     offset: Annotated[int, Field(ge=0, le=2**31 - 1, examples=[0])] = 0
     """How many to leave out before them."""
 
+    def next_offset(self, shown: int, total: int) -> int | None:
+        """The offset of the next part; None after the last, and after an empty one.
+
+        >>> Part().next_offset(2, 3), Part(offset=2).next_offset(1, 3), Part(offset=9).next_offset(0, 3)
+        (2, None, None)
+        """
+        end = self.offset + shown
+        return end if shown and end < total else None
+
 
 class WorksWanted(Part):
     """Works of a corpus, by title."""

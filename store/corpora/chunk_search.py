@@ -13,18 +13,13 @@ from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora import postings
-from store.corpora.corpora import corpus_missing
+from store.corpora.corpora import HAS_INDEX, corpus_missing
 from store.corpora.postings import bucket_hash
 from store.database import Connection, Database, Lock, held, to_pgvector
 
 FULL_TEXT = "SELECT id, coalesce(full_text, 'simple') AS full_text FROM corpus WHERE id = ANY($1::bigint[])"
 
-SEARCHED = """
-SELECT c.id, c.dimension, EXISTS (
-    SELECT FROM pg_index AS i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || c.id) AND i.indisvalid
-) AS has_index
-FROM corpus AS c WHERE c.id = ANY($1::bigint[])
-"""
+SEARCHED = f"SELECT k.id, k.dimension, {HAS_INDEX} AS has_index FROM corpus AS k WHERE k.id = ANY($1::bigint[])"
 
 # Every vector of the corpora is read once, whatever the number of lists; the sorts of the lists read distances alone.
 _EXACT = """

@@ -84,8 +84,19 @@ WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::big
 
 EMBEDDED = f"c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')"
 
-CONTENT = f"""
-SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
+# An index that is still being built, or whose building broke off, does not count.
+HAS_INDEX = """
+EXISTS (SELECT FROM pg_index AS i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || k.id) AND i.indisvalid)
+"""
+
+VIEW = f"""
+WITH asked AS (
+    SELECT count(DISTINCT q.id) AS questions, count(r.id) AS answers
+    FROM queries AS q LEFT JOIN results AS r ON r.query_id = q.id
+    WHERE q.corpus_id = $1 OR $1 = ANY(q.other_corpus_ids)
+)
+SELECT {", ".join(f"k.{name}" for name in StoredCorpus.model_fields)},
+       count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}') AS waiting,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED})) AS failed,
@@ -96,9 +107,10 @@ SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '
        CASE WHEN bool_and(c.tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
            sum(c.tokens) FILTER (WHERE {EMBEDDED}) END AS tokens,
        CASE WHEN bool_and(c.tokens IS NOT NULL AND k.reads_tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
-           sum(greatest(c.tokens - k.reads_tokens, 0)) FILTER (WHERE {EMBEDDED}) END AS unseen_tokens
-FROM corpus AS k JOIN works AS w ON w.corpus_id = k.id LEFT JOIN chunks AS c ON c.work_id = w.id
-WHERE k.id = $1
+           sum(greatest(c.tokens - k.reads_tokens, 0)) FILTER (WHERE {EMBEDDED}) END AS unseen_tokens,
+       {HAS_INDEX} AS has_vector_index, a.questions, a.answers
+FROM asked AS a, corpus AS k LEFT JOIN works AS w ON w.corpus_id = k.id LEFT JOIN chunks AS c ON c.work_id = w.id
+WHERE k.id = $1 GROUP BY k.id, a.questions, a.answers
 """
 
 # Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
@@ -128,8 +140,8 @@ WHERE id = $1 RETURNING model_digest, model_dtypes
 """
 
 
-class CorpusContent(Value):
-    """What is in a corpus, in numbers."""
+class CorpusView(StoredCorpus):
+    """A corpus and what is in it, in numbers."""
 
     works: int = Field(examples=[12])
     sections: int = Field(examples=[96])
@@ -151,6 +163,11 @@ class CorpusContent(Value):
     """Of all content chunks that are embedded; null if not every chunk was counted."""
     unseen_tokens: int | None = Field(examples=[0])
     """Those of them that the embedder does not read."""
+    has_vector_index: bool
+    """False for a corpus that every search scans whole."""
+    questions: int = Field(examples=[5])
+    """Questions that were asked of it, and are deleted with it."""
+    answers: int = Field(examples=[8])
 
     @computed_field(examples=[0.0])  # type: ignore[prop-decorator]
     @property
@@ -232,9 +249,17 @@ async def sizes(connection: Connection) -> list[CorpusSize]:
     return [CorpusSize(**row) for row in await connection.fetch(SIZES)]
 
 
-async def content(connection: Connection, corpus_id: int) -> CorpusContent:
-    """What is in a corpus."""
-    return CorpusContent(**await connection.fetchrow(CONTENT, corpus_id))
+async def view(connection: Connection, corpus_id: int) -> CorpusView:
+    """A corpus and what is in it. Raises MissingError."""
+    row = await connection.fetchrow(VIEW, corpus_id)
+    if row is None:
+        raise corpus_missing(corpus_id)
+    return CorpusView(**row)
+
+
+async def views(connection: Connection) -> list[CorpusView]:
+    """Every corpus and what is in it, by name."""
+    return [await view(connection, one.id) for one in await all_corpora(connection)]
 
 
 async def waiting(connection: Connection, corpus_id: int) -> list[int]:

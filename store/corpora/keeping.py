@@ -377,7 +377,7 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
 
 async def refuse_unless_embedded(connection: Connection, corpus_id: int, copy_id: int) -> None:
     """Raise Refused unless a corpus and its copy have as many chunks, and a vector for each."""
-    of, copy = [await corpora.content(connection, one) for one in (corpus_id, copy_id)]
+    of, copy = [await corpora.view(connection, one) for one in (corpus_id, copy_id)]
     if of.waiting or copy.waiting or of.searchable != copy.searchable:
         raise Refused(
             f"The corpus has {of.searchable} chunks that can be found and its copy {copy.searchable}; "
@@ -399,7 +399,7 @@ async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None
         await connection.fetch(LOCK, list(both))
         await refuse_unless_embedded(connection, *both)
         done = await connection.execute(EXCHANGE_VECTORS, *both, timeout=_BULK_SECONDS)
-        if int(done.rsplit(" ", 1)[1]) != 2 * (await corpora.content(connection, copy_id)).searchable:
+        if int(done.rsplit(" ", 1)[1]) != 2 * (await corpora.view(connection, copy_id)).searchable:
             raise Refused("The works of the corpus were changed meanwhile. Run the same command again.")
         await connection.execute(EXCHANGE_MODELS, *both)
         await connection.execute(FORGET_TOKENS, *both, timeout=_BULK_SECONDS)

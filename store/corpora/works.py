@@ -10,7 +10,18 @@ from pydantic import Field
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.base import Value
-from schemas.values.documents import Bibliography, CorpusChunk, ListedWork, WorkChunk, WorkFilter, WorkHeading, WorkView
+from schemas.values.documents import (
+    Bibliography,
+    CorpusChunk,
+    ListedChunks,
+    ListedWork,
+    ListedWorks,
+    WorkChunk,
+    WorkFilter,
+    WorkHeading,
+    WorkView,
+)
+from schemas.values.requests import ChunksWanted, WorksWanted
 from stages.corpora.blocks import lines_of
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.works import WorkName, WorkText, refuse_changed
@@ -97,17 +108,13 @@ async def page_lines(connection: Connection, work_id: int) -> list[int]:
     return found or []
 
 
-async def listed(
-    connection: Connection, corpus_id: int, *, search: str = "", limit: int | None = None, offset: int = 0
-) -> list[ListedWork]:
+async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> ListedWorks:
     """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
-    rows = await connection.fetch(LISTED, corpus_id, search, limit, offset)
-    return [ListedWork(**dict(row)) for row in rows]
-
-
-async def count(connection: Connection, corpus_id: int, *, search: str = "") -> int:
-    """How many works `listed` lists without a limit."""
-    return int(await connection.fetchval(COUNT, corpus_id, search))
+    rows = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
+    total = await connection.fetchval(COUNT, corpus_id, wanted.search)
+    made_by = await jobs_of_works(connection, [row["id"] for row in rows])
+    works = tuple(ListedWork(**row, job_id=made_by.get(row["id"])) for row in rows)
+    return ListedWorks(works=works, total=total, next_offset=wanted.next_offset(len(works), total))
 
 
 def _intact(row: Mapping[str, Any]) -> str:
@@ -221,7 +228,8 @@ async def work(connection: Connection, work_id: int) -> WorkView:
     row = await connection.fetchrow(WORK, work_id)
     if row is None:
         raise work_missing(work_id)
-    return WorkView(**dict(row))
+    made_by = await jobs_of_works(connection, [work_id])
+    return WorkView(**row, headings=await _headings(connection, work_id), job_id=made_by.get(work_id))
 
 
 async def newest(connection: Connection, corpus_id: int | None = None) -> list[NewestWork]:
@@ -229,9 +237,8 @@ async def newest(connection: Connection, corpus_id: int | None = None) -> list[N
     return [NewestWork(*row) for row in await connection.fetch(NEWEST, corpus_id)]
 
 
-async def headings(connection: Connection, work_id: int) -> list[WorkHeading]:
-    """The sections of a work in the order of its lines, sections before those inside them."""
-    return [
+async def _headings(connection: Connection, work_id: int) -> tuple[WorkHeading, ...]:
+    return tuple(
         WorkHeading(
             id=row["id"],
             parent_id=row["parent_id"],
@@ -242,20 +249,21 @@ async def headings(connection: Connection, work_id: int) -> list[WorkHeading]:
             chunks=row["chunks"],
         )
         for row in await connection.fetch(HEADINGS, work_id)
-    ]
+    )
 
 
-async def count_chunks(connection: Connection, work_id: int, *, heading: int | None = None) -> int:
-    """How many chunks `chunks` lists without a limit."""
-    return int(await connection.fetchval(WORK_VIEW_COUNT, work_id, heading))
+async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> ListedChunks:
+    """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included.
 
-
-async def chunks(
-    connection: Connection, of: WorkView, *, heading: int | None = None, limit: int, offset: int = 0
-) -> list[WorkChunk]:
-    """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included."""
-    rows = await connection.fetch(WORK_VIEW_CHUNKS, of.id, heading, of.corpus_id, limit, offset)
-    return [WorkChunk(**dict(row)) for row in rows]
+    Raises Refused for a work that is not stored.
+    """
+    corpus_id = await connection.fetchval("SELECT corpus_id FROM works WHERE id = $1", work_id)
+    if corpus_id is None:
+        raise work_missing(work_id)
+    total = await connection.fetchval(WORK_VIEW_COUNT, work_id, wanted.heading)
+    part = (work_id, wanted.heading, corpus_id, wanted.limit, wanted.offset)
+    found = tuple(WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part))
+    return ListedChunks(chunks=found, total=total, next_offset=wanted.next_offset(len(found), total))
 
 
 def _own_words(path: str, around: str | None) -> str:

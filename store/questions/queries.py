@@ -423,18 +423,6 @@ HOLD_CORPUS = "SELECT FROM corpus WHERE id = $1 FOR UPDATE"
 
 IDS = "SELECT id FROM queries WHERE corpus_id = $1 OR $1 = ANY(other_corpus_ids) ORDER BY id"
 
-COUNT_OF_CORPUS = """
-SELECT count(DISTINCT q.id) AS questions, count(r.id) AS answers
-FROM queries AS q LEFT JOIN results AS r ON r.query_id = q.id
-WHERE q.corpus_id = $1 OR $1 = ANY(q.other_corpus_ids)
-"""
-
-
-async def counts_of_corpus(connection: Connection, corpus_id: int) -> tuple[int, int]:
-    """How many questions were asked of a corpus, and how many answers they have."""
-    row = await connection.fetchrow(COUNT_OF_CORPUS, corpus_id)
-    return row["questions"], row["answers"]
-
 
 async def hold_corpus(connection: Connection, corpus_id: int) -> list[StoredQuery]:
     """The questions of a corpus, which gets no other before the transaction ends."""

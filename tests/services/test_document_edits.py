@@ -11,12 +11,14 @@ from schemas.values.documents import (
     SanitisedDocument,
     SelectedSections,
 )
+from schemas.values.requests import WorksWanted
 from schemas.values.runs import Target
 from services import documents
-from services.documents import DocumentTarget, document_markdown, document_view, listed_documents
+from services.documents import DocumentTarget, document_markdown, document_view
 from services.forks import ForkRequest, fork
 from services.runs import redo
 from stages.documents.repair import Change
+from store.corpora import works
 from store.runs import attempts
 from tests.refusals import refused
 from tests.services.documents import BOOK, Library, library
@@ -189,11 +191,12 @@ async def test_the_outline_has_what_became_of_each_heading(library: Library) -> 
 
     async with library.database.connection() as connection:
         view = await document_view(connection, DocumentTarget(job_id=job_id))
-        (listed,) = await listed_documents(connection, await connection.fetchval("SELECT id FROM corpus"))
+        corpus_id = await connection.fetchval("SELECT id FROM corpus")
+        (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
         markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
         with refused("work-missing"):
             await document_view(connection, DocumentTarget(work_id=10**9))
-    assert (listed.job_id, listed.work.id) == (job_id, view.work_id)
+    assert (listed.job_id, listed.id) == (job_id, view.work_id)
     assert markdown == BOOK.replace("### Leaves", "## Leaves")
     assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
     assert [(one.line, one.level, one.action, one.repaired_level, one.work_line) for one in view.headings] == [

@@ -89,4 +89,4 @@ async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(connection: Con
     assert await keeping.follow(connection, of, copy) == 0
     found = await corpora.corpus(connection, copy)
 
-    assert (await corpora.content(connection, copy)).works == found.searchable_chunks == 0
+    assert (await corpora.view(connection, copy)).works == found.searchable_chunks == 0

@@ -5,7 +5,6 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, FailureCategory
 from store.corpora import corpora
-from store.corpora.corpora import CorpusContent
 from store.corpora.keeping import keep
 from store.database import Connection
 from store.runs import runs
@@ -32,18 +31,24 @@ async def test_what_is_in_a_corpus_is_counted(connection: Connection) -> None:
     await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
     await store_batch(connection, corpus.id, [first, second], "failed")
 
-    assert await corpora.content(connection, corpus.id) == CorpusContent(
-        works=1,
-        sections=2,
-        searchable=1,
-        waiting=1,
-        failed=1,
-        tables=1,
-        figures=0,
-        cut=0,
-        tokens=None,
-        unseen_tokens=None,
+    empty = await small_corpus(connection, "empty")
+    counts = {
+        "works": 1,
+        "sections": 2,
+        "searchable": 1,
+        "waiting": 1,
+        "failed": 1,
+        "tables": 1,
+        "figures": 0,
+        "cut": 0,
+    }
+    found = dict(await corpora.view(connection, corpus.id))
+    assert {name: found[name] for name in counts} == counts
+    assert (found["tokens"], found["unseen_tokens"], found["has_vector_index"], found["questions"]) == (
+        *(None, None, False, 0),
     )
+    none = dict(await corpora.view(connection, empty.id))
+    assert {name: none[name] for name in counts} == dict.fromkeys(counts, 0)
 
 
 async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when_every_chunk_is_counted(
@@ -53,9 +58,9 @@ async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when
         connection, "counted", backend="huggingface", model="tiny", dimension=2, embeds_headings=True, reads_tokens=10
     )
     await keep(connection, corpus.id, new_work())
-    uncounted = await corpora.content(connection, corpus.id)
+    uncounted = await corpora.view(connection, corpus.id)
     await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
-    counted = await corpora.content(connection, corpus.id)
+    counted = await corpora.view(connection, corpus.id)
 
     assert (uncounted.tokens, uncounted.unseen_tokens, uncounted.unseen_share) == (None, None, None)
     assert (counted.tokens, counted.unseen_tokens, counted.unseen_share) == (30, 10, 1 / 3)
