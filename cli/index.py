@@ -203,11 +203,10 @@ def chunk_scores_command(
 
         print_estimates([plan_scores], settings, as_json=as_json)
         return
-    scoring = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
-    submitted = scoring.submitted
+    submitted, chunks = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
-    if scoring.is_trial:
-        print_text(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
+    if submitted.jobs < chunks:
+        print_text(f"A trial of {submitted.jobs} of {chunks} chunks: no run will use these scores.", err=True)
     conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 

@@ -1,10 +1,9 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
 import secrets
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
@@ -25,62 +24,44 @@ from store.references import index_runs, interviews, references
 from store.references.references import StoredIndex
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessed:
+class Assessed(NamedTuple):
     """The people whom no reference of a run may come from, and the variants of the transcripts that are assessed."""
 
     data_set: str
-    excluded: tuple[int, ...]
+    split: str | None
+    """None where they were named one by one."""
+    excluded: Sequence[int]
     """The whole split, also beyond its limit, or the named participants; ids ascending."""
-    where: str
-    """Where they come from, in words: `in split 'paper-test'`."""
     variants: Mapping[TranscriptVariant, int]
 
-    @classmethod
-    def of(
-        cls, data_set: str, split: str | None, excluded: Iterable[int], variants: Iterable[TranscriptVariant]
-    ) -> Self:
-        """The participants of a split of a data set or, without one, those that were named."""
-        return cls(
-            data_set=data_set,
-            excluded=tuple(sorted(set(excluded))),
-            where="among the participants of this run" if split is None else f"in split '{split}'",
-            variants=dict(sorted(Counter(variants).items())),
-        )
 
-    def variant_record(self) -> dict[str, Any]:
-        """Part of a run's request: how many transcripts have each variant."""
-        return {"transcripts": {str(variant): count for variant, count in self.variants.items()}}
-
-
-def refuse_overlap(index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed) -> None:
-    """Raise Refused, with who and the remedies, if `both`, who are assessed, are among those whom the index holds."""
-    if both:
-        allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
-        raise Refused(
-            f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' "
-            f"(split {index.source}) are {assessed.where}: {listed(both)}. A run needs references of other people: "
-            "name an index without them with `--references NAME` (`ragq index list`, `ragq index references --split "
-            f"SPLIT`), or submit with --zero-shot-only.{allow if len(both) < len(indexed) else ''}"
-        )
-
-
-def allowed_overlap(
-    index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed
+def _overlap(
+    index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed, *, is_allowed: bool
 ) -> dict[str, Any]:
-    """Part of the run's request: who is in both; empty without anybody.
+    """Part of the run's request: who of the index is assessed; empty without anybody.
 
-    Raises Refused when the index holds nobody else, because then every prompt would be without references.
+    Raises Refused, with who and the remedies, unless that is allowed, and when the index holds nobody else: every
+    prompt would be without references then.
     """
     if not both:
         return {}
-    if len(both) == len(indexed):
+    is_whole = len(both) == len(indexed)
+    if is_allowed and not is_whole:
+        return {"overlap": {"index": index.name, "participants": list(both)}}
+    where = "among the participants of this run" if assessed.split is None else f"in split '{assessed.split}'"
+    if is_allowed:
         raise Refused(
-            f"All {len(indexed)} participants of reference index '{index.name}' are {assessed.where}, and search "
-            "leaves them out also with --allow-overlap: no reference is left. Name another index with `--references "
-            "NAME` (`ragq index list`), or submit with --zero-shot-only."
+            f"All {len(indexed)} participants of reference index '{index.name}' are {where}, and search leaves them "
+            "out also with --allow-overlap: no reference is left. Name another index with `--references NAME` "
+            "(`ragq index list`), or submit with --zero-shot-only."
         )
-    return {"overlap": {"index": index.name, "participants": list(both)}}
+    allow = "" if is_whole else " --allow-overlap runs without their chunks, and every report of the run shows it."
+    raise Refused(
+        f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' (split {index.source}) are "
+        f"{where}: {listed(both)}. A run needs references of other people: name an index without them with "
+        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
+        f"--zero-shot-only.{allow}"
+    )
 
 
 #: What came after the paper's notebook, and changes its references.
@@ -134,11 +115,7 @@ async def plan_search(
     built with other settings or lacks what the settings ask for.
     """
     index = await fitting_index(
-        connection,
-        settings,
-        data_set=assessed.data_set,
-        transcripts=assessed.variants,
-        named=named,
+        connection, settings, data_set=assessed.data_set, transcripts=assessed.variants, named=named
     )
     labels = await references.labels(connection, index.id)
     both = await references.assessed_people(connection, index.id, assessed.data_set, assessed.excluded)
@@ -152,13 +129,10 @@ async def plan_search(
     record: dict[str, Any] = {
         "references": named,
         "searched": {"index": index.name, "data_set": index.data_set, "split": training_name(index.split)},
-        "variants": assessed.variant_record() | {"index": index.variant.value},
+        "variants": {"transcripts": assessed.variants, "index": index.variant.value},
     }
     record |= left_parity(settings.profile, settings.run)
-    if allow_overlap:
-        record |= allowed_overlap(index, labels, both, assessed)
-    else:
-        refuse_overlap(index, labels, both, assessed)
+    record |= _overlap(index, labels, both, assessed, is_allowed=allow_overlap)
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}

@@ -1,5 +1,6 @@
 """Participant runs: who is assessed, in which modes, on which reference index."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -50,15 +51,10 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     wanted = everybody[: request.limit]
     transcripts = await _transcripts(connection, data_set, wanted)
     evidence = _checked_evidence(request.evidence, wanted)
-    assessed = Assessed.of(data_set, split, everybody, (transcript.variant for transcript in transcripts.values()))
+    variants = dict(sorted(Counter(transcript.variant for transcript in transcripts.values()).items()))
+    assessed = Assessed(data_set, split, sorted({*everybody}), variants)
     search = (
-        await plan_search(
-            connection,
-            settings,
-            assessed,
-            allow_overlap=request.allow_overlap,
-            named=request.references,
-        )
+        await plan_search(connection, settings, assessed, allow_overlap=request.allow_overlap, named=request.references)
         if AssessmentMode.FEW_SHOT in request.modes
         else PlannedSearch({}, await first_baseline(connection, data_set, without=assessed.excluded))
     )
@@ -88,7 +84,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "limit": request.limit,
             "until": request.until,
             "evidence": None if evidence is None else "given",
-            "variants": assessed.variant_record(),
+            "variants": {"transcripts": variants},
             "profile_source": settings.profile_source,
             "scorer": settings.run.ragq.scorer,
             "demo_model": settings.run.ragq.scorer == "model" and settings.run.model.quantitative_model == DEMO_MODEL,

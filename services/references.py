@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -31,14 +30,6 @@ from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
 
-class ReferencesBuild(NamedTuple):
-    """A run that builds an index."""
-
-    submitted: Submitted
-    published: StoredIndex | None
-    """The whole index, when the run has published it already and it is still the current one."""
-
-
 async def build_references(
     database: Database,
     split: str,
@@ -47,8 +38,10 @@ async def build_references(
     allow_partial: bool = False,
     write_item_tags: bool = True,
     always_new: bool = False,
-) -> ReferencesBuild:
+) -> tuple[Submitted, StoredIndex | None]:
     """Submit the run that builds the reference index of a training split, published or of a user's own.
+
+    With it is the whole index, when the run has published it already and it is still the current one.
 
     Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
 
@@ -69,7 +62,7 @@ async def build_references(
     if allow_partial:
         await database.once(index_runs.allow_partial, submitted.run_id)
     is_whole = index is not None and index.published_at is not None and index.partial is None
-    return ReferencesBuild(submitted, index if is_whole else None)
+    return submitted, index if is_whole else None
 
 
 async def plan_references(
@@ -137,7 +130,7 @@ async def plan_references(
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
-        settings_hash=content_hash(_depends_on(plan, settings.run.ragq.long_texts)),
+        settings_hash=content_hash(plan.model_dump(mode="json") | {"long_texts": settings.run.ragq.long_texts}),
         request={
             "data_set": data_set,
             "split": split,
@@ -183,24 +176,6 @@ def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: st
     return variant
 
 
-def _depends_on(plan: IndexPlan, long_texts: str) -> dict[str, Any]:
-    """What an index depends on."""
-    return plan.model_dump(mode="json") | {"long_texts": long_texts}
-
-
-class Scoring(NamedTuple):
-    """A run that scores chunks."""
-
-    submitted: Submitted
-    chunks: int
-    """Chunks of the index."""
-
-    @property
-    def is_trial(self) -> bool:
-        """Not every chunk is scored, so that nothing is visible afterwards."""
-        return self.submitted.jobs < self.chunks
-
-
 async def score_chunks(
     database: Database,
     name: str | None,
@@ -210,8 +185,9 @@ async def score_chunks(
     allow_same_model: bool = False,
     limit: int | None = None,
     always_new: bool = False,
-) -> Scoring:
+) -> tuple[Submitted, int]:
     """Submit the run that scores the chunks of the index of a name; None is the one that runs of the settings search.
+    With it is the number of chunks that the index has.
 
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
@@ -220,13 +196,14 @@ async def score_chunks(
         plan_chunk_scores, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
     )
     submitted = await submit_run(database, PlannedRun(run), always_new=always_new)
-    scoring = Scoring(submitted, chunks)
     shown = index.chunk_scores_meta or {}
     is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
-    if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
-        return scoring
-    # Other scores replaced these: a new run publishes them again, from the ledger.
-    return scoring._replace(submitted=await submit_run(database, PlannedRun(run), always_new=True))
+    if submitted.jobs == chunks and not is_shown:
+        found = await database.once(overviews.get, submitted.run_id)
+        if found.states.get(JobStatus.SUCCEEDED) == found.jobs:
+            # Other scores replaced these: a new run publishes them again, from the ledger.
+            submitted = await submit_run(database, PlannedRun(run), always_new=True)
+    return submitted, chunks
 
 
 async def plan_chunk_scores(
@@ -242,13 +219,7 @@ async def plan_chunk_scores(
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
     index = (
-        await fitting_index(
-            connection,
-            settings,
-            data_set=None,
-            transcripts={},
-            with_sidecars=False,
-        )
+        await fitting_index(connection, settings, data_set=None, transcripts={}, with_sidecars=False)
         if name is None
         else await current_index(connection, index_name(name))
     )
@@ -286,8 +257,3 @@ async def plan_chunk_scores(
         ],
     )
     return run, index, len(chunks)
-
-
-async def _has_succeeded(database: Database, run_id: int) -> bool:
-    found = await database.once(overviews.get, run_id)
-    return found.states.get(JobStatus.SUCCEEDED) == found.jobs
