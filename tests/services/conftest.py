@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.settings.resolve import resolve
-from store.runs.runs import NewJob, NewRun
+from store.runs.runs import NewRun
 from tests.scripted_ollama import ScriptedOllama
-from tests.store.conftest import store_run
+from tests.store.conftest import new_run, store_run
 
 __all__ = ["store_run"]
 
@@ -22,12 +22,10 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
 
 def paper_run(*stages: str, **options: str) -> NewRun:
     """A run of one participant with the profile `paper`."""
-    return NewRun(
-        kind="participant",
+    return new_run(
+        inputs={},
+        stages=stages,
         profile="paper",
         settings=resolve(profile="paper", options=options, environment={}, env_file=None).snapshot(),
-        settings_hash="s",
         request={"profile_source": "OLLAMA_HOST is set"},
-        version="0",
-        jobs=[NewJob(mode="few_shot", subject="316", inputs={}, stages=stages)],
     )

@@ -12,8 +12,9 @@ from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import jobs, runs, stages
 from store.runs.chain import content_hash
-from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.runs import StoredRun
 from tests.stages.reports.builders import labels, scores
+from tests.store.conftest import new_run
 from tests.store.scored import claimed, import_labels
 
 MARK: Final = "MARKED"
@@ -51,32 +52,23 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
     await import_labels(connection, {participant: labels("2")})
     stored = await runs.store(
         connection,
-        NewRun(
-            kind="participant",
-            profile="demo",
-            settings={},
-            settings_hash="s" * 64,
+        new_run(
+            [participant],
+            inputs={"data_set": "data", "transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
+            stages=stages_of("participant", "few_shot"),
             request={"split": "paper-test", "limit": None, "evidence": "given", "profile_source": "option --profile"},
             version="0.1.0",
-            jobs=[
-                NewJob(
-                    mode="few_shot",
-                    subject=str(participant),
-                    inputs={"data_set": "data", "transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
-                    stages=stages_of("participant", "few_shot"),
-                )
-            ],
         ),
         always_new=True,
     )
     (job_id,) = stored.job_ids
     for stage in CHAINS["participant", "few_shot"]:
         if stage.name == "score":
-            claim = await taken(connection, job_id, "score")
+            claim = await claimed(connection, job_id, "score")
             broken = AttemptError("m.E", "It broke.", "scoring_json_parse", {"raw_response": QUOTE})
             await stages.fail(connection, claim, broken, inputs={"assemble": "b" * 64})
             await jobs.retry(connection, run_id=stored.run_id)
-        claim = await taken(connection, job_id, stage.name)
+        claim = await claimed(connection, job_id, stage.name)
         vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
         output = OUTPUTS.get(stage.name) or marked_scores()
         await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
@@ -101,8 +93,3 @@ def marked_scores() -> dict[str, Any]:
     for item in found["items"].values():
         item |= {"evidence": QUOTE, "reason": QUOTE, "inference_marker": MARK}
     return found
-
-
-async def taken(connection: Connection, job_id: int, stage: str) -> stages.Claim:
-    """The claim of a stage that is due."""
-    return await claimed(connection, job_id, stage)

@@ -15,9 +15,10 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, forks, runs
 from store.runs import chain as chains
-from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.runs import NewJob, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
+from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, committing, failing, take
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
 from workers.runner import Outcome
@@ -203,11 +204,9 @@ async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(
 ) -> None:
     chain = ("extract", "embed", "retrieve")
     settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
-    run = NewRun(
-        kind="participant",
+    run = new_run(
         profile="paper",
         settings=settings,
-        settings_hash="s",
         request={"profile_source": "option --profile"},
         jobs=[
             *(NewJob(mode="few_shot", subject=subject, inputs={}, stages=chain) for subject in ("1", "2", "3")),

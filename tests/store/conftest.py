@@ -1,6 +1,8 @@
 """Fixtures that store runs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -15,18 +17,24 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 def new_run(
-    subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64, stages: tuple[str, ...] = STAGES
+    subjects: Iterable[object] = ("316",),
+    *,
+    stages: Sequence[str] = STAGES,
+    mode: str = "few_shot",
+    inputs: Mapping[str, Any] = MappingProxyType({"n": 1}),
+    **others: Any,
 ) -> NewRun:
-    """A run of these stages for each subject."""
-    return NewRun(
-        kind="participant",
-        profile="demo",
-        settings={},
-        settings_hash=settings_hash,
-        request={"split": "paper-test"},
-        version="0",
-        jobs=[NewJob(mode="few_shot", subject=subject, inputs={"n": 1}, stages=stages) for subject in subjects],
-    )
+    """A run of these stages for each subject, with `others` as they are given."""
+    made = {
+        "kind": "participant",
+        "profile": "demo",
+        "settings": {},
+        "settings_hash": "s" * 64,
+        "request": {"split": "paper-test"},
+        "version": "0",
+        "jobs": [NewJob(mode=mode, subject=str(one), inputs=dict(inputs), stages=stages) for one in subjects],
+    }
+    return NewRun(**made | others)
 
 
 @pytest.fixture

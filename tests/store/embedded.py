@@ -9,14 +9,13 @@ from stages.ports import Vectors
 from store.corpora.postings import make_searchable
 from store.database import Connection
 from store.runs import runs, stages
-from store.runs.runs import NewJob, NewRun
+from tests.store.conftest import new_run
 from tests.store.scored import claimed
 
 
 async def embedded(connection: Connection, vectors: Vectors) -> int:
     """The attempt that stored these vectors."""
-    job = NewJob(mode="corpus", subject="1", inputs={}, stages=stages_of("index", "corpus"))
-    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s", request={}, version="0", jobs=[job])
+    run = new_run([1], kind="index", mode="corpus", inputs={}, stages=stages_of("index", "corpus"), request={})
     (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
     claim = await claimed(connection, job_id, "embed")
     await stages.commit(connection, claim, inputs={}, output={}, vectors=np.asarray(vectors, dtype=np.float32))

@@ -8,7 +8,8 @@ from schemas.settings.run import settings_hash
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import runs
-from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.runs import StoredRun
+from tests.store.conftest import new_run
 from tests.store.scored import committing, take
 
 STAGES = ("extract", "assemble", "score")
@@ -24,15 +25,14 @@ async def forkable_run(
 ) -> StoredRun:
     """A run of the profile demo, one job per participant; those without scores fail nothing and wait for `score`."""
     effective = resolve(profile="demo", options=options or {}, environment={})
-    run = NewRun(
-        kind="participant",
-        profile="demo",
+    run = new_run(
+        outcomes,
+        mode=mode,
+        inputs={"data_set": "data"},
+        stages=STAGES,
         settings=effective.snapshot(),
         settings_hash=settings_hash(effective.run),
         request={"split": "paper-test", "profile_source": effective.profile_source},
-        jobs=[
-            NewJob(mode=mode, subject=str(person), inputs={"data_set": "data"}, stages=STAGES) for person in outcomes
-        ],
     )
     stored = await runs.store(connection, run, always_new=True)
     for job_id, scores in zip(stored.job_ids, outcomes.values(), strict=True):

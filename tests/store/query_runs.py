@@ -9,8 +9,8 @@ from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions import queries
 from store.runs import runs
-from store.runs.runs import NewJob, NewRun
 from tests.stages.reports.query_builders import ranked_list, retrieved
+from tests.store.conftest import new_run
 from tests.store.scored import committing, failing, take
 
 STAGES = ("retrieve", "rerank", "validate", "consolidate")
@@ -54,14 +54,15 @@ async def store_query_run(
     """A run of one query per key; None is a job that fails in its first stage. Its number."""
     stored = await runs.store(
         connection,
-        NewRun(
+        new_run(
+            found,
             kind="query",
-            profile="demo",
+            mode="search",
+            inputs={},
+            stages=STAGES,
             settings={name: {"value": value, "source": "preset"} for name, value in (settings or {}).items()},
-            settings_hash="s" * 64,
             request={"corpus": corpus},
             version="0.1.0",
-            jobs=[NewJob(mode="search", subject=key, inputs={}, stages=STAGES) for key in found],
         ),
         always_new=True,
     )

@@ -14,6 +14,7 @@ from store.references.references import IndexPlan
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.fakes.references import IndexedChunk
+from tests.store.conftest import new_run
 
 PLAN = IndexPlan(
     name="small",
@@ -81,13 +82,10 @@ INSERT INTO reference_participant (index_id, participant_id, items) VALUES ($1, 
 
 def index_run(*participants: int, settings_hash: str = "s" * 64) -> NewRun:
     """A run that builds an index from participants, in the two stages that publishing reads."""
-    return NewRun(
+    return new_run(
         kind="index",
-        profile="demo",
-        settings={},
         settings_hash=settings_hash,
         request={"index": PLAN.name},
-        version="0",
         jobs=[
             NewJob(
                 mode="references",

@@ -10,10 +10,12 @@ from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.references import interviews
 from store.runs import runs, stages
-from store.runs.runs import NewJob, NewRun
+from store.runs.runs import NewJob
+from tests.store.conftest import new_run
 from tests.store.reference_indexes import person
 
 STAGES = ("extract", "score")
+INPUTS = {"data_set": "data", "transcript_hash": "t"}
 
 TIMED_OUT = AttemptError(
     "schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "scoring_llm_timeout", {"words": "private"}
@@ -44,22 +46,14 @@ async def store_scored_run(
     """Store a run of one job per mode and participant, each with its outcome from `outcomes`. Its number."""
     stored = await runs.store(
         connection,
-        NewRun(
-            kind="participant",
-            profile="demo",
+        new_run(
             settings={name: {"value": value, "source": "option"} for name, value in (settings or {}).items()},
-            settings_hash="s" * 64,
             request={"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"}
             | ({"draw": draw} if draw else {}),
             version="0.1.0",
             models=models,
             jobs=[
-                NewJob(
-                    mode=mode,
-                    subject=str(participant_id),
-                    inputs={"data_set": "data", "transcript_hash": "t"},
-                    stages=STAGES,
-                )
+                NewJob(mode=mode, subject=str(participant_id), inputs=INPUTS, stages=STAGES)
                 for mode, participant_id in outcomes
             ],
         ),

@@ -25,17 +25,20 @@ from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import jobs, ledger, runs, stages
-from store.runs.runs import NewJob, NewRun
+from store.runs.runs import NewJob
 from store.runs.stages import Claim
 from tests.fakes.chat import served
 from tests.fakes.references import IndexedChunk
 from tests.services.questions.questions import PROMPT, VALIDATED, a_question, complete_stages
 from tests.stages.participants.builders import evidence, ranked, reference
 from tests.stages.reports.builders import scores
+from tests.store.conftest import new_run
 from tests.store.reference_indexes import store_index
+from tests.store.scored import claimed
 
 QUOTES = ("I sleep three hours a night.", "I wake at four and lie there.")
 CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap in the afternoon.")
+INPUTS = {"data_set": "data", "n": 1}
 REPLY = '{"decision": "accept"}'
 MODEL_REPLY = "Sorry, I would rather not say."
 
@@ -73,22 +76,16 @@ async def participant_run(
     few, zero = stages_of("participant", "few_shot"), stages_of("participant", "zero_shot")
     stored = await runs.store(
         connection,
-        NewRun(
-            kind="participant",
-            profile="demo",
+        new_run(
             settings={
                 "EMBEDDING_TOP_K_REFERENCES": {"value": 2, "source": "option"},
                 "MODEL_TEMPERATURE": {"value": 0.0, "source": "default"},
             },
-            settings_hash="s" * 64,
             request={"split": "paper-test", "profile_source": "option --profile", **request},
             version="0.1.0",
             jobs=[
-                *(
-                    NewJob(mode="few_shot", subject=subject, inputs={"data_set": "data", "n": 1}, stages=few)
-                    for subject in subjects
-                ),
-                NewJob(mode="zero_shot", subject=subjects[0], inputs={"data_set": "data", "n": 1}, stages=zero),
+                *(NewJob(mode="few_shot", subject=subject, inputs=INPUTS, stages=few) for subject in subjects),
+                NewJob(mode="zero_shot", subject=subjects[0], inputs=INPUTS, stages=zero),
             ],
         ),
         always_new=True,
@@ -102,7 +99,7 @@ async def participant_run(
     await jobs.retry(connection, job_id=failed)
     await _fail(connection, failed, "validate")
     await _do(connection, running, "extract")
-    assert await stages.claim(connection, running, "embed", "worker", 60)
+    await claimed(connection, running, "embed")
     for stage in zero:
         await _do(connection, zero_shot, stage)
     return ShownRun(stored.run_id, succeeded, failed, running, waiting, zero_shot)
@@ -148,7 +145,7 @@ async def _do(connection: Connection, job_id: int, stage: str) -> None:
 async def _store(
     connection: Connection, job_id: int, stage: str, output: Value, *, calls: tuple[str, ...] = ()
 ) -> None:
-    claim = await _claim(connection, job_id, stage)
+    claim = await claimed(connection, job_id, stage)
     await _call(connection, claim, calls)
     vectors = np.ones((1, 2), dtype=np.float32) if stage == "embed" else None
     inputs = {"settings": "s" * 12}
@@ -156,15 +153,9 @@ async def _store(
 
 
 async def _fail(connection: Connection, job_id: int, stage: str) -> None:
-    claim = await _claim(connection, job_id, stage)
+    claim = await claimed(connection, job_id, stage)
     await _call(connection, claim, ("judge reference",))
     assert await stages.fail(connection, claim, UNUSABLE, inputs={})
-
-
-async def _claim(connection: Connection, job_id: int, stage: str) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None, stage
-    return claim
 
 
 async def _call(connection: Connection, claim: Claim, purposes: tuple[str, ...]) -> None:

@@ -8,18 +8,16 @@ from store.corpora import corpora
 from store.corpora.keeping import keep
 from store.database import Connection
 from store.runs import runs
-from store.runs.runs import NewJob, NewRun
 from tests.refusals import failing
+from tests.store.conftest import new_run
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import new_work, small_corpus
 
 
 async def store_batch(connection: Connection, corpus_id: int, chunk_ids: list[int], status: str) -> None:
     """A job that is about these chunks."""
-    job = NewJob(
-        mode="corpus", subject="1", inputs={"corpus_id": corpus_id, "chunk_ids": chunk_ids}, stages=("embed", "publish")
-    )
-    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=[job])
+    inputs = {"corpus_id": corpus_id, "chunk_ids": chunk_ids}
+    run = new_run([1], kind="index", mode="corpus", inputs=inputs, stages=("embed", "publish"), request={})
     stored = await runs.store(connection, run, always_new=True)
     await connection.execute("UPDATE job SET status = $2 WHERE run_id = $1", stored.run_id, status)
 

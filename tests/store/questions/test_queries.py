@@ -7,8 +7,9 @@ from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, S
 from store.database import Connection
 from store.questions import queries
 from store.runs import jobs, runs, stages
-from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.runs import StoredRun
 from tests.refusals import refused
+from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, claimed, failing, take
 from tests.store.small_corpora import store_corpus
 
@@ -22,8 +23,8 @@ async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await store_corpus(connection, [])
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     inputs = {"expansion": {"origin": "none"}, "response": None}
-    jobs = [NewJob(mode="answer", subject=query.external_id, inputs=inputs, stages=CHAIN) for query in asked]
-    run = NewRun(kind="query", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
+    ids = [query.external_id for query in asked]
+    run = new_run(ids, kind="query", mode="answer", inputs=inputs, stages=CHAIN, request={})
     stored = await runs.store(connection, run, always_new=True)
     judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
     await queries.keep(connection, stored.run_id, [corpus_id], asked, judgements)

@@ -12,9 +12,9 @@ from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.runs import runs, stages
-from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
+from tests.store.conftest import new_run
 from tests.store.reference_indexes import store_index
 from tests.store.scored import claimed
 
@@ -30,11 +30,7 @@ async def submitted(connection: Connection, *chunk_ids: int) -> tuple[int, list[
     if not await references.current(connection):
         await store_index(connection, INDEX, CHUNKS)
         await connection.execute(NO_SCORES)
-    jobs = [
-        NewJob(mode="chunk_scores", subject=str(chunk_id), inputs={}, stages=("score", "publish"))
-        for chunk_id in chunk_ids
-    ]
-    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
+    run = new_run(chunk_ids, kind="index", mode="chunk_scores", inputs={}, stages=("score", "publish"), request={})
     stored = await runs.store(connection, run, always_new=True)
     return stored.run_id, stored.job_ids
 

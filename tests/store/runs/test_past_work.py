@@ -1,6 +1,5 @@
 """What estimates read of past runs."""
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -34,7 +33,7 @@ async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection:
         NewJob(mode=("few_shot", "zero_shot")[number % 2], subject=str(number), inputs={}, stages=("extract",))
         for number in range(1000)
     ]
-    run_id = (await runs.store(connection, replace(new_run(), jobs=jobs))).run_id
+    run_id = (await runs.store(connection, new_run(jobs=jobs))).run_id
     assert await past_work.alike_runs(connection, new_run().kind, ["few_shot"], {}, limit=9) == []
     await connection.execute(WORK, run_id)
 
@@ -61,8 +60,7 @@ SELECT other.id, 0, j.kind, j.mode, j.subject, j.inputs, 'succeeded' FROM other,
 
 
 async def test_only_the_newest_runs_of_a_kind_are_looked_at(connection: Connection) -> None:
-    job = NewJob(mode="few_shot", subject="1", inputs={}, stages=("extract",))
-    run = replace(new_run(), jobs=[job], settings={"MODEL_QUANTITATIVE_MODEL": {"value": "m"}})
+    run = new_run(stages=("extract",), settings={"MODEL_QUANTITATIVE_MODEL": {"value": "m"}})
     run_id = (await runs.store(connection, run)).run_id
     await connection.execute("UPDATE job SET status = 'succeeded'")
 

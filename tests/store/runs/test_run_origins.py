@@ -48,9 +48,8 @@ async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
 
 
 async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Connection) -> None:
-    run = new_run()
     model = served(server="http://gpu-box:11434", quantization="Q4_1")
-    stored = await runs.store(connection, runs.NewRun(**{**vars(run), "environment": HERE, "models": [model]}))
+    stored = await runs.store(connection, new_run(environment=HERE, models=[model]))
     claim = await claimed(connection, stored.job_ids[0], "extract")
     call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
     reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)

@@ -23,7 +23,7 @@ def job(number: int) -> NewJob:
 
 
 def run_of(jobs: int) -> NewRun:
-    return replace(new_run(), jobs=Each(range(jobs), job))
+    return new_run(jobs=Each(range(jobs), job))
 
 
 def test_the_identity_is_the_hash_of_the_whole_run() -> None:
@@ -79,7 +79,7 @@ async def test_jobs_that_cannot_be_made_leave_nothing(connection: Connection, mo
                 raise ValueError("gone")
 
     with pytest.raises(ValueError, match="gone"):
-        await runs.store(connection, replace(new_run(), jobs=Breaking()))
+        await runs.store(connection, new_run(jobs=Breaking()))
 
     assert await connection.fetchval("SELECT count(*) FROM run") == 0
     assert await connection.fetchval("SELECT count(*) FROM job") == 0
