@@ -21,7 +21,7 @@ from benchmarks import stamps
 from benchmarks.common import NOOP_STAGES, PROJECT, Servers, cpu_seconds, servers, show, show_machine
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
-from services.new_runs import PlannedRun, submit_run
+from services.new_runs import submit_run
 from stack.logs import last_lines
 from stack.processes import end, worker_command
 from store.database import Database
@@ -148,7 +148,7 @@ def ragq(servers: Servers, processes: int) -> Iterator[Contestant]:
             version="0",
             jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-        return (await submit_run(database, PlannedRun(run), always_new=True)).run_id
+        return (await submit_run(database, run, always_new=True)).run_id
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:

@@ -1,5 +1,6 @@
 """`ragq fork`: stored work computed again from a stage on, by other settings."""
 
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
-from services.forks import Forked, ForkRequest, fork
+from services.forks import Forked, ForkRequest, fork, plan_fork
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
 from store.database import Connection
@@ -73,7 +74,7 @@ def fork_command(
     """
     request = ForkRequest(target=target, stage=stage, values=dict(assignments))
     if dry_run:
-        print_estimates([request.plan], as_json=as_json)
+        print_estimates([partial(plan_fork, request=request)], as_json=as_json)
         return
     forked = with_open_database(fork, request, name=name, always_new=always_new)
     report_fork(forked, stage)

@@ -1,6 +1,7 @@
 """`ragq index`: reference indexes built, scored and read from files, and the models of vocabularies."""
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +119,8 @@ def references_command(
     """
     settings = effective_settings(profile, assignments)
     if dry_run:
-
-        async def plan_index(connection: Connection) -> NewRun:
-            return (await plan_references(connection, split, settings, **asked)).run
-
-        print_estimates([plan_index], settings, as_json=as_json)
+        plan = partial(plan_references, split=split, settings=settings, **asked)
+        print_estimates([plan], settings, as_json=as_json)
         return
     submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:

@@ -13,7 +13,7 @@ from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ImportRequest
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from stages.reports.words import chunk_size_words, counted, loss_words
 from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.corpora import CorpusView, StoredCorpus
@@ -325,7 +325,7 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
         copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found.corpus_id))
         works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
-    submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
+    submitted = None if run is None else await submit_run(database, run, always_new=True)
     return Reembedded(of, copy, works, submitted)
 
 

@@ -47,7 +47,7 @@ def planned(request: Request, settings: EffectiveSettings, *, draw: int = 0, in_
     """What plans the submission of a request, in a draw."""
 
     async def plan(connection: Connection) -> NewRun:
-        run = in_draw(await plan_request(connection, request, settings), draw).run
+        run = in_draw(await plan_request(connection, request, settings), draw)
         if in_batches:
             refuse_batches(run)
         return run

@@ -11,7 +11,7 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality, MeasuredValidator
 from schemas.values.queries import Source
 from services.forks import changed_snapshot
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
@@ -115,7 +115,7 @@ async def evaluate(
     Raises as `plan_evaluation` and `submit_run` do.
     """
     run = await database.once(plan_evaluation, run_id, values)
-    return await submit_run(database, PlannedRun(run), name=name, always_new=always_new, key=key)
+    return await submit_run(database, run, name=name, always_new=always_new, key=key)
 
 
 async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> NewRun:

@@ -11,7 +11,6 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings
 from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
 from services.indexes import build_command, chunk_scores_meta, fitting_index
-from services.new_runs import PlannedRun
 from services.served_models import asked_models
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
@@ -22,6 +21,7 @@ from stages.texts.characters import listed
 from store.database import Connection
 from store.references import index_runs, interviews, references
 from store.references.references import StoredIndex
+from store.runs.runs import NewRun
 
 
 class Assessed(NamedTuple):
@@ -200,13 +200,13 @@ def draws(*, fresh: bool = False, samples: int = 1) -> Sequence[int]:
     return range(samples)
 
 
-def in_draw(planned: PlannedRun, draw: int) -> PlannedRun:
+def in_draw(run: NewRun, draw: int) -> NewRun:
     """The run in a draw. Raises Refused where it asks no language model, so that its results cannot vary."""
     if not draw:
-        return planned
-    if not asked_models(planned.run):
+        return run
+    if not asked_models(run):
         raise Refused(
             "No stage of this run asks a language model, so that --fresh and --samples would compute the same again. "
             "Leave them out; --new forces another run."
         )
-    return planned._replace(run=replace(planned.run, request={**planned.run.request, "draw": draw}))
+    return replace(run, request={**run.request, "draw": draw})

@@ -20,7 +20,7 @@ from schemas.values.runs import Target
 from services.documents import KIND, refuse_replaced
 from services.few_shot import left_parity
 from services.imports import document_templates
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
 from store.database import Connection, Database
@@ -92,10 +92,6 @@ class ForkRequest:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Settings, and values of the preset, that win over those of the parent, by name."""
 
-    async def plan(self, connection: Connection) -> NewRun:
-        """The run that the fork would be. Raises as `plan_fork` does."""
-        return (await plan_fork(connection, self)).run
-
 
 async def fork(
     database: Database,
@@ -109,15 +105,13 @@ async def fork(
 
     Raises as `plan_fork` and `submit_run` do.
     """
-    planned = await database.once(plan_fork, request)
-    submitted = await submit_run(database, planned, name=name, always_new=always_new, key=key)
-    new = planned.run
-    assert isinstance(new, NewFork)
+    new = await database.once(plan_fork, request)
+    submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
     of_fork = {"parent_id": new.parent_id, "left_out": new.left_out, "without_stage": new.without_stage}
     return Forked(**vars(submitted) | of_fork)
 
 
-async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedRun:
+async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
@@ -145,7 +139,13 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedRun:
     stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
     kept = await forks.sources(connection, [job.id for job in ready], stages)
     own_hash = _settings_hash(parent.kind, frozen)
-    run = NewFork(
+
+    async def copy(connection: Connection, run_id: int) -> None:
+        await forks.store(
+            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
+        )
+
+    return NewFork(
         kind=parent.kind,
         profile=parent.profile,
         settings=new,
@@ -165,14 +165,8 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedRun:
         kept=kept,
         left_out=tuple(left_out),
         without_stage=without_stage,
+        effect=copy,
     )
-
-    async def copy(connection: Connection, run_id: int) -> None:
-        await forks.store(
-            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
-        )
-
-    return PlannedRun(run, copy)
 
 
 def stage_to_fork_from(kind: str, modes: Sequence[str], names: Sequence[str]) -> str | None:

@@ -17,7 +17,7 @@ from schemas.values.base import Value
 from schemas.values.documents import Bibliography
 from schemas.values.requests import ImportRequest
 from services.corpora import Reembedded, corpus_for_import, cutting_of, follow, plan_corpus
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
 from stages.documents.outline import READERS_MISSING, DocumentFormat, format_of, holds_markdown
@@ -214,7 +214,7 @@ async def _import(
     if not inputs:
         return ImportedDocuments(unchanged, None)
     run = _run(corpus, inputs, settings)
-    return ImportedDocuments(unchanged, await submit_run(database, PlannedRun(run), always_new=True))
+    return ImportedDocuments(unchanged, await submit_run(database, run, always_new=True))
 
 
 async def document_templates(connection: Connection) -> dict[str, int]:
@@ -329,7 +329,7 @@ async def import_works(
         run = await plan_corpus(connection, corpus, settings)
         waiting = (await corpora.view(connection, corpus.id)).waiting
     # Chunks that wait are never the work of an older run, even when the request is equal.
-    submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
+    submitted = None if run is None else await submit_run(database, run, always_new=True)
     followed = await follow(database, corpus, settings)
     return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
 

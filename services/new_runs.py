@@ -1,6 +1,6 @@
 """New runs: stored with what belongs to them. They are due once that is committed, and workers send them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,6 @@ from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message
-from schemas.values.requests import RunTerms
 from services.served_models import Warn, asked_models, check_servers, with_models
 from stack.home import this_environment
 from stages.models import most_prompt_tokens, most_tokens, reply_room
@@ -79,18 +78,6 @@ class _Room(NamedTuple):
     model: str
 
 
-NO_TERMS: Final = RunTerms()
-
-
-class PlannedRun(NamedTuple):
-    """A run that is ready to be stored."""
-
-    run: NewRun
-    effect: Callable[[Connection, int], Awaitable[None]] | None = None
-    """Stores what belongs to a new run, in the same transaction, by the run's id."""
-    terms: RunTerms = NO_TERMS
-
-
 def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
     """The address that shall be told of a run; None for None.
 
@@ -139,19 +126,16 @@ class Submitted(Value):
     """The reference index that is searched, in words."""
 
 
-async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run with what belongs to it, in one transaction, or find the run of the same work.
+async def store_run(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
+    """Store a run on its terms, in one transaction, or find the run of the same work.
 
     Raises Refused when the running workers ask another language model server than is named here, MissingError for a
     run to wait for that is not stored, and Refused where the run of the same work would have to wait.
     """
-    await check_servers(connection, planned.run)
-    run = replace(planned.run, environment=this_environment())
+    await check_servers(connection, run)
+    terms = run.terms
     async with connection.transaction():
-        stored = await runs.store(connection, run, always_new=always_new)
-        if stored.is_new and planned.effect is not None:
-            await planned.effect(connection, stored.run_id)
-        terms = planned.terms
+        stored = await runs.store(connection, replace(run, environment=this_environment()), always_new=always_new)
         await backlog.keep(connection, stored.run_id, terms)
         if terms.batch_hours is not None:
             await batches.ask_for(connection, stored.run_id, terms.batch_hours)
@@ -167,7 +151,7 @@ async def store_run(connection: Connection, planned: PlannedRun, *, always_new: 
 
 async def submit_run(
     database: Database,
-    planned: PlannedRun,
+    run: NewRun,
     *,
     always_new: bool = False,
     name: str | None = None,
@@ -186,15 +170,15 @@ async def submit_run(
     request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
     Refused when these could not ask the models of the run.
     """
-    if planned.terms.batch_hours is not None:
-        refuse_batches(planned.run)
+    if run.terms.batch_hours is not None:
+        refuse_batches(run)
     live = await database.once(workers.live)
     warnings: list[str] = []
-    planned = planned._replace(run=await with_models(planned.run, live, warn=warn or warnings.append))
-    await database.once(refuse_long_transcripts, planned.run)
+    run = await with_models(run, live, warn=warn or warnings.append)
+    await database.once(refuse_long_transcripts, run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:
-        stored = await store_run(connection, planned, always_new=always_new)
+        stored = await store_run(connection, run, always_new=always_new)
         if name is not None:
             await runs.rename(connection, stored.run_id, runs.checked(name))
         if priority is not None:
@@ -205,7 +189,6 @@ async def submit_run(
         return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))
-    run = planned.run
     return Submitted(
         run_id=made["run"],
         is_new=made["is_new"],

@@ -9,7 +9,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from schemas.values.participants import StoredPerson, TranscriptVariant
 from services.indexes import current_index, evidence_rule, fitting_index
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
@@ -67,7 +67,7 @@ async def build_references(
 
 async def plan_references(
     connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
-) -> PlannedRun:
+) -> NewRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
     stored = await interviews.stored_splits(connection)
     found = named_splits(stored, split)
@@ -125,7 +125,7 @@ async def plan_references(
     async def store_plan(connection: Connection, run_id: int) -> None:
         await references.plan(connection, run_id, plan)
 
-    run = NewRun(
+    return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
@@ -142,8 +142,8 @@ async def plan_references(
             "profile_source": settings.profile_source,
         },
         jobs=jobs,
+        effect=store_plan,
     )
-    return PlannedRun(run, store_plan)
 
 
 async def _refuse_taken(connection: Connection, name: str, data_set: str, split: str) -> None:
@@ -195,14 +195,14 @@ async def score_chunks(
     run, index, chunks = await database.once(
         plan_chunk_scores, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
     )
-    submitted = await submit_run(database, PlannedRun(run), always_new=always_new)
+    submitted = await submit_run(database, run, always_new=always_new)
     shown = index.chunk_scores_meta or {}
     is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
     if submitted.jobs == chunks and not is_shown:
         found = await database.once(overviews.get, submitted.run_id)
         if found.states.get(JobStatus.SUCCEEDED) == found.jobs:
             # Other scores replaced these: a new run publishes them again, from the ledger.
-            submitted = await submit_run(database, PlannedRun(run), always_new=True)
+            submitted = await submit_run(database, run, always_new=True)
     return submitted, chunks
 
 

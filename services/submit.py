@@ -1,18 +1,20 @@
 """Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.requests import ParticipantRequest, QueryRequest, RunTerms, TagsRequest
+from schemas.values.requests import NO_TERMS, ParticipantRequest, QueryRequest, RunTerms, TagsRequest
 from services.few_shot import in_draw
-from services.new_runs import NO_TERMS, PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from services.participants import in_enabled_modes, plan_participants
 from services.questions.submission import plan_queries
 from services.served_models import Warn
 from services.tags import plan_tags
 from store.access import RequestKey
 from store.database import Connection, Database
+from store.runs.runs import NewRun
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
 
@@ -36,19 +38,19 @@ async def submit(
     Raises what the planning of the request raises, and Refused for a draw of a request that asks no language model;
     nothing is stored then.
     """
-    planned = (await database.once(plan_request, request, settings))._replace(terms=terms)
+    planned = replace(await database.once(plan_request, request, settings), terms=terms)
     return [
         await submit_run(database, one, always_new=always_new, name=name, priority=priority, key=key, warn=warn)
         for one in [in_draw(planned, draw) for draw in draws]
     ]
 
 
-async def plan_request(connection: Connection, request: Request, settings: EffectiveSettings) -> PlannedRun:
+async def plan_request(connection: Connection, request: Request, settings: EffectiveSettings) -> NewRun:
     """The run for a request. Raises what the planning of its kind raises."""
     match request:
         case ParticipantRequest():
-            return PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
+            return await plan_participants(connection, in_enabled_modes(request, settings), settings)
         case QueryRequest():
             return await plan_queries(connection, request, settings)
         case TagsRequest():
-            return PlannedRun(await plan_tags(connection, request, settings))
+            return await plan_tags(connection, request, settings)

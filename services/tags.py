@@ -16,7 +16,7 @@ from schemas.suggestions import Each, Repeatable, did_you_mean
 from schemas.values.base import Value
 from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, Vocabulary
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from stages.files.records import ProblemsFound
 from stages.models import resolved_model
 from stages.reports.words import counted
@@ -161,7 +161,7 @@ async def build_vocabulary(database: Database, name: str, settings: EffectiveSet
     run, built_by = await database.once(plan)
     if built_by is not None:
         return VocabularyBuild(built_by, None)
-    submitted = await submit_run(database, PlannedRun(run))
+    submitted = await submit_run(database, run)
     return VocabularyBuild(submitted.run_id, submitted)
 
 

@@ -37,6 +37,9 @@ class RunTerms(RunLimits):
     after so many hours, 24 unless given, are sent singly."""
 
 
+NO_TERMS: Final = RunTerms()
+
+
 class RunChanges(Request):
     """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
 

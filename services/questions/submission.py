@@ -16,7 +16,6 @@ from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
-from services.new_runs import PlannedRun
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.templates import OF_QUESTIONS
@@ -99,7 +98,7 @@ async def choose_models(
     return await with_chosen_models(connection, settings)
 
 
-async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
+async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> NewRun:
     """The run for a request: one job per query, in the order asked for.
 
     The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
@@ -158,7 +157,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         corpus_ids = [one.id for one in asked]
         await queries.keep(connection, run_id, corpus_ids, request.queries.queries, request.queries.judgements)
 
-    run = NewRun(
+    return NewRun(
         kind="query",
         profile=settings.profile,
         settings=snapshot,
@@ -177,8 +176,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         | ({"unknown_documents": unknown} if unknown else {}),
         priority=Priority.INTERACTIVE if len(jobs) == 1 else Priority.NORMAL,
         jobs=jobs,
+        effect=keep_queries,
     )
-    return PlannedRun(run, keep_queries)
 
 
 def _known(query: SubmittedQuery, judged: Mapping[str, Mapping[str, int]]) -> dict[str, str]:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
+from schemas.values.requests import NO_TERMS, RunTerms
 from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, RunEnvironment, run_name, run_number
 from store.database import Connection, Lock, bulk_seconds, hold, insert
 from store.runs import jobs
@@ -145,6 +146,9 @@ class NewRun:
     """Where it is submitted."""
     priority: Priority = Priority.NORMAL
     jobs: Repeatable[NewJob]
+    effect: Callable[[Connection, int], Awaitable[None]] | None = None
+    """Stores what belongs to it, in the same transaction, by its id."""
+    terms: RunTerms = NO_TERMS
 
     @property
     def draw(self) -> int:
@@ -208,6 +212,8 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
         job_ids: list[int] = []
         async for batch in _prepared(run):
             job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
+        if run.effect is not None:
+            await run.effect(connection, run_id)
     return StoredRun(run_id, True, job_ids)
 
 

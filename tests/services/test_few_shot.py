@@ -46,7 +46,7 @@ async def test_those_without_scores_are_named_with_the_run_and_with_the_index(co
     await store(connection, labelled=(300,))
 
     run = await plan_participants(connection, FEW_SHOT, SETTINGS)
-    index = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+    index = await plan_references(connection, "clinic-a", SETTINGS, False, True)
 
     for kind, one in (("participant", run), ("index", index)):
         assert NOTICE in notices(kind, "paper", one.request)
@@ -80,7 +80,7 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
 
-    built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+    built = await plan_references(connection, "clinic-a", SETTINGS, False, True)
     for split, refusal in [
         (
             "paper-test",

@@ -9,13 +9,13 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.runs import Target
 from services.forks import ForkRequest, fork, plan_fork
-from services.new_runs import PlannedRun, store_run
+from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, forks, runs
 from store.runs import chain as chains
-from store.runs.runs import NewJob, StoredRun
+from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.conftest import new_run
@@ -37,7 +37,7 @@ def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
     return ForkRequest(target=Target(run_id, None), stage=stage, values=values)
 
 
-async def planned(database: Database, request: ForkRequest) -> PlannedRun:
+async def planned(database: Database, request: ForkRequest) -> NewRun:
     async with database.connection() as connection:
         return await plan_fork(connection, request)
 
@@ -184,8 +184,8 @@ async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_no
     left = await planned(bench.database, of_run(parent, "rerank", EMBEDDING_MIN_REFERENCE_SIMILARITY="0"))
     parity = await planned(bench.database, of_run(parent, "rerank", **back))
 
-    assert left.run.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
-    assert "left_parity" not in parity.run.request
+    assert left.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
+    assert "left_parity" not in parity.request
 
 
 async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:

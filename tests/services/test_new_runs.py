@@ -1,12 +1,13 @@
 """Runs are stored with what belongs to them."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from schemas.errors import MissingError, Refused, StackError
 from schemas.values.requests import RunTerms
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
@@ -28,20 +29,20 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -
     async def effect(_connection: Connection, run_id: int) -> None:
         stored_for.append(run_id)
 
-    submitted = await submit_run(database, PlannedRun(RUN, effect))
+    submitted = await submit_run(database, replace(RUN, effect=effect))
 
     assert submitted == Submitted(run_id=submitted.run_id, is_new=True, jobs=2, resumed=0, notices=NOTICES)
     assert stored_for == [submitted.run_id]
 
 
 async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(database: Database) -> None:
-    first = await submit_run(database, PlannedRun(RUN))
+    first = await submit_run(database, RUN)
 
-    waiting = await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)), always_new=True)
+    waiting = await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=first.run_id)), always_new=True)
     with pytest.raises(Refused, match="waits for no other run"):
-        await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)))
+        await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=first.run_id)))
     with pytest.raises(MissingError):
-        await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=999)), always_new=True)
+        await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=999)), always_new=True)
 
     async with database.connection() as connection:
         assert (await overviews.get(connection, waiting.run_id)).states == {"paused": 2}
@@ -53,20 +54,20 @@ async def test_a_run_whose_effect_fails_is_not_stored(database: Database) -> Non
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await submit_run(database, PlannedRun(RUN, effect))
+        await submit_run(database, replace(RUN, effect=effect))
 
     async with database.connection() as connection:
         assert await overviews.overviews(connection) == []
 
 
 async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database) -> None:
-    first = await submit_run(database, PlannedRun(RUN))
+    first = await submit_run(database, RUN)
     async with database.connection() as connection:
         (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
         await take(connection, job_id, "extract", failing(BROKEN))
 
-    again = await submit_run(database, PlannedRun(RUN))
-    other = await submit_run(database, PlannedRun(RUN), always_new=True)
+    again = await submit_run(database, RUN)
+    other = await submit_run(database, RUN, always_new=True)
 
     assert again == Submitted(run_id=first.run_id, is_new=False, jobs=2, resumed=1, notices=NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
@@ -78,7 +79,7 @@ async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
 ) -> None:
     with CommitProxy(database_url, answers=answers) as proxy:
         behind = Database(proxy.url, pool_size=1)
-        submitted = await submit_run(behind, PlannedRun(RUN))
+        submitted = await submit_run(behind, RUN)
         await behind.close()
 
     assert submitted.jobs == 2
@@ -109,7 +110,7 @@ async def test_a_run_whose_commit_takes_too_long_is_returned_once_it_is_stored(
 ) -> None:
     await slow_commits(database, then="")
 
-    submitted = await submit_run(impatient, PlannedRun(RUN))
+    submitted = await submit_run(impatient, RUN)
 
     assert submitted.jobs == 2
     async with database.connection() as connection:
@@ -120,7 +121,7 @@ async def test_a_commit_that_takes_too_long_and_fails_is_an_error(database: Data
     await slow_commits(database, then="RAISE EXCEPTION 'no';")
 
     with pytest.raises(StatementTimeoutError):
-        await submit_run(impatient, PlannedRun(RUN))
+        await submit_run(impatient, RUN)
 
     async with database.connection() as connection:
         assert await overviews.overviews(connection) == []
@@ -133,16 +134,16 @@ async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobo
     monkeypatch.setattr("store.runs.answer_pieces._ASK_FOR_SECONDS", 0.2)
 
     with pytest.raises(StackError, match="`ragq runs`"):
-        await submit_run(impatient, PlannedRun(RUN))
+        await submit_run(impatient, RUN)
 
 
 async def test_a_key_has_no_ids_of_jobs(database: Database) -> None:
     key = RequestKey(principal="open", key="a key", request_hash="h")
-    first = await submit_run(database, PlannedRun(RUN), key=key)
+    first = await submit_run(database, RUN, key=key)
     async with database.connection() as connection:
         made = await connection.fetchval("SELECT made FROM idempotency_key")
         assert made == {"run": first.run_id, "is_new": True, "jobs": 2, "resumed": 0}
 
-    again = await submit_run(database, PlannedRun(RUN), key=key)
+    again = await submit_run(database, RUN, key=key)
 
     assert (again.run_id, again.jobs, again.resumed, again.is_replay) == (first.run_id, 2, 0, True)

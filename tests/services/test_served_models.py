@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.errors import Refused
-from services.new_runs import PlannedRun, submit_run
+from services.new_runs import submit_run
 from services.served_models import with_models
 from stack.ports import free_port
 from store.database import Database
@@ -30,7 +30,7 @@ def models(extractor: str, judge: str) -> NewRun:
 async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOllama, database: Database) -> None:
     run = models(ollama.model().name, ollama.model().name)
 
-    submitted = await submit_run(database, PlannedRun(run))
+    submitted = await submit_run(database, run)
 
     async with database.connection() as connection:
         frozen = await runs.frozen(connection, submitted.run_id)
@@ -62,11 +62,11 @@ async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_
     run = replace(a_run(MODEL_QUANTITATIVE_MODEL=ollama.model().name, RAGQ_CONTEXT_TOKENS="8192"), jobs=jobs)
 
     with pytest.raises(Refused, match=r"1 of 2 transcripts .* participant 316 \(about \d+ tokens\)"):
-        await submit_run(database, PlannedRun(run))
+        await submit_run(database, run)
 
     windowed = {"RAGQ_SCORE_INPUT": "evidence", "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity"}
     found = a_run(MODEL_QUANTITATIVE_MODEL=ollama.model().name, RAGQ_CONTEXT_TOKENS="8192", **windowed)
-    assert (await submit_run(database, PlannedRun(replace(found, jobs=jobs)))).is_new
+    assert (await submit_run(database, replace(found, jobs=jobs))).is_new
 
 
 async def test_a_run_of_a_single_question_is_not_asked_about(ollama: ScriptedOllama) -> None:
@@ -87,7 +87,7 @@ async def test_a_server_that_does_not_answer_is_warned_of_before_the_run_is_stor
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await submit_run(database, PlannedRun(models("extractor", "judge")), warn=refuses)
+        await submit_run(database, models("extractor", "judge"), warn=refuses)
 
     async with database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM run") == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.errors import Refused
-from services.new_runs import PlannedRun, submit_run
+from services.new_runs import submit_run
 from services.served_models import check_servers
 from store.database import Connection, Database
 from store.runs.runs import NewRun
@@ -97,10 +97,9 @@ async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
         await enrol(connection, "w1", ollama=f"http://127.0.0.1:{ollama.port}")
 
     with pytest.raises(Refused) as refused:
-        await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL="nowhere")))
+        await submit_run(database, a_run(MODEL_QUANTITATIVE_MODEL="nowhere"))
 
     assert f"has no model 'nowhere'. It has: {there}." in str(refused.value)
     assert "profile paper (OLLAMA_HOST is set)" in str(refused.value)
     assert "--set MODEL_QUANTITATIVE_MODEL=NAME" in str(refused.value)
-    assert isinstance(refused.value, Refused)
-    assert (await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL=there)))).run_id == 1
+    assert (await submit_run(database, a_run(MODEL_QUANTITATIVE_MODEL=there))).run_id == 1

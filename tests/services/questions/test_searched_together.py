@@ -50,7 +50,7 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     assert (job.inputs["corpus_ids"], job.inputs["works"]) == (query.corpus_ids, {"author": "leaf", "year_from": 2001})
     assert (basis.corpora, basis.full_text, basis.works) == (("archive", "shelf"), "english", works)
     # A question to one whole corpus has the identity that it always had.
-    assert not {"corpus_ids", "works"} & set(next(iter(whole.run.jobs)).inputs) | ({"works"} & set(whole.run.request))
+    assert not {"corpus_ids", "works"} & set(next(iter(whole.jobs)).inputs) | ({"works"} & set(whole.request))
 
 
 async def test_corpora_that_are_not_alike_are_refused_with_every_difference(connection: Connection) -> None:

@@ -35,8 +35,8 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
 
     with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*corpus show small"):
         await plan_queries(connection, judged("tea.md", "coffee"), settings)
-    some = (await plan_queries(connection, judged("tea", "coffee"), settings)).run
-    irrelevant = (await plan_queries(connection, judged("coffee", relevance=0), settings)).run
+    some = await plan_queries(connection, judged("tea", "coffee"), settings)
+    irrelevant = await plan_queries(connection, judged("coffee", relevance=0), settings)
 
     notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
     assert (list(notices("query", "paper", some.request)), list(notices("query", "paper", irrelevant.request))) == (
@@ -51,7 +51,7 @@ async def test_the_same_questions_with_other_judgements_are_another_run(connecti
     await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 
     unjudged, one, same, other, more = [
-        (await plan_queries(connection, asked, settings)).run.identity
+        (await plan_queries(connection, asked, settings)).identity
         for asked in (
             judged(),
             judged("tea", "coffee"),
@@ -80,4 +80,4 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
 
     assert job.inputs["expansion"] == {"origin": "none"}
     assert move.first is None
-    assert [job.inputs["expansion"] for job in forked.run.jobs] == [{"origin": "model"}]
+    assert [job.inputs["expansion"] for job in forked.jobs] == [{"origin": "model"}]
