@@ -95,11 +95,11 @@ async def _clusters(
 
 
 def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
-    table = plain_table("stage", "type", "failures", "jobs failed", "runs", "last", "cause")
+    table = plain_table("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
     for cluster in found:
         table.add_row(
             cluster.stage,
-            Text(cluster.type.rpartition(".")[2]),
+            Text(cluster.type.rpartition(".")[2] if cluster.category in ("", "unknown") else cluster.category),
             str(cluster.failures),
             f"{cluster.failed_jobs} of {cluster.jobs}",
             Text(", ".join(cluster.runs)),

@@ -15,18 +15,20 @@ from store.runs.workers import SEEN_WITHIN_SECONDS
 #: A reaper takes a lease back within a second or two.
 _LATE_SECONDS: Final = 10.0
 
+_CATEGORY: Final = "coalesce(nullif(error_category, 'unknown'), error_type)"
+
 # The first column orders the rows of the list.
 PROBLEMS = f"""
 WITH failing AS (
-    SELECT j.run_id, a.stage, a.error_type, a.what, count(*) AS jobs, min(j.finished_at) AS since,
+    SELECT j.run_id, a.stage, a.error_type, a.category, a.what, count(*) AS jobs, min(j.finished_at) AS since,
            (array_agg({NAMED_MESSAGE} ORDER BY a.id DESC))[1] AS message
     FROM job AS j CROSS JOIN LATERAL (
-        SELECT id, stage, error_type, error_message,
+        SELECT id, stage, error_type, error_message, {_CATEGORY} AS category,
                CASE error_category WHEN 'nothing_relevant' THEN 'nothing_found' ELSE 'failed' END AS what
         FROM stage_attempt
         WHERE job_id = j.id AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
     ) AS a
-    WHERE j.status IN ('failed', 'poisoned') AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY 1, 2, 3, 4
+    WHERE j.status IN ('failed', 'poisoned') AND ($4::bigint IS NULL OR j.run_id = $4) GROUP BY 1, 2, 3, 4, 5
 ), ready AS (
     SELECT j.id AS job_id, j.run_id, coalesce(s.queue, s.stage) AS queue, s.stage, j.sent_at,
            coalesce(s.enq_at, j.created_at) AS since
@@ -49,7 +51,7 @@ WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second'
   AND ($4::bigint IS NULL OR j.run_id = $4)
 GROUP BY j.run_id, s.stage
 UNION ALL
-SELECT what, run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
+SELECT what, run_id, stage, jobs, since, NULL, category || ': ' || message FROM failing
 UNION ALL
 SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job
 WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id)
@@ -58,7 +60,7 @@ GROUP BY run_id, note
 UNION ALL
 SELECT 'waits', r.run_id, r.stage, count(*), min(r.since), min(r.sent_at), max(a.message)
 FROM ready AS r LEFT JOIN LATERAL (
-    SELECT error_type || ': ' || error_message AS message FROM stage_attempt
+    SELECT {_CATEGORY} || ': ' || error_message AS message FROM stage_attempt
     WHERE job_id = r.job_id AND stage = r.stage AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
 ) AS a ON true
 WHERE r.sent_at > now() AND r.queue IN (SELECT queue FROM taken)
@@ -116,7 +118,7 @@ class RunProblem(Value):
     """The first of the jobs; null for paused ones, of which no time is kept."""
     until: datetime | None
     """When the first of the jobs runs by itself."""
-    reason: str | None = Field(examples=["builtins.TimeoutError: The model did not answer within 60 s."])
+    reason: str | None = Field(examples=["scoring_llm_timeout: The model did not answer within 60 s."])
     """Holds no text of a subject."""
 
     @computed_field  # type: ignore[prop-decorator]

@@ -55,7 +55,7 @@ async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(
     after = await found(connection)
 
     assert (problem.what, problem.stage, problem.jobs) == (ProblemKind.FAILED, "score", 2)
-    assert problem.reason is not None and problem.reason.startswith(f"{TIMED_OUT.type}: ")
+    assert problem.reason is not None and problem.reason.startswith(f"{TIMED_OUT.category}: ")
     assert problem.remedy == f"ragq retry r{run_id} --stage score"
     assert after == []
 
@@ -75,7 +75,7 @@ async def test_every_failed_job_is_listed_by_its_own_error(connection: Connectio
 
     reasons = [one.reason for one in await problems(connection, is_broker_away=False)]
 
-    assert sorted(reason.partition(":")[0] for reason in reasons if reason) == [BROKEN.type, TIMED_OUT.type]
+    assert sorted(reason.partition(":")[0] for reason in reasons if reason) == [BROKEN.type, TIMED_OUT.category]
 
 
 async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(connection: Connection) -> None:
