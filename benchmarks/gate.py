@@ -8,8 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import show, show_machine
-from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, GateOutcome, Verdict
-from stages.metrics.bootstrap import RESAMPLES, SEED, mean_intervals
+from schemas.values.differences import (
+    ComparedMeasure,
+    ComparedRun,
+    Comparison,
+    GateOutcome,
+    RetrievalMeasures,
+    Verdict,
+)
+from stages.metrics.bootstrap import mean_intervals
 from stages.reports.comparison_sheet import condition
 from stages.reports.comparison_sheet import gate as decide
 from stages.reports.words import number, percent
@@ -50,7 +57,7 @@ def gate(pairs: int, seed: int) -> None:
 
 
 def _verdict(differences: NDArray[np.float64]) -> Verdict:
-    (delta,) = mean_intervals(differences[:, None].tolist(), columns=1, resamples=RESAMPLES, seed=SEED)
+    (delta,) = mean_intervals(differences[:, None].tolist(), RetrievalMeasures(), columns=1)
     measure = ComparedMeasure(subjects=len(differences), baseline=0.0, value=delta.value, delta=delta, corrected=delta)
     run = ComparedRun(
         run_id="r2", subjects=len(differences), settings={}, measures={"fused": {"ndcg@10": measure}}, failed=0

@@ -155,8 +155,7 @@ def differences(report: dict[str, Any], stage: str, other: str = "fused") -> tup
     rows = [[one[stage][_NDCG] - one[other][_NDCG]] for one in stages if one.get(stage) and one.get(other)]
     if not rows:
         return "", ""
-    measures = RetrievalMeasures()
-    (found,) = mean_intervals(rows, columns=1, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
+    (found,) = mean_intervals(rows, RetrievalMeasures(), columns=1)
     return f"{found.value:+.4f}", _bounds(found, sign="+")
 
 

@@ -7,19 +7,17 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.differences import ComparedMeasure
+from schemas.values.differences import ComparedMeasure, Measures, RetrievalMeasures
 from schemas.values.scoring import Interval
 from stages.metrics import bootstrap
 from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 
-RESAMPLES = 10_000
-SEED = 42
 LEVEL = 0.95
 LEAST = 10
 """Participants, or queries, of which an interval is made: percentiles of fewer say more than is known."""
 _KEPT = 128_000_000
 """How many draws are kept for the next metric, one byte each: all resamples of 12,800 participants."""
-_IN_USE = 1_000_000
+_IN_USE = 300_000
 """How many are drawn and in use at a time: counting them takes 24 bytes each."""
 
 Counts: TypeAlias = NDArray[np.uint8]
@@ -28,28 +26,20 @@ Counts: TypeAlias = NDArray[np.uint8]
 Key = TypeVar("Key", bound=Hashable)
 
 
-def bootstrap_all(
-    metrics: Metrics, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> dict[str, Interval]:
+def bootstrap_all(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
     """The metrics with their 95 % percentile intervals.
 
     If fewer than two resamples have a value, the interval is the value itself. A value of fewer than LEAST participants
     has no interval.
     """
     values = metrics(cohort, everybody_once(cohort))
-    around = resampled(partial(metrics, cohort), len(cohort), resamples=resamples, seed=seed)
+    around = resampled(partial(metrics, cohort), len(cohort), measures)
     found = {name: interval_of(known(float(value[0])), around[name]) for name, value in values.items()}
     return _without_those_of_few(found, metrics(cohort, np.eye(len(cohort))))
 
 
 def paired_deltas(
-    metrics: Metrics,
-    left: Cohort,
-    right: Cohort,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
+    metrics: Metrics, left: Cohort, right: Cohort, measures: Measures, *, level: float = LEVEL
 ) -> dict[str, ComparedMeasure]:
     """The right beside the left, which is the baseline, over the participants of both; each resample draws the same
     participants for both. The corrected intervals have this level of confidence.
@@ -62,7 +52,7 @@ def paired_deltas(
         return {name: of_right[name] - of_left[name] for name in of_left}
 
     values = [metrics(cohort, everybody_once(cohort)) for cohort in (left, right)]
-    around = resampled(differences, len(ids), resamples=resamples, seed=seed)
+    around = resampled(differences, len(ids), measures)
     sides = {name: [known(float(of[name][0])) for of in values] for name in around}
     alone = differences(np.eye(len(ids)))
 
@@ -83,14 +73,15 @@ def paired_deltas(
 
 
 def resampled(
-    values: Callable[[Draws], Mapping[Key, Floats]], participants: int, *, resamples: int, seed: int
+    values: Callable[[Draws], Mapping[Key, Floats]], participants: int, measures: Measures | RetrievalMeasures
 ) -> dict[Key, Floats]:
     """What `values` gives for each resample, with the draws in memory in part where there are many.
 
     The generator is numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant
     from it. So a seed gives the same resamples as a plain loop over `randint`, in every version.
     """
-    first, *others = (values(draws) for draws in draw(participants, resamples=resamples, seed=seed))
+    drawn = draw(participants, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
+    first, *others = map(values, drawn)
     return {name: np.concatenate([found, *(other[name] for other in others)]) for name, found in first.items()}
 
 
@@ -174,10 +165,9 @@ def _only(cohort: Cohort, ids: set[int]) -> Cohort:
 
 def mean_intervals(
     rows: Sequence[Sequence[float]],
+    measures: Measures | RetrievalMeasures,
     *,
     columns: int,
-    resamples: int,
-    seed: int,
     level: float = LEVEL,
     wholes: Sequence[float] | None = None,
 ) -> tuple[Interval, ...]:
@@ -191,12 +181,12 @@ def mean_intervals(
     def shares(draws: Draws) -> dict[int, Floats]:
         return dict(enumerate(ratio(draws @ parts, (draws @ of)[:, None]).T))
 
-    here, around = shares(np.ones((1, len(rows)))), resampled(shares, len(rows), resamples=resamples, seed=seed)
+    here, around = shares(np.ones((1, len(rows)))), resampled(shares, len(rows), measures)
     found = (interval_of(known(float(here[column][0])), around[column], level=level) for column in range(columns))
     return tuple(without_bounds(one) if np.count_nonzero(of) < bootstrap.LEAST else one for one in found)
 
 
-def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples: int, seed: int) -> Interval:
+def share_interval(parts: Sequence[float], wholes: Sequence[float], measures: RetrievalMeasures) -> Interval:
     """The sum of the parts over that of the wholes, one of each per query."""
-    (found,) = mean_intervals([[part] for part in parts], columns=1, resamples=resamples, seed=seed, wholes=wholes)
+    (found,) = mean_intervals([[part] for part in parts], measures, columns=1, wholes=wholes)
     return found

@@ -27,8 +27,8 @@ from schemas.values.runs import ScoredRun
 from schemas.values.scoring import Interval, ItemScore, ReliabilityBin
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named
-from stages.metrics.scores import ITEMS, ORDER, Cohort, Floats, Metrics, cmax, together
-from stages.metrics.selective import Loss, areas, curve_metrics, losses, risk_band, risk_coverage_curve
+from stages.metrics.scores import ITEMS, ORDER, Cohort, Floats, cmax, together
+from stages.metrics.selective import areas, curve_metrics, losses, risk_band, risk_coverage_curve
 from stages.reports.results import cohort_of_jobs, jobs_of, modes_of
 
 PREFIX = "calibrated:"
@@ -150,13 +150,15 @@ def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures
     unavailable: dict[str, str] = {}
     for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
         try:
-            by_confidence[name] = _areas(cohort, one.confidence, measures)
+            by_confidence[name] = bootstrap_all(
+                partial(areas, confidence=one.confidence, loss=measures.loss), cohort, measures
+            )
         except Refused as reason:
             unavailable[name] = str(reason)
     return SelectivePrediction(
         population=ITEMS * len(cohort),
         predicted=int(cohort.is_scored.sum()),
-        cmax=_intervals(together({"cmax": cmax}), cohort, measures)["cmax"],
+        cmax=bootstrap_all(together({"cmax": cmax}), cohort, measures)["cmax"],
         signals=signal_counts(cohort),
         chosen=_chosen(cohort, variant.confidence, measures),
         by_confidence=by_confidence,
@@ -184,27 +186,13 @@ def _has(item: ItemScore, signal: Signal) -> bool:
             return item.consistency is not None
 
 
-def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> dict[str, Interval]:
-    return _intervals(partial(areas, confidence=confidence, loss=Loss(measures.loss)), cohort, measures)
-
-
 def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:
-    loss = Loss(measures.loss)
-    grid = {f"{coverage:g}": coverage for coverage in sorted(measures.coverage_grid)}
-    metrics = partial(
-        curve_metrics, confidence=confidence, loss=loss, up_to=measures.area_coverage, coverages=tuple(grid.values())
-    )
-    intervals = _intervals(metrics, cohort, measures)
+    grid = {f"{coverage:g}": coverage for coverage in measures.coverage_grid}
+    intervals = bootstrap_all(partial(curve_metrics, confidence=confidence, measures=measures), cohort, measures)
     risks = {name: intervals.pop(name) for name in grid}
-    curve = risk_coverage_curve(cohort, confidence=confidence, loss=loss)
-    band = risk_band(
-        cohort,
-        confidence=confidence,
-        coverages=_of_band([point.coverage for point in curve]),
-        loss=loss,
-        resamples=measures.bootstrap_resamples,
-        seed=measures.bootstrap_seed,
-    )
+    curve = risk_coverage_curve(cohort, confidence=confidence, loss=measures.loss)
+    coverages = _of_band([point.coverage for point in curve])
+    band = risk_band(cohort, confidence=confidence, coverages=coverages, measures=measures)
     return ChosenConfidence(
         confidence=measures.confidence,
         **intervals,
@@ -224,10 +212,6 @@ def _of_band(curve: Sequence[float]) -> list[float]:
     return sorted({*_PERCENTS, *(curve if len(curve) <= len(_PERCENTS) else curve[-1:])})
 
 
-def _intervals(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
-    return bootstrap_all(metrics, cohort, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
-
-
 #: Used if the chosen confidence is not in 0..1.
 FALLBACK = "verbalized"
 
@@ -241,7 +225,7 @@ def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Cali
     `variant` is what the name of the chosen confidence means. None if no scored item has a signal of the confidence: it
     would be the same for all.
     """
-    name, loss = measures.confidence, Loss(measures.loss)
+    name = measures.confidence
     if _COUNTS & set(re.split("[:+]", name)) and not is_calibrated(name):
         name, variant = FALLBACK, variant_named(FALLBACK)
     counts = signal_counts(cohort)
@@ -254,9 +238,10 @@ def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Cali
 
     return Calibration(
         confidence=name,
-        bins=reliability(cohort, confidence=confidence, loss=loss),
+        bins=reliability(cohort, confidence=confidence, loss=measures.loss),
         per_item={
-            item: reliability(cohort, confidence=confidence, bins=1, loss=loss, only=item)[0] for item in PHQ8Item
+            item: reliability(cohort, confidence=confidence, bins=1, loss=measures.loss, only=item)[0]
+            for item in PHQ8Item
         },
     )
 
@@ -364,7 +349,7 @@ def reliability(
     *,
     confidence: Confidence,
     bins: int = 10,
-    loss: Loss = Loss.ABS_NORM,
+    loss: str = "abs_norm",
     only: PHQ8Item | None = None,
 ) -> tuple[ReliabilityBin, ...]:
     """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first.

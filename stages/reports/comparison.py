@@ -24,7 +24,7 @@ from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics
-from stages.metrics.selective import Loss, areas, measure_names
+from stages.metrics.selective import areas, measure_names
 from stages.reports.costs import tokens_by_job
 from stages.reports.report import common_measures, measures_of
 from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
@@ -59,19 +59,6 @@ class RunInMode(NamedTuple):
     mode: AssessmentMode
 
 
-class _Resampling(NamedTuple):
-    """How intervals are found."""
-
-    resamples: int
-    seed: int
-    level: float
-    """Of the corrected ones."""
-
-    @classmethod
-    def of(cls, measures: Measures | RetrievalMeasures, *, comparisons: int) -> "_Resampling":
-        return cls(measures.bootstrap_resamples, measures.bootstrap_seed, corrected_level(comparisons))
-
-
 class _Side(NamedTuple):
     """A run of any kind, in one mode, with the jobs of its subjects."""
 
@@ -92,12 +79,12 @@ def compare_scores(sides: Sequence[RunInMode], *, chosen: Mapping[str, Any]) -> 
         _Side(run, {str(number): job for number, job in jobs.items()}, mode.value)
         for (run, mode), jobs in zip(sides, by_run, strict=True)
     ]
+    level = corrected_level(len(others))
     compared = []
     for (run, mode), side, cohort in zip(sides[1:], others, cohorts[1:], strict=True):
         measures = common_measures(sides[0].run, run, chosen)
-        resampling = _Resampling.of(measures, comparisons=len(others))
-        found = paired_deltas(scored_metrics(measures), cohorts[0], cohort, **resampling._asdict())
-        found |= _tokens(first, side, resampling)
+        found = paired_deltas(scored_metrics(measures), cohorts[0], cohort, measures, level=level)
+        found |= _tokens(first, side, measures, level)
         subjects = len(_succeeded(first, side))
         compared.append(_compared("participant", first, side, subjects=subjects, measures={mode.value: found}))
     return _comparison(
@@ -122,7 +109,7 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
     found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
     stage = _last_common_stage(found)
     ndcg = measure_names(measures.cutoff)[0]
-    resampling = _Resampling.of(measures, comparisons=len(others))
+    level = corrected_level(len(others))
     all_unlike: set[str] = set()
     compared = []
     for run, side, own, after in zip(runs[1:], others, queries[1:], found[1:], strict=True):
@@ -130,7 +117,7 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
         unlike = {key for key in common if queries[0][key].judgements != own[key].judgements}
         all_unlike |= unlike
         like = [key for key in common if key not in unlike]
-        rankings = _rankings(like, (found[0], after), measures.cutoff, resampling)
+        rankings = _rankings(like, (found[0], after), measures, level)
         for ranking, shares in _overlaps(runs[0], run, common, cutoff=measures.cutoff).items():
             rankings.setdefault(ranking, {})["overlap"] = _without_interval(shares)
         of_rankings = {ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings}
@@ -140,7 +127,7 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
                 first,
                 side,
                 subjects=len(common),
-                measures=of_rankings | {"calls": _tokens(first, side, resampling)},
+                measures=of_rankings | {"calls": _tokens(first, side, measures, level)},
                 unlike_judgements=len(unlike),
             )
         )
@@ -164,10 +151,10 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
 
 
 def _rankings(
-    keys: Sequence[str], found: tuple[Qualities, Qualities], cutoff: int, resampling: _Resampling
+    keys: Sequence[str], found: tuple[Qualities, Qualities], measures: RetrievalMeasures, level: float
 ) -> dict[RankingStage, dict[str, ComparedMeasure]]:
     """The measures of each ranking that both have of some of these queries."""
-    names = measure_names(cutoff)
+    names = measure_names(measures.cutoff)
     pairs = {
         ranking: [
             tuple([of[key][ranking][name] for name in names] for of in found)
@@ -176,16 +163,16 @@ def _rankings(
         ]
         for ranking in RankingStage
     }
-    return {ranking: _means(names, of, resampling) for ranking, of in pairs.items() if of}
+    return {ranking: _means(names, of, measures, level) for ranking, of in pairs.items() if of}
 
 
 def scored_metrics(measures: Measures) -> Metrics:
     """The metrics that runs are compared in."""
-    confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
+    confidence = variant_named(measures.confidence).confidence
     headlines = headline_metrics(measures)
     return lambda cohort, draws: {
         **headlines(cohort, draws),
-        **areas(cohort, draws, confidence=confidence, loss=loss),
+        **areas(cohort, draws, confidence=confidence, loss=measures.loss),
     }
 
 
@@ -230,18 +217,20 @@ def _succeeded(first: _Side, side: _Side) -> list[str]:
 
 
 def _means(
-    names: Sequence[str], pairs: Sequence[Sequence[Sequence[float]]], resampling: _Resampling
+    names: Sequence[str],
+    pairs: Sequence[Sequence[Sequence[float]]],
+    measures: Measures | RetrievalMeasures,
+    level: float,
 ) -> dict[str, ComparedMeasure]:
     """Means over subjects of values, a column for each name, of the baseline and of a run."""
     # The mean of the differences is the difference of the means, in each resample too.
     intervals = partial(
         mean_intervals,
         [[after - before for before, after in zip(*pair, strict=True)] for pair in pairs],
+        measures,
         columns=len(names),
-        resamples=resampling.resamples,
-        seed=resampling.seed,
     )
-    found = zip(names, intervals(), intervals(level=resampling.level), strict=True)
+    found = zip(names, intervals(), intervals(level=level), strict=True)
     return {
         name: ComparedMeasure(
             subjects=len(pairs),
@@ -261,14 +250,16 @@ def _without_interval(shares: Sequence[float]) -> ComparedMeasure:
     return ComparedMeasure(subjects=len(shares), baseline=baseline, value=_mean(shares), delta=none, corrected=none)
 
 
-def _tokens(first: _Side, side: _Side, resampling: _Resampling) -> dict[str, ComparedMeasure]:
+def _tokens(
+    first: _Side, side: _Side, measures: Measures | RetrievalMeasures, level: float
+) -> dict[str, ComparedMeasure]:
     """The tokens of the calls for a subject, whoever paid for them: what the gate calls `cost`."""
     before, after = tokens_by_job(first.run.stage_calls), tokens_by_job(side.run.stage_calls)
     pairs = [
         ([float(before[first.jobs[key].job_id])], [float(after[side.jobs[key].job_id])])
         for key in _succeeded(first, side)
     ]
-    return _means(("tokens",), pairs, resampling)
+    return _means(("tokens",), pairs, measures, level)
 
 
 def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, list[float]]:

@@ -113,8 +113,7 @@ def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationM
         share=share_interval(
             [part.yes for part in parts],
             [part.decided for part in parts],
-            resamples=measures.bootstrap_resamples,
-            seed=measures.bootstrap_seed,
+            measures,
         ),
     )
 

@@ -93,7 +93,6 @@ def validator_quality(
     hits, accepted, relevant = (
         [float(count[name]) for count in counts] for name in ("hit", Decision.ACCEPT, "relevant")
     )
-    resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
     return ValidatorQuality(
         queries=len(counts),
         asked=sum(total[decision] for decision in Decision),
@@ -101,8 +100,8 @@ def validator_quality(
         rejected=total[Decision.REJECT],
         unsure=total[Decision.UNSURE],
         relevant=total["relevant"],
-        precision=share_interval(hits, accepted, resamples=resamples, seed=seed),
-        recall=share_interval(hits, relevant, resamples=resamples, seed=seed),
+        precision=share_interval(hits, accepted, measures),
+        recall=share_interval(hits, relevant, measures),
     )
 
 

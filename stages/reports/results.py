@@ -154,8 +154,7 @@ def results_of(
     intervals = bootstrap_all(
         lambda cohort, draws: {**headlines(cohort, draws), **of_items(cohort, draws)},
         cohort,
-        resamples=measures.bootstrap_resamples,
-        seed=measures.bootstrap_seed,
+        measures,
     )
     evaluated = int(np.count_nonzero(cohort.scored_items))
     items = per_item(cohort)

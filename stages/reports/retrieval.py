@@ -184,9 +184,7 @@ def _stage_qualities(
         if not rows:
             continue
         lengths = [len(found.rankings[stage]) for found in judged if found.rankings and stage in found.rankings]
-        means = mean_intervals(
-            rows, columns=len(names), resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed
-        )
+        means = mean_intervals(rows, measures, columns=len(names))
         yield StageQuality(
             stage=stage,
             queries=len(rows),

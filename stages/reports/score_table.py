@@ -182,11 +182,10 @@ def signed(difference: Interval) -> str:
 
 def _baseline(cohort: Cohort, scores: Mapping[str, int], measures: Measures) -> Baseline:
     fixed = always(cohort, scores)
-    resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
     metrics: dict[str, Metric] = {"all": item_mae_weighted}
     metrics |= {item: partial(item_mae, item=item) for item in PHQ8Item}
-    found = bootstrap_all(together(metrics), fixed, resamples=resamples, seed=seed)
-    deltas = paired_deltas(together({"all": item_mae_weighted}), fixed, cohort, resamples=resamples, seed=seed)
+    found = bootstrap_all(together(metrics), fixed, measures)
+    deltas = paired_deltas(together({"all": item_mae_weighted}), fixed, cohort, measures)
     return Baseline(
         item_mae_weighted=found["all"],
         per_item={item: found[item] for item in PHQ8Item},

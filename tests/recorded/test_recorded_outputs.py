@@ -40,7 +40,7 @@ from stages.metrics.scores import (
     prediction_coverage,
     total_metrics,
 )
-from stages.metrics.selective import Loss, augrc_optimal, aurc_optimal, risk_coverage_curve
+from stages.metrics.selective import augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.extract import extract_evidence, keep_grounded
 from stages.participants.rerank import rank_references
@@ -52,8 +52,10 @@ from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import GROUNDING, reference_block, settings
 from tests.stages.metrics.formulas import (
     augrc,
+    augrc_truncated,
     aurc,
     aurc_achievable,
+    aurc_truncated,
     bootstrap,
     paired_delta,
     risk_at_coverage,
@@ -218,8 +220,8 @@ def test_risk_coverage_curves_and_their_areas_are_equal(case: Any) -> None:
     cohort = a_cohort(case["participants"])
     for name, expected in case["selective"].items():
         confidence, _, loss = name.partition(":")
-        given = partial_metrics(confidence, Loss(loss))
-        curve = risk_coverage_curve(cohort, confidence=variant_named(confidence).confidence, loss=Loss(loss))
+        given = partial_metrics(confidence, loss)
+        curve = risk_coverage_curve(cohort, confidence=variant_named(confidence).confidence, loss=loss)
         for field in ("coverage", "selective_risk", "generalized_risk"):
             assert [getattr(point, field) for point in curve] == [close(value) for value in expected[field]], name
         for metric in ("cmax", "aurc", "augrc", "aurc_optimal", "augrc_optimal", "aurc_achievable", "aurc_at_0.5"):
@@ -227,7 +229,7 @@ def test_risk_coverage_curves_and_their_areas_are_equal(case: Any) -> None:
         assert value_of(given["augrc_at_0.5"], cohort) == close(expected["augrc_at_0.5"]), name
         assert value_of(given["aurc_at_0.25"], cohort) == close(expected["aurc_at_0.25"]), name
         for coverage, risk in expected["risk_at"].items():
-            assert value_of(risk_metric(confidence, Loss(loss), float(coverage)), cohort) == close(risk), coverage
+            assert value_of(risk_metric(confidence, loss, float(coverage)), cohort) == close(risk), coverage
 
 
 @pytest.fixture
@@ -240,7 +242,7 @@ def intervals_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", METRICS["cohorts"])
 def test_bootstrap_intervals_are_equal(case: Any) -> None:
     cohort = a_cohort(case["participants"])
-    given = partial_metrics("llm", Loss.ABS_NORM) | {"risk_at_0.3": risk_metric("llm", Loss.ABS_NORM, 0.3)}
+    given = partial_metrics("llm", "abs_norm") | {"risk_at_0.3": risk_metric("llm", "abs_norm", 0.3)}
     for name, expected in case["bootstrap"].items():
         found = bootstrap(given[name], cohort, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
         if expected["point"] is None:
@@ -267,7 +269,7 @@ def test_paired_deltas_are_equal() -> None:
     pair = METRICS["paired"]
     left, right = (a_cohort(METRICS["cohorts"][pair[side]]["participants"]) for side in ("left", "right"))
     for name in ("aurc", "cmax"):
-        metric = partial_metrics("llm", Loss.ABS_NORM)[name]
+        metric = partial_metrics("llm", "abs_norm")[name]
         found = paired_delta(metric, left, right, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
         expected = pair[name]
         assert (found.baseline, found.value, found.delta.value) == tuple(
@@ -296,7 +298,7 @@ def a_cohort(participants: Sequence[Mapping[str, Any]]) -> Cohort:
     )
 
 
-def partial_metrics(confidence: str, loss: Loss) -> dict[str, Metric]:
+def partial_metrics(confidence: str, loss: str) -> dict[str, Metric]:
     by = variant_named(confidence).confidence
     return {
         "cmax": cmax,
@@ -305,13 +307,13 @@ def partial_metrics(confidence: str, loss: Loss) -> dict[str, Metric]:
         "aurc_optimal": partial(aurc_optimal, loss=loss),
         "augrc_optimal": partial(augrc_optimal, loss=loss),
         "aurc_achievable": partial(aurc_achievable, confidence=by, loss=loss),
-        "aurc_at_0.5": partial(aurc, confidence=by, loss=loss, up_to=0.5),
-        "augrc_at_0.5": partial(augrc, confidence=by, loss=loss, up_to=0.5),
-        "aurc_at_0.25": partial(aurc, confidence=by, loss=loss, up_to=0.25),
+        "aurc_at_0.5": partial(aurc_truncated, confidence=by, loss=loss, area_coverage=0.5),
+        "augrc_at_0.5": partial(augrc_truncated, confidence=by, loss=loss, area_coverage=0.5),
+        "aurc_at_0.25": partial(aurc_truncated, confidence=by, loss=loss, area_coverage=0.25),
     }
 
 
-def risk_metric(confidence: str, loss: Loss, coverage: float) -> Metric:
+def risk_metric(confidence: str, loss: str, coverage: float) -> Metric:
     return partial(risk_at_coverage, coverage=coverage, confidence=variant_named(confidence).confidence, loss=loss)
 
 
@@ -390,7 +392,7 @@ async def selected(case: Mapping[str, Any], top_k: int) -> list[int]:
 def test_areas_of_a_cohort_without_scores_have_no_value() -> None:
     case = DIFFERENCES["nothing_scored"]
     cohort = a_cohort([{"id": 300, "pred": "-" * 8, "truth": "1" * 8, "counts": "0" * 8, "means": [0] * 8}])
-    given = partial_metrics("llm", Loss.ABS_NORM)
+    given = partial_metrics("llm", "abs_norm")
 
     assert {name: value_of(given[name], cohort) for name in case["ours"]} == case["ours"] != case["theirs"]
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from schemas.values.differences import ComparedMeasure
+from schemas.values.differences import ComparedMeasure, Measures
 from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.confidence import Confidence
@@ -18,43 +18,43 @@ from stages.metrics.scores import (
     together,
     total_rates,
 )
-from stages.metrics.selective import Loss, curve_metrics
+from stages.metrics.selective import curve_metrics
 
 
-def _one(
-    cohort: Cohort,
-    draws: Draws,
-    *,
-    name: str,
-    confidence: Confidence,
-    loss: Loss = Loss.ABS_NORM,
-    up_to: float | None = None,
-) -> Floats:
-    if up_to is None:
-        return curve_metrics(cohort, draws, confidence=confidence, loss=loss)[name]
-    return curve_metrics(cohort, draws, confidence=confidence, loss=loss, up_to=up_to)[f"{name}_truncated"]
+def _one(cohort: Cohort, draws: Draws, *, name: str, confidence: Confidence, **measures: Any) -> Floats:
+    return curve_metrics(cohort, draws, confidence=confidence, measures=Measures(**measures))[name]
 
 
-aurc, augrc, aurc_achievable, excess_aurc, excess_augrc = (
-    partial(_one, name=name) for name in ("aurc", "augrc", "aurc_achievable", "excess_aurc", "excess_augrc")
+aurc, augrc, aurc_achievable, excess_aurc, excess_augrc, aurc_truncated, augrc_truncated = (
+    partial(_one, name=name)
+    for name in (
+        *("aurc", "augrc", "aurc_achievable", "excess_aurc", "excess_augrc", "aurc_truncated", "augrc_truncated"),
+    )
 )
 
 
 def risk_at_coverage(
-    cohort: Cohort, draws: Draws, *, coverage: float, confidence: Confidence, loss: Loss = Loss.ABS_NORM
+    cohort: Cohort, draws: Draws, *, coverage: float, confidence: Confidence, loss: str = "abs_norm"
 ) -> Floats:
     """The risk at one coverage."""
-    return curve_metrics(cohort, draws, confidence=confidence, loss=loss, coverages=[coverage])[f"{coverage:g}"]
+    return _one(cohort, draws, name=f"{coverage:g}", confidence=confidence, loss=loss, coverage_grid=(coverage,))
 
 
-def bootstrap(metric: Metric, cohort: Cohort, **options: Any) -> Interval:
+def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = 10_000, seed: int = 42) -> Interval:
     """The interval of one metric."""
-    return bootstrap_all(together({"": metric}), cohort, **options)[""]
+    return bootstrap_all(together({"": metric}), cohort, drawing(resamples, seed))[""]
 
 
-def paired_delta(metric: Metric, left: Cohort, right: Cohort, **options: Any) -> ComparedMeasure:
+def paired_delta(
+    metric: Metric, left: Cohort, right: Cohort, *, resamples: int = 10_000, seed: int = 42
+) -> ComparedMeasure:
     """The difference of one metric."""
-    return paired_deltas(together({"": metric}), left, right, **options)[""]
+    return paired_deltas(together({"": metric}), left, right, drawing(resamples, seed))[""]
+
+
+def drawing(resamples: int, seed: int = 42) -> Measures:
+    """Measures of so many resamples."""
+    return Measures(bootstrap_resamples=resamples, bootstrap_seed=seed)
 
 
 def _rate(cohort: Cohort, draws: Draws, *, of: Any, name: str, **options: Any) -> Floats:

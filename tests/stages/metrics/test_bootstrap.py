@@ -7,12 +7,12 @@ from statistics import mean, quantiles
 import numpy as np
 import pytest
 
+from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import Interval, ItemScore, Subject
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
 from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import (
-    Cohort,
     Metric,
     cmax,
     cohort_of,
@@ -27,10 +27,13 @@ from stages.metrics.selective import aurc_optimal, risk_band
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import (
     augrc,
+    augrc_truncated,
     aurc,
     aurc_achievable,
+    aurc_truncated,
     auroc,
     bootstrap,
+    drawing,
     excess_augrc,
     f1,
     paired_delta,
@@ -55,13 +58,13 @@ METRICS: tuple[Metric, ...] = (
     f1,
     auroc,
     partial(aurc, confidence=evidence_count),
-    partial(aurc, confidence=evidence_count, up_to=0.3),
+    partial(aurc_truncated, confidence=evidence_count, area_coverage=0.3),
     partial(augrc, confidence=evidence_count),
-    partial(augrc, confidence=evidence_count, up_to=0.3),
+    partial(augrc_truncated, confidence=evidence_count, area_coverage=0.3),
     partial(risk_at_coverage, coverage=0.3, confidence=evidence_count),
     partial(excess_augrc, confidence=evidence_count),
     partial(aurc_achievable, confidence=evidence_count),
-    aurc_optimal,
+    partial(aurc_optimal, loss="abs_norm"),
 )
 
 
@@ -117,15 +120,6 @@ def test_the_same_seed_gives_the_same_interval_whatever_the_order_of_participant
     assert first != bootstrap(item_mae_weighted, cohort_of(subjects), seed=43)
 
 
-def test_metrics_together_have_the_intervals_that_each_has_alone() -> None:
-    subjects = cohort_of(random_subjects(6, seed=4, na_share=0.45))
-    item = partial(item_mae, item=PHQ8Item.DEPRESSED)
-
-    found = bootstrap_all(together({"f1": f1, "item": item}), subjects, resamples=60)
-
-    assert found == {name: bootstrap(metric, subjects, resamples=60) for name, metric in (("f1", f1), ("item", item))}
-
-
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kept", [0, 10**9], ids=["drawn each time", "kept"])
 def test_draws_in_blocks_are_those_of_one(metric: Metric, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,16 +138,6 @@ def test_draws_in_blocks_are_those_of_one(metric: Metric, kept: int, monkeypatch
         assert getattr(in_blocks[1], name) == pytest.approx(getattr(whole, name))
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_value_of_one_participant_has_no_interval(metric: Metric) -> None:
-    alone = cohort(("12301230", "02301210", "12121212"))
-
-    found = bootstrap(metric, alone, resamples=50)
-
-    assert found.value == value_of(metric, alone)
-    assert (found.low, found.high, found.std) == (None, None, None)
-
-
 def test_the_delta_of_a_worked_example() -> None:
     # Errors 1 and 2 on the left, 0 and 3 on the right. Both resampled together, the delta is -1, 0 or 1.
     left, right = cohort(("1", "0"), ("2", "0")), cohort(("0", "0"), ("3", "0"))
@@ -164,45 +148,29 @@ def test_the_delta_of_a_worked_example() -> None:
     assert (found.delta.low, found.delta.high) == (-1.0, 1.0)
 
 
-def test_fewer_than_ten_participants_have_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_than_ten_have_a_value_without_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stages.metrics.bootstrap.LEAST", 10)
     # The last one has no score.
-    ten, nine = (random_subjects(count, seed=3, na_share=0) for count in (11, 10))
+    ten, nine = (cohort_of(random_subjects(count, seed=3, na_share=0)) for count in (11, 10))
     # Nobody but the first has a score for the item.
     alone = [
         subject if not at else subject.model_copy(update={"items": subject.items | {PHQ8Item.SLEEP: ItemScore()}})
         for at, subject in enumerate(random_subjects(10, seed=3, na_share=0))
     ]
     metrics = together({"mae": item_mae_weighted, "sleep": partial(item_mae, item=PHQ8Item.SLEEP)})
+    few, values = drawing(20), [0.1 * place for place in range(10)]
+    participants = [
+        bootstrap_all(metrics, ten, few)["mae"],
+        bootstrap_all(metrics, nine, few)["mae"],
+        paired_deltas(metrics, nine, nine, few)["mae"].delta,
+        bootstrap_all(metrics, cohort_of(alone), few)["sleep"],
+    ]
+    queries = [mean_intervals([[value] for value in some], few, columns=1)[0] for some in (values, values[1:])]
+    shares = [share_interval(values, wholes, RetrievalMeasures()) for wholes in ([1.0] * 10, [0.0, *[1.0] * 9])]
 
-    bounded = bootstrap_all(metrics, cohort_of(ten), resamples=20)["mae"]
-    few = bootstrap_all(metrics, cohort_of(nine), resamples=20)["mae"]
-    deltas = paired_deltas(metrics, cohort_of(nine), cohort_of(nine), resamples=20)
-    of_one = bootstrap_all(metrics, cohort_of(alone), resamples=20)["sleep"]
-
-    assert bounded.low is not None
-    assert [one.low for one in (few, deltas["mae"].delta, of_one)] == [None, None, None]
-    assert few.value is not None
-
-
-def test_fewer_than_ten_queries_have_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stages.metrics.bootstrap.LEAST", 10)
-    values = [0.1 * place for place in range(10)]
-
-    (ten,), (nine,) = (
-        mean_intervals([[value] for value in some], columns=1, resamples=20, seed=42) for some in (values, values[1:])
-    )
-    shares = [share_interval(values, wholes, resamples=20, seed=42) for wholes in ([1.0] * 10, [0.0, *[1.0] * 9])]
-
-    assert [one.low is None for one in (ten, nine, *shares)] == [False, True, False, True]
-    assert [one.value is None for one in (ten, nine, *shares)] == [False] * 4
-
-
-def test_each_column_has_its_mean() -> None:
-    first, second = mean_intervals([[0.0, 1.0], [1.0, 1.0]], columns=2, resamples=200, seed=42)
-
-    assert (first.value, first.low, first.high) == (0.5, 0.0, 1.0)
-    assert (second.value, second.low, second.high) == (1.0, 1.0, 1.0)
+    assert [one.low is None for one in participants] == [False, True, True, True]
+    assert [one.low is None for one in (*queries, *shares)] == [False, True, False, True]
+    assert None not in [one.value for one in (*participants, *queries, *shares)]
 
 
 def test_the_interval_is_that_of_means_over_drawn_queries() -> None:
@@ -211,35 +179,23 @@ def test_the_interval_is_that_of_means_over_drawn_queries() -> None:
     drawn = [mean(generator.choices(values, k=len(values))) for _ in range(20_000)]
     bounds = quantiles(drawn, n=40)
 
-    (found,) = mean_intervals([[value] for value in values], columns=1, resamples=10_000, seed=42)
+    found, same = mean_intervals([[value, 1.0] for value in values], Measures(), columns=2)
+    share = share_interval([1, 0], [1, 3], RetrievalMeasures())
 
     assert found.value == pytest.approx(mean(values))
     assert (found.low, found.high) == pytest.approx((bounds[0], bounds[-1]), abs=0.02)
+    assert (same.value, same.low, same.high) == (1.0, 1.0, 1.0)
+    assert (share.value, share.low, share.high) == (0.25, 0.0, 1.0)
 
 
-def test_a_share_is_over_all_queries_together() -> None:
-    found = share_interval([1, 0], [1, 3], resamples=500, seed=42)
+def test_the_band_is_that_of_the_risk_at_each_coverage_up_to_cmax() -> None:
+    three = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
 
-    assert (found.value, found.low, found.high) == (0.25, 0.0, 1.0)
+    first, second = risk_band(three, confidence=evidence_count, coverages=[0.1, 0.2, 0.26], measures=drawing(200, 1))
 
-
-COHORT = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
-
-
-def test_the_band_is_that_of_the_risk_at_each_coverage() -> None:
-    found = risk_band(COHORT, confidence=evidence_count, coverages=[0.1, 0.2], resamples=200, seed=1)
-
-    (draws,) = draw(len(COHORT), resamples=200, seed=1)
-    for point in found:
-        risks = risk_at_coverage(COHORT, draws, coverage=point.coverage, confidence=evidence_count)
-        low, high = np.nanpercentile(risks, (2.5, 97.5))
-        assert (point.low, point.high) == pytest.approx((low, high))
-
-
-def test_coverages_beyond_cmax_have_no_band() -> None:
-    assert risk_band(COHORT, confidence=evidence_count, coverages=[0.26, 1.0], resamples=20) == ()
-
-
-@pytest.mark.parametrize("alone", [cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))])
-def test_the_scores_of_one_participant_have_no_band(alone: Cohort) -> None:
-    assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], resamples=20) == ()
+    (draws,) = draw(len(three), resamples=200, seed=1)
+    for point in (first, second):
+        risks = risk_at_coverage(three, draws, coverage=point.coverage, confidence=evidence_count)
+        assert (point.low, point.high) == pytest.approx(tuple(np.nanpercentile(risks, (2.5, 97.5))))
+    for alone in (cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))):
+        assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], measures=drawing(20)) == ()

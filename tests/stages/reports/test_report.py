@@ -318,7 +318,7 @@ MEASURES = Measures(bootstrap_resamples=20)
 
 def test_a_short_curve_has_its_band_at_each_step_and_each_percent() -> None:
     cohort = cohort_of(random_subjects(20, seed=1, na_share=0.3))
-    steps = {point.coverage for point in risk_coverage_curve(cohort, confidence=evidence_count)}
+    steps = {point.coverage for point in risk_coverage_curve(cohort, confidence=evidence_count, loss="abs_norm")}
 
     found = selective_prediction(cohort, variant=Variant(evidence_count, frozenset()), measures=MEASURES)
 
