@@ -103,7 +103,7 @@ async def _require_token(host: str) -> None:
     try:
         has_token = await database.with_retry(access.any_live)
     except asyncpg.UndefinedTableError:
-        raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
+        raise StackError("The database lacks tables of this version of ragq. `ragq db migrate` makes them.") from None
     finally:
         await database.close()
     if not has_token:

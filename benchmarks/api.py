@@ -154,7 +154,7 @@ def _fill(running: Stack, questions: int = 300) -> None:
 
 async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s: float) -> str:
     """Print what the load took. The invariants that it violated, in one sentence; empty without any."""
-    (part,) = (part for part in running.asked("ps") if part["name"] == "api")
+    (part,) = (part for part in running.parts() if part["name"] == "api")
     process = psutil.Process(part["pid"])
     database = Database(connections(running.environment).database_url, pool_size=1)
     async with database.connection() as connection:

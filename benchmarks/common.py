@@ -109,6 +109,11 @@ class Stack:
         """The JSON output of a command."""
         return json.loads(self.ragq(*arguments, "--json"))
 
+    def parts(self) -> list[dict[str, Any]]:
+        """The parts of the stack, whatever is wrong."""
+        found: list[dict[str, Any]] = json.loads(self.ragq("status", "--json", allowed=(0, 1)))["parts"]
+        return found
+
     def ran(self, *arguments: str) -> str:
         """Submit these and wait. The run, as in r12; all of its jobs succeeded."""
         run: str = self.asked("submit", *arguments)["run"]
@@ -142,7 +147,7 @@ class Servers(NamedTuple):
 def servers() -> Iterator[Servers]:
     """Those of a stack without its workers."""
     with stack("--no-workers", "--no-api") as running:
-        pids = {part["name"]: part["pid"] for part in running.asked("ps")}
+        pids = {part["name"]: part["pid"] for part in running.parts()}
         used = connections(running.environment)
         yield Servers(used.database_url, used.redis_url, pids["postgres"], pids["valkey"], running.folder)
 
@@ -152,7 +157,7 @@ class Memory:
 
     def __init__(self, running: Stack) -> None:
         self.peak_mb = 0.0
-        self._parts = [psutil.Process(part["pid"]) for part in running.asked("ps")]
+        self._parts = [psutil.Process(part["pid"]) for part in running.parts()]
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 

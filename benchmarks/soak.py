@@ -95,7 +95,7 @@ def _work(running: Stack, for_s: float) -> tuple[list[Sample], int]:
             running.ran(*submission, "--new")
             runs += 1
             seconds = time.monotonic() - began
-            parts = [part for part in running.asked("ps") if part["pid"]]
+            parts = [part for part in running.parts() if part["pid"]]
             samples += [Sample(seconds, part["name"], memory(part["pid"])) for part in parts]
     return samples, runs
 

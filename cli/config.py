@@ -178,15 +178,15 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
         try:
             results.append(await work(database))
         except asyncpg.UndefinedTableError:
-            raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
+            raise StackError("The database lacks tables of this version. `ragq db migrate` makes them.") from None
         except asyncpg.UndefinedColumnError:
             raise StackError(
-                "The tables of the database are of an older version of ragq. `ragq migrate` brings them up to date."
+                "The tables of the database are of an older version of ragq. `ragq db migrate` brings them up to date."
             ) from None
         except ValueError as error:
             if "unknown type" not in str(error):
                 raise
-            raise StackError("The database has no pgvector yet. `ragq migrate` prepares it.") from None
+            raise StackError("The database has no pgvector yet. `ragq db migrate` prepares it.") from None
         except UNAVAILABLE_ERRORS as error:
             raise unavailable(error) from error
         finally:

@@ -1,13 +1,12 @@
 """`ragq failures`: what went wrong in a run, or across runs."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from cli.config import servers, with_database
+from cli.config import with_database
 from cli.ids import JOB, RUN
 from cli.options import Choice
 from cli.output import (
@@ -17,20 +16,17 @@ from cli.output import (
     json_option,
     plain_table,
     print_json,
-    print_list,
     print_text,
 )
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import FailureCluster, FailureList, ReportedFailure
-from stack.probes import broker_answers
 from stages.reports.results import failure_list
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import attempts, jobs, overviews, scored_runs
 from store.runs import failures as failures_of
-from store.runs import problems as problems_of
 from store.runs.attempts import Attempt
 from store.runs.jobs import Job
 
@@ -160,32 +156,6 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         _print_overview(found)
     else:
         _print_stage(found)
-
-
-@click.command()
-@json_option
-def status(as_json: bool) -> None:
-    """Show what is wrong now in all runs: since when, why, and the command that helps.
-
-    Listed are jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost, failed
-    and paused jobs, and jobs that wait for a retry or for a language model that takes no calls. Jobs that only wait
-    their turn are not. Exit code 1 while anything is listed.
-
-    \b
-    Example:
-        ragq status
-        ragq status --json
-    """
-    is_broker_away = not broker_answers(servers().redis_url)
-    found = with_database(problems_of.problems, is_broker_away=is_broker_away)
-    table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
-    for one in found:
-        since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")
-        until = "" if one.until is None else f" Until {one.until.astimezone():%H:%M:%S}."
-        stage = one.stage or ""
-        table.add_row(one.what, f"r{one.run_id}", stage, str(one.jobs), since, f"{one.reason or ''}{until}", one.remedy)
-    print_list(found, table, none="Nothing is wrong.", as_json=as_json)
-    sys.exit(1 if found else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,17 @@
-"""`ragq up`, `down`, `ps`, `worker` and `api`: start, stop and show the stack."""
+"""`ragq up`, `down`, `status`, `worker` and `api`: start, stop and show the stack."""
 
 import asyncio
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import click
 
+from cli.config import servers, with_database
 from cli.options import Choice, warn_of_names
 from cli.output import Text, draw, plain_table, print_json, print_text
 from ragq.packages import shadowing_in
@@ -33,6 +34,8 @@ from stack.up import up as bring_up
 from store import access
 from store.database import Connection, Database
 from store.migrate import upgrade
+from store.runs import problems as problems_of
+from store.runs.problems import RunProblem
 from workers.app import make_app
 
 Answer = TypeVar("Answer")
@@ -96,7 +99,10 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         ping=ping_workers,
         report=_report,
     )
-    _show(parts, as_json=as_json)
+    if as_json:
+        print_json(parts)
+    else:
+        _show(parts)
     state = home.read_state()
     if state and state.api_url:
         _report(_pages(state.api_url, home, made, others, is_open=_is_open(state.servers["DATABASE_URL"])))
@@ -120,26 +126,49 @@ def down() -> None:
         _report(f"Nothing runs in {home.folder}.")
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
+@click.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: `parts` and `problems`.")
 @click.pass_context
-def ps(context: click.Context, as_json: bool) -> None:
-    """Show the parts of the stack and their states.
+def status_command(context: click.Context, as_json: bool) -> None:
+    """Show the parts of the stack, and what is wrong now in all runs: since when, why, and the command that helps.
 
-    Exits with 1 when nothing runs or a part is not healthy.
+    Listed are jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost, failed
+    and paused jobs, and jobs that wait for a retry or for a language model that takes no calls. Jobs that only wait
+    their turn are not. Exits with 1 when nothing runs, a part is not healthy, or anything is listed.
 
     \b
     Example:
-      ragq ps
-      ragq ps --json
+      ragq status
+      ragq status --json
     """
-    home = find_home(_environment())
-    parts = status(home, ping_workers)
-    _show(parts, as_json=as_json)
-    if not parts:
-        _report(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
-    if not parts or not all(part.healthy for part in parts):
+    parts = status(find_home(_environment()), ping_workers)
+    found: list[RunProblem] | None = None
+    try:
+        is_broker_away = not broker_answers(servers().redis_url)
+        found = with_database(problems_of.problems, is_broker_away=is_broker_away)
+    except StackError as error:
+        _report(str(error))
+    if as_json:
+        print_json({"parts": parts, "problems": found})
+    else:
+        _show(parts)
+        _show_problems(found)
+    if found is None or found or not all(part.healthy for part in parts):
         context.exit(1)
+
+
+def _show_problems(found: Sequence[RunProblem] | None) -> None:
+    if found == []:
+        _report("Nothing is wrong.")
+    if not found:
+        return
+    table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
+    for one in found:
+        since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")
+        until = "" if one.until is None else f" Until {one.until.astimezone():%H:%M:%S}."
+        stage = one.stage or ""
+        table.add_row(one.what, f"r{one.run_id}", stage, str(one.jobs), since, f"{one.reason or ''}{until}", one.remedy)
+    draw(table)
 
 
 @click.command()
@@ -308,23 +337,22 @@ def _report(line: str) -> None:
     print_text(line, err=True)
 
 
-def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
-    if as_json:
-        print_json(parts)
-    elif parts:
-        table = plain_table("part", "state", "health", "pid", "port", "uptime", "MB", "log")
-        for part in parts:
-            table.add_row(
-                part.name,
-                part.state,
-                "healthy" if part.healthy else "unhealthy",
-                "" if part.pid is None else str(part.pid),
-                "" if part.port is None else str(part.port),
-                "" if part.uptime_s is None else str(timedelta(seconds=round(part.uptime_s))),
-                "" if part.memory_mb is None else f"{part.memory_mb:.0f}",
-                part.log or "",
-            )
-        draw(table)
+def _show(parts: Sequence[PartStatus]) -> None:
+    if not parts:
+        return
+    table = plain_table("part", "state", "health", "pid", "port", "uptime", "MB", "log")
+    for part in parts:
+        table.add_row(
+            part.name,
+            part.state,
+            "healthy" if part.healthy else "unhealthy",
+            "" if part.pid is None else str(part.pid),
+            "" if part.port is None else str(part.port),
+            "" if part.uptime_s is None else str(timedelta(seconds=round(part.uptime_s))),
+            "" if part.memory_mb is None else f"{part.memory_mb:.0f}",
+            part.log or "",
+        )
+    draw(table)
 
 
 _COLOURS = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}

@@ -205,7 +205,7 @@ def revision_in(path: Path) -> str:
         has_stages = f" TABLE DATA public {_OF_RAGQ} " in _contents_of(path)
         versions = _run("pg_restore", ["--data-only", f"--table={_VERSION}", "--file=-", str(path)])
     except StackError as error:
-        raise StackError(f"{path} is damaged, or no file of `ragq backup`; nothing was changed. {error}") from None
+        raise StackError(f"{path} is damaged, or no file of `ragq db backup`; nothing was changed. {error}") from None
     version = _STORED_VERSION.search(versions)
     if version is None or not has_stages:
         raise StackError(f"{path} is a dump of another database than ragq's; nothing was changed.")

@@ -129,12 +129,12 @@ _CONDITIONS: Final[tuple[tuple[type[BaseException], Condition], ...]] = (
         StatementTimeoutError,
         Condition(
             "did not answer a statement in time",
-            "It is busy, waits for a lock, or hangs: `ragq ps` shows the state of the stack. Try again.",
+            "It is busy, waits for a lock, or hangs: `ragq status` shows the state of the stack. Try again.",
         ),
     ),
 )
 
-_AWAY: Final = Condition("cannot be reached", "`ragq ps` shows the state of the stack; `ragq up` starts it.")
+_AWAY: Final = Condition("cannot be reached", "`ragq status` shows the state of the stack; `ragq up` starts it.")
 
 
 def condition(error: BaseException) -> Condition:

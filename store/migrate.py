@@ -1,4 +1,4 @@
-"""Brings a database to the newest revision. The same code serves `ragq migrate`, `ragq up` and the tests."""
+"""Brings a database to the newest revision. The same code serves `ragq db migrate`, `ragq up` and the tests."""
 
 import asyncio
 import json
@@ -182,7 +182,7 @@ NEEDED_PGVECTOR: Final = "0.8.0"
 _FOUND = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
 
 
-_INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq migrate` again."
+_INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq db migrate` again."
 
 
 class PgvectorError(StackError):

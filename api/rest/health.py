@@ -43,7 +43,7 @@ class Check(StrEnum):
     OK = "ok"
     #: It does not answer within two seconds.
     UNAVAILABLE = "unavailable"
-    #: The database lacks migrations: `ragq migrate`.
+    #: The database lacks migrations: `ragq db migrate`.
     OTHER_REVISION = "other_revision"
     #: No worker was seen in the last ten seconds: `ragq worker`.
     NONE = "none"

@@ -28,7 +28,7 @@ Corpus = Annotated[Text | None, Query(max_length=1000, examples=["default"])]
 #: What to do about a part that is not available.
 _REMEDIES: Final = {
     "database": "`ragq up` starts the database, or DATABASE_URL names another.",
-    "migrations": "`ragq migrate` applies them.",
+    "migrations": "`ragq db migrate` applies them.",
     "broker": "`ragq up` starts the broker, or REDIS_URL names another.",
     "workers": "`ragq up` or `ragq worker` starts one.",
 }
@@ -55,7 +55,7 @@ class DbCheck(Reply):
     name: str = Field(examples=["Connection: database"])
     passed: bool
     message: str = Field(examples=["ok"])
-    details: str | None = Field(examples=["`ragq migrate` applies them."])
+    details: str | None = Field(examples=["`ragq db migrate` applies them."])
     """What to do when it did not pass."""
 
 
@@ -166,7 +166,7 @@ async def show_db_health(ctx: Context) -> DbHealth:
 
 @router.post("/init/database", tags=["operations"], status_code=201)
 async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> InitDatabase:
-    """Add presets where there is none, and the first version of each template that has none, as `ragq migrate` does.
+    """Add presets where there is none, and the first version of each template that has none, as `ragq db migrate` does.
 
     What is stored stays. A database that lacks migrations is refused, and so is `reset`.
     """
@@ -174,7 +174,9 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
         raise Refused("Nothing is dropped over REST; delete runs, corpora and vocabularies one by one.")
     async with ctx.database.connection() as connection, connection.transaction():
         if not await migrate.is_newest_revision(connection):
-            raise Refused("The database has other migrations than this version of ragq: `ragq migrate` applies them.")
+            raise Refused(
+                "The database has migrations of another version: `ragq db migrate` applies those of this one."
+            )
         await seed(connection)
     return InitDatabase(
         success=True,

@@ -84,7 +84,7 @@ class Authenticator(NamedTuple):
         try:
             return await self.database.once(access.recognise, secret)
         except asyncpg.UndefinedTableError:
-            raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
+            raise StackError("The database has no tables of ragq's API yet. `ragq db migrate` makes them.") from None
 
 
 class Authentication:

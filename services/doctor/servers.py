@@ -94,10 +94,10 @@ async def _database_findings(url: str) -> list[Finding]:
         except PgvectorError as error:
             found.append(Finding("pgvector", Verdict.FAIL, shown(error.problem), error.remedy))
         else:
-            missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it.")
+            missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq db migrate` creates it.")
             found.append(Finding("pgvector", Verdict.OK, shown(vector.installed)) if vector.installed else missing)
         if not await migrate.is_newest_revision(connection):
-            remedy = "`ragq migrate` brings them to this version, or names what to do."
+            remedy = "`ragq db migrate` brings them to this version, or names what to do."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]
         found.append(Finding("tables", Verdict.OK, "of this version"))
     finally:

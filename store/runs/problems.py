@@ -98,7 +98,7 @@ class ProblemKind(StrEnum):
 _REMEDIES: Final = {
     ProblemKind.NO_WORKER: "ragq worker --stages {stage}",
     ProblemKind.NO_BROKER: "ragq doctor",
-    ProblemKind.WORKER_LOST: "ragq ps",
+    ProblemKind.WORKER_LOST: "ragq doctor",
     ProblemKind.FAILED: "ragq retry r{run_id} --stage {stage}",
     ProblemKind.NOTHING_FOUND: "ragq failures r{run_id}",
     ProblemKind.PAUSED: "ragq resume r{run_id}",

@@ -12,7 +12,7 @@ from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 
 
-@pytest.mark.parametrize("command", [["ps"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])
+@pytest.mark.parametrize("command", [["status"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])
 def test_a_home_that_cannot_be_is_refused_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:

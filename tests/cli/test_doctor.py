@@ -95,7 +95,7 @@ def test_tables_of_another_version_are_named_with_migrate(doctor: Doctor, databa
 
     found = checked(doctor("--json", DATABASE_URL=database_url))
 
-    assert "`ragq migrate`" in [one for name in ("pgvector", "tables") for one in found.get(name, [])][-1][2]
+    assert "`ragq db migrate`" in [one for name in ("pgvector", "tables") for one in found.get(name, [])][-1][2]
     assert "workers" not in found
 
 

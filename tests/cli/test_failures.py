@@ -67,4 +67,7 @@ def test_status_ends_with_1_while_something_is_wrong(ragq: Ragq, stored: Stored)
 
     assert (nothing.exit_code, nothing.stdout, wrong.exit_code) == (0, "", 1)
     assert "ragq worker --stages score" in wrong.stdout
-    assert [(one["what"], one["jobs"]) for one in json.loads(as_json.stdout)] == [("no_worker", 1), ("no_broker", 1)]
+    assert [(one["what"], one["jobs"]) for one in json.loads(as_json.stdout)["problems"]] == [
+        ("no_worker", 1),
+        ("no_broker", 1),
+    ]

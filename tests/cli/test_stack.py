@@ -111,7 +111,7 @@ class Installed:
         return {stage["stage"]: stage["status"] for stage in job["stages"]}
 
     def parts(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
+        found: list[dict[str, Any]] = json.loads(self.ragq("status", "--json").stdout)["parts"]
         return found
 
 
@@ -127,7 +127,7 @@ def running() -> Iterator[Installed]:
     assert up.returncode == 0, up.stderr
     yield installed
     down = installed.ragq("down")
-    assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
+    assert (down.returncode, installed.ragq("status").returncode) == (0, 1), down.stderr
     shutil.rmtree(folder)
 
 
@@ -135,7 +135,7 @@ def test_up_makes_every_part_healthy_at_its_port_and_again_replaces_nothing(runn
     parts = running.parts()
     healthy = {part["name"]: part["healthy"] for part in parts}
     assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
-    assert running.ragq("ps").returncode == 0
+    assert running.ragq("status").returncode == 0
     ports = {part["name"]: str(part["port"]) for part in parts}
     chosen = running.environment
     assert (ports["api"], ports["flower"]) == (chosen["RAGQ_API_PORT"], chosen["RAGQ_FLOWER_PORT"])

@@ -127,7 +127,7 @@ def test_the_installed_command_runs_in_another_folder_from_its_own_packages(inst
 
 def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_path: Path, database_url: str) -> None:
     servers = {"DATABASE_URL": database_url, "REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}
-    migrated = run(installed / "ragq", "migrate", folder=tmp_path, **servers)
+    migrated = run(installed / "ragq", "db", "migrate", folder=tmp_path, **servers)
     assert migrated.returncode == 0, migrated.stderr
     listed = run(installed / "ragq", "template", "list", folder=tmp_path, **servers)
     assert listed.returncode == 0, listed.stderr

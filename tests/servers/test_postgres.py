@@ -40,7 +40,7 @@ def test_migrations_and_a_run_with_an_index_over_tls(
     servers.empty_broker()
     made = BreakableInstallation.on(servers, "unused", ollama=ollama, embedder=embedder, folder=tmp_path)
     with dataclasses.replace(made, database_url=postgres.url) as installation:
-        migrated = installation.ragq("migrate")
+        migrated = installation.ragq("db", "migrate")
         assert migrated.exit_code == 0, migrated.stderr
         assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
         with installation.supervised(workers=2) as workers:

@@ -36,5 +36,5 @@ def test_the_doctor_names_it_too(database_url: str) -> None:
     ],
 )
 def test_a_server_that_cannot_install_it_is_refused(versions: PgvectorVersions, problem: str) -> None:
-    with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq migrate` again"):
+    with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq db migrate` again"):
         check_pgvector(versions)

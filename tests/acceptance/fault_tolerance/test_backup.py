@@ -49,12 +49,12 @@ def test_interrupted_runs_of_a_backup_are_finished_after_it_is_restored(
     eventually(lambda: judge.calls > 2)
     file = tmp_path / "ragq.dump"
 
-    written = breakable.ragq("backup", str(file), "--json")
-    again = breakable.ragq("backup", str(file))
+    written = breakable.ragq("db", "backup", str(file), "--json")
+    again = breakable.ragq("db", "backup", str(file))
     worker.kill()
     servers.empty_broker()
-    restored = elsewhere.ragq("restore", str(file))
-    refused = elsewhere.ragq("restore", str(file))
+    restored = elsewhere.ragq("db", "restore", str(file))
+    refused = elsewhere.ragq("db", "restore", str(file))
 
     assert (written.exit_code, json.loads(written.stdout)["file"]) == (0, str(file))
     assert (stat.S_IMODE(file.stat().st_mode), list(tmp_path.glob("*.partial"))) == (PRIVATE, [])
@@ -65,7 +65,7 @@ def test_interrupted_runs_of_a_backup_are_finished_after_it_is_restored(
     elsewhere.start_worker()
     assert elsewhere.wait_for(run_id) == {"succeeded": 1}
     assert elsewhere.ragq("audit", f"r{run_id}").exit_code == 0
-    assert elsewhere.ragq("restore", str(file), "--replace").stderr.startswith("ragq: Workers use the database.")
+    assert elsewhere.ragq("db", "restore", str(file), "--replace").stderr.startswith("ragq: Workers use the database.")
     # Only the call that was open when the worker was killed is made again.
     assert judge.calls == len(judge.calls_per_prompt) + 1
 
@@ -84,13 +84,13 @@ def test_a_backup_under_load_is_continued_without_paying_twice(
     runs = [breakable.submit(*chosen), breakable.submit(*chosen, "--fresh")]
     eventually(lambda: breakable.value(RUNNING) > 1 and judge.calls > 2)
 
-    assert breakable.ragq("backup", str(tmp_path / "ragq.dump")).exit_code == 0
+    assert breakable.ragq("db", "backup", str(tmp_path / "ragq.dump")).exit_code == 0
     ends = [breakable.wait_for(run_id) for run_id in runs]
     asked = breakable.value("SELECT count(*) FROM llm_call")
     for worker in workers:
         worker.kill()
     servers.empty_broker()
-    restored = elsewhere.ragq("restore", str(tmp_path / "ragq.dump"))
+    restored = elsewhere.ragq("db", "restore", str(tmp_path / "ragq.dump"))
     assert restored.exit_code == 0, restored.stderr
     paid, unfinished = elsewhere.value("SELECT count(*) FROM llm_call"), elsewhere.value(UNFINISHED)
     elsewhere.start_worker()
@@ -106,7 +106,7 @@ def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
     breakable: BreakableInstallation, tmp_path: Path
 ) -> None:
     before = breakable.value("SELECT count(*) FROM reference_chunk")
-    assert breakable.ragq("backup", str(tmp_path / "whole")).exit_code == 0
+    assert breakable.ragq("db", "backup", str(tmp_path / "whole")).exit_code == 0
     whole = (tmp_path / "whole").read_bytes()
     middle = len(whole) * 3 // 4
     damaged = {
@@ -118,11 +118,11 @@ def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
     }
     for name, content in damaged.items():
         (tmp_path / name).write_bytes(content)
-        refused = breakable.ragq("restore", str(tmp_path / name), "--replace")
+        refused = breakable.ragq("db", "restore", str(tmp_path / name), "--replace")
 
         assert (refused.exit_code, "is damaged" in refused.stderr) == (1, True), (name, refused.stderr)
         assert breakable.value("SELECT count(*) FROM reference_chunk") == before
-    assert breakable.ragq("restore", str(tmp_path / "nothing")).exit_code == 1
+    assert breakable.ragq("db", "restore", str(tmp_path / "nothing")).exit_code == 1
 
 
 def test_a_backup_of_another_version_or_program_is_refused_and_changes_nothing(
@@ -139,11 +139,11 @@ def test_a_backup_of_another_version_or_program_is_refused_and_changes_nothing(
     ):
         elsewhere.rows(change)
         dump(elsewhere.database_url, tmp_path / name)
-        refused = breakable.ragq("restore", str(tmp_path / name), "--replace")
+        refused = breakable.ragq("db", "restore", str(tmp_path / name), "--replace")
 
         assert (refused.exit_code, words in refused.stderr, refused.stderr.count("\n")) == (1, True, 1), refused.stderr
         assert breakable.value("SELECT count(*) FROM reference_chunk") == before
-    assert breakable.ragq("backup", str(tmp_path / "whole")).exit_code == 0
+    assert breakable.ragq("db", "backup", str(tmp_path / "whole")).exit_code == 0
     for arguments in (("restore", str(tmp_path / "whole")), ("migrate",)):
-        refused = elsewhere.ragq(*arguments)
+        refused = elsewhere.ragq("db", *arguments)
         assert (refused.exit_code, "tables of another program" in refused.stderr) == (1, True), refused.stderr

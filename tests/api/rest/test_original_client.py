@@ -66,7 +66,7 @@ async def test_nothing_is_dropped_and_an_older_database_is_sent_to_migrate(
     old = await client.post("/init/database")
 
     assert (refused.status_code, old.status_code) == (409, 409)
-    assert "`ragq migrate`" in old.json()["detail"]
+    assert "`ragq db migrate`" in old.json()["detail"]
 
 
 async def test_what_the_server_is_started_with_is_confirmed_and_not_changed(client: httpx.AsyncClient) -> None:

@@ -139,7 +139,7 @@ async def test_a_database_without_tables_is_reported(visit: Client, connection: 
         ready = await client.get("/readyz")
 
     assert problem(reply) == (503, "server-unavailable")
-    assert "`ragq migrate`" in reply.json()["detail"]
+    assert "`ragq db migrate`" in reply.json()["detail"]
     assert "parts" not in ready.json()
 
 

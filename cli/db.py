@@ -1,4 +1,4 @@
-"""`ragq migrate`, `backup`, `restore` and `token`: the tables of the database, what is in them, and who may read it."""
+"""`ragq db` and `ragq token`: the tables of the database, what is in them, and who may read it."""
 
 import asyncio
 import sys
@@ -25,19 +25,29 @@ _WORKERS_SEEN_SECONDS: Final = 5.0
 _UP_TO_DATE: Final = "The database is up to date."
 
 
-@click.command()
+@group()
+def db() -> None:
+    """Make the tables of the database, and write or read a backup of them.
+
+    \b
+    Example:
+        ragq db backup ragq.dump
+    """
+
+
+@db.command()
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL that is missing, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the revisions before and after.")
 def migrate(as_sql: bool, as_json: bool) -> None:
     """Make or bring up to date every table in the database. Running it again changes nothing.
 
     `ragq up` does this by itself for the database it starts. Where another role makes tables, give it the output of
-    --sql, and run `ragq migrate` afterwards: it stores the presets and templates.
+    --sql, and run `ragq db migrate` afterwards: it stores the presets and templates.
 
     \b
     Example:
-        DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq migrate
-        ragq migrate --sql > missing.sql
+        DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq db migrate
+        ragq db migrate --sql > missing.sql
     """
     if as_sql and as_json:
         raise click.UsageError("--sql and --json exclude each other; give one of them.")
@@ -68,7 +78,7 @@ async def _revision(database_url: str) -> str | None:
 _FILE = click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 
 
-@click.command()
+@db.command()
 @_FILE
 @json_option
 def backup(path: Path, as_json: bool) -> None:
@@ -79,7 +89,7 @@ def backup(path: Path, as_json: bool) -> None:
 
     \b
     Example:
-        ragq backup ragq.dump
+        ragq db backup ragq.dump
     """
     revision, found = with_database(_content)
     size = postgres.dump(servers().database_url, path)
@@ -87,19 +97,19 @@ def backup(path: Path, as_json: bool) -> None:
     print_result(_backup_json(path, revision, found), words, as_json=as_json)
 
 
-@click.command()
+@db.command()
 @_FILE
 @click.option("--replace", is_flag=True, help="Delete what is stored there.")
 @json_option
 def restore(path: Path, replace: bool, as_json: bool) -> None:
-    """Fill an empty database from a file that `ragq backup` wrote, also one of an older version.
+    """Fill an empty database from a file that `ragq db backup` wrote, also one of an older version.
 
     Stages that ran when it was written start again when workers are there.
 
     \b
     Example:
         ragq up --no-workers
-        ragq restore ragq.dump
+        ragq db restore ragq.dump
         ragq up
     """
     written = postgres.revision_in(path)

@@ -1,4 +1,4 @@
-"""`ragq migrate` with nothing but a database."""
+"""`ragq db migrate` with nothing but a database."""
 
 import asyncio
 import json
@@ -18,10 +18,10 @@ from tests.store.statements import EMPTIED, execute
 
 @pytest.fixture
 def ragq_migrate(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs `ragq migrate OPTIONS` in an empty folder, without a broker."""
+    """Runs `ragq db migrate OPTIONS` in an empty folder, without a broker."""
     monkeypatch.chdir(tmp_path)
     named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
-    return lambda *options, **also: CliRunner(env=named).invoke(cli, ["migrate", *options], **also)
+    return lambda *options, **also: CliRunner(env=named).invoke(cli, ["db", "migrate", *options], **also)
 
 
 def test_a_database_is_migrated_without_a_broker(
