@@ -3,8 +3,10 @@
 Only HTTP, so that a submission can ask without loading a model.
 """
 
+import asyncio
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import PureWindowsPath
@@ -14,7 +16,7 @@ import httpx
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from schemas.errors import EmbeddingValidationError, LLMError, ModelMissingError
+from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, ModelMissingError
 from schemas.values.chat import ModelIdentity
 from stages.models import server_name
 from stages.ports import Vectors
@@ -62,6 +64,27 @@ def matrix_of(rows: Sequence[Sequence[float]], *, model: str, texts: int) -> Vec
 LOOKUP_TIMEOUT_S = 30.0
 LOOKUP_VALID_S = 60.0
 """After this time a model is looked up again: another may be served under its name."""
+
+
+class Lookups:
+    """The models of a server, each looked up once a minute."""
+
+    def __init__(self, look_up: Callable[[str], Awaitable[ModelIdentity]]) -> None:
+        self._look_up = look_up
+        self._found: dict[str, tuple[float, ModelIdentity]] = {}
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """The model behind a name. Raises LLMTimeoutError after 30 s, and what the lookup raises."""
+        asked_at, found = self._found.get(model, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
+            try:
+                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                    found = await self._look_up(model)
+            except TimeoutError:
+                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            self._found[model] = time.monotonic(), found
+        return found
+
 
 LISTED_FIELDS = ("id", "owned_by", "meta")
 
@@ -158,55 +181,49 @@ def _tokens(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-class OpenAIModelList:
-    """The list of models of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
+async def openai_identity(client: httpx.AsyncClient, base_url: str, model: str) -> ModelIdentity:
+    """The identity of a model of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
 
-    This API reports no digest. An entry's `created` is no part of the identity: it is the time of the answer on vLLM,
-    llama.cpp and others.
+    This API reports no digest: it is the server's entry for the model, or all of the list where the name is in none.
+    llama.cpp answers to any name with the model that it has. A server without a list has no entry. An entry's `created`
+    is no part of it: that is the time of the answer on vLLM, llama.cpp and others. Raises LLMError for an answer with
+    an error, and connection errors unchanged.
     """
+    url = f"{base_url.rstrip('/')}/models"
+    entries = await _entries(client, url, model)
+    context = await _context(client, url, entries[0]) if len(entries) == 1 else None
+    return unlisted(base_url, model).model_copy(update={"listed": tuple(_listed(entries)), "context_tokens": context})
 
-    def __init__(self, client: httpx.AsyncClient, base_url: str) -> None:
-        self._client = client
-        self._url = f"{base_url.rstrip('/')}/models"
-        self._server = server_name(base_url)
 
-    async def identity(self, model: str) -> ModelIdentity:
-        """The identity of a model: the server's entry for it, or all of the list where the name is in none.
+def unlisted(base_url: str, model: str) -> ModelIdentity:
+    """The identity of a model of an OpenAI-compatible server whose entry is not known."""
+    return ModelIdentity(backend="openai", server=server_name(base_url), model=model, digest="")
 
-        llama.cpp answers to any name with the model that it has. A server without a list has no entry. Raises LLMError
-        for an answer with an error, and connection errors unchanged.
-        """
-        entries = await self._entries(model)
-        context = await self._context(entries[0]) if len(entries) == 1 else None
-        return self.unlisted(model).model_copy(update={"listed": tuple(_listed(entries)), "context_tokens": context})
 
-    def unlisted(self, model: str) -> ModelIdentity:
-        """The identity of a model whose entry is not known."""
-        return ModelIdentity(backend="openai", server=self._server, model=model, digest="")
-
-    async def _context(self, entry: dict[str, Any]) -> int | None:
-        """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
-        if entry.get("owned_by") == "llamacpp":
-            response = await self._client.get(f"{self._url.removesuffix('/v1/models')}/props")
-            try:
-                found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
-            except ValidationError:
-                found = None
-            if tokens := _tokens(found):
-                return tokens
-        return _listed_context(entry)
-
-    async def _entries(self, model: str) -> list[dict[str, Any]]:
-        response = await self._client.get(self._url)
-        if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
-            return []
-        if response.is_error:
-            raise _status_error(self._url, model, response)
+async def _context(client: httpx.AsyncClient, url: str, entry: dict[str, Any]) -> int | None:
+    """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
+    if entry.get("owned_by") == "llamacpp":
+        response = await client.get(f"{url.removesuffix('/v1/models')}/props")
         try:
-            entries = _Models.model_validate_json(response.content).data
+            found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
         except ValidationError:
-            return []
-        return [entry for entry in entries if entry.get("id") == model] or entries
+            found = None
+        if tokens := _tokens(found):
+            return tokens
+    return _listed_context(entry)
+
+
+async def _entries(client: httpx.AsyncClient, url: str, model: str) -> list[dict[str, Any]]:
+    response = await client.get(url)
+    if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
+        return []
+    if response.is_error:
+        raise _status_error(url, model, response)
+    try:
+        entries = _Models.model_validate_json(response.content).data
+    except ValidationError:
+        return []
+    return [entry for entry in entries if entry.get("id") == model] or entries
 
 
 def _listed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

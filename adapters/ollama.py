@@ -16,7 +16,7 @@ from ollama import ChatResponse
 from ollama._types import Logprob
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, matrix_of, ollama_identity, retry_after_s
+from adapters.model_lists import Lookups, matrix_of, ollama_identity, retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server
@@ -35,31 +35,26 @@ class OllamaServer:
     """One server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self.client = ollama.AsyncClient(host=url, transport=_WholePrompts())
+        self._url = url
+        self._client = ollama.AsyncClient(host=url, transport=_WholePrompts())
         self._lists = httpx.AsyncClient(timeout=None, trust_env=False)
-        self._models: dict[str, tuple[float, ModelIdentity]] = {}
+        self._lookups = Lookups(self._look_up)
 
-    async def identity(self, name: str) -> ModelIdentity:
+    async def identity(self, model: str) -> ModelIdentity:
         """The model behind a name; requested once a minute.
 
         Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
         """
-        asked_at, found = self._models.get(name, (0.0, None))
-        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
-            async with self.asking(name, timeout_s=LOOKUP_TIMEOUT_S):
-                found = await self._look_up(name)
-            self._models[name] = time.monotonic(), found
-        return found
+        return await self._lookups.identity(model)
 
     @asynccontextmanager
-    async def asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
+    async def _asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
         """Translate the errors of requests about a model in a block into those of the ports.
 
         The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
         """
         try:
-            with naming_server(self.url):
+            with naming_server(self._url):
                 async with asyncio.timeout(timeout_s):
                     yield
         except TimeoutError:
@@ -68,21 +63,22 @@ class OllamaServer:
             raise self._refusal(model, error) from None
         except (json.JSONDecodeError, UnicodeDecodeError, pydantic.ValidationError) as error:
             raise LLMError(
-                f"{self.url} answered a request for model '{model}' with something other than Ollama's JSON "
+                f"{self._url} answered a request for model '{model}' with something other than Ollama's JSON "
                 f"({type(error).__name__}). Is it an Ollama server?"
             ) from None
 
     async def close(self) -> None:
         """Close the connections."""
-        await self.client.close()  # type: ignore[no-untyped-call]
+        await self._client.close()  # type: ignore[no-untyped-call]
         await self._lists.aclose()
 
-    async def _look_up(self, name: str) -> ModelIdentity:
-        try:
-            return await ollama_identity(self._lists, self.url, name)
-        except httpx.ConnectError as error:
-            # As the client raises it for every other request.
-            raise ConnectionError(str(error)) from None
+    async def _look_up(self, model: str) -> ModelIdentity:
+        with naming_server(self._url):
+            try:
+                return await ollama_identity(self._lists, self._url, model)
+            except httpx.ConnectError as error:
+                # As the client raises it for every other request.
+                raise ConnectionError(str(error)) from None
 
     def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
         if error.status_code == httpx.codes.NOT_FOUND:
@@ -91,18 +87,17 @@ class OllamaServer:
         if status == _IN_STREAM:
             # The status of the reply was sent before: by then it is 200. The request itself was accepted.
             status = int(httpx.codes.INTERNAL_SERVER_ERROR)
-            message = f"{self.url} ended its reply for model '{model}' with an error."
+            message = f"{self._url} ended its reply for model '{model}' with an error."
         elif is_too_long(error):
-            message = (
-                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. {LONGER}"
-            )
+            where = f"the context of model '{model}' at {self._url}"
+            message = f"The prompt is longer than {where}, and nothing was cut. {LONGER}"
         else:
-            message = f"{self.url} answered a request for model '{model}' with status {status}."
+            message = f"{self._url} answered a request for model '{model}' with status {status}."
         return LLMError(message, status=status, detail=said, retry_after_s=_retry_after_s.get())
 
     def _unknown(self, model: str) -> LLMError:
         return LLMError(
-            f"{self.url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
+            f"{self._url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
             "`ollama list` shows.",
             status=httpx.codes.NOT_FOUND,
         )
@@ -148,22 +143,18 @@ REPLY_TOKENS = 1024
 MIN_CONTEXT = 4096
 
 
-class OllamaChat:
-    """The port ChatModel over an Ollama server at a URL such as `http://127.0.0.1:11434`."""
+class OllamaChat(OllamaServer):
+    """The port ChatModel over an Ollama server."""
 
     def __init__(self, url: str) -> None:
-        self._server = OllamaServer(url)
+        super().__init__(url)
         self._contexts: dict[str, int] = {}
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel. Requested once a minute."""
-        return await self._server.identity(model)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
-        async with self._server.asking(call.model, timeout_s=call.timeout_s):
-            model = await self._server.identity(call.model)
+        async with self._asking(call.model, timeout_s=call.timeout_s):
+            model = await self.identity(call.model)
             num_ctx = self._context(call, model.context_tokens)
             request: dict[str, Any] = {
                 "model": call.model,
@@ -174,11 +165,11 @@ class OllamaChat:
                 "top_logprobs": call.top_logprobs or None,
             }
             if on_text is None:
-                answer = await self._server.client.chat(**request)
+                answer = await self._client.chat(**request)
             else:
                 answer = await self._streamed(request, on_text)
         if answer.message.content is None:
-            raise LLMError(f"Model '{call.model}' at {self._server.url} answered without text.")
+            raise LLMError(f"Model '{call.model}' at {self._url} answered without text.")
         if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
             raise LLMError(
                 f"The prompt filled the context of {num_ctx} tokens of model '{call.model}' and may have been cut. "
@@ -195,15 +186,11 @@ class OllamaChat:
             tokens=signals_of(_reported(answer)) if call.top_logprobs else None,
         )
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._server.close()
-
     async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ChatResponse:
         """The reply in pieces, as the server would have sent it whole."""
         text = ""
         logprobs: list[Logprob] = []
-        pieces = await self._server.client.chat(**request, stream=True)
+        pieces = await self._client.chat(**request, stream=True)
         async with aclosing(cast("AsyncGenerator[ChatResponse]", pieces)):
             async for piece in pieces:
                 content = piece.message.content or ""
@@ -254,25 +241,20 @@ def _options(call: ChatCall, num_ctx: int) -> dict[str, Any]:
 # `truncate: false`, with which the server refuses it.
 
 
-class OllamaEmbedder:
-    """The port Embedder over an Ollama server at a URL such as `http://127.0.0.1:11434`."""
+class OllamaEmbedder(OllamaServer):
+    """The port Embedder over an Ollama server."""
 
     def __init__(self, name: str, *, url: str) -> None:
-        self._name = name
-        self._server = OllamaServer(url)
-
-    @property
-    def name(self) -> str:
-        """See Embedder."""
-        return self._name
+        super().__init__(url)
+        self.name = name
 
     async def digest(self) -> str:
         """See Embedder. Requested once, then cached. Raises LLMError when the server has no such model."""
-        return (await self._server.identity(self._name)).digest
+        return (await self.identity(self.name)).digest
 
     async def dtype(self) -> str:
         """See Embedder. Raises LLMError when the server has no such model."""
-        return (await self._server.identity(self._name)).quantization or ""
+        return (await self.identity(self.name)).quantization or ""
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder. Raises LLMError when the server answers with an error.
@@ -282,7 +264,7 @@ class OllamaEmbedder:
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
         cut: list[int] = []
-        async with self._server.asking(self._name, timeout_s=timeout_s):
+        async with self._asking(self.name, timeout_s=timeout_s):
             rows = await self._whole(texts)
             if rows is None:
                 rows = []
@@ -290,15 +272,11 @@ class OllamaEmbedder:
                     whole = await self._whole([text])
                     if whole is None:
                         if not truncate:
-                            raise TextTooLongError(self._name, position, texts=len(texts), chars=len(text))
+                            raise TextTooLongError(self.name, position, texts=len(texts), chars=len(text))
                         cut.append(position)
                         whole = await self._rows([text], truncate=True)
                     rows += whole
-        return TextVectors(matrix_of(rows, model=self._name, texts=len(texts)), tuple(cut))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._server.close()
+        return TextVectors(matrix_of(rows, model=self.name, texts=len(texts)), tuple(cut))
 
     async def _whole(self, texts: Sequence[str]) -> list[Sequence[float]] | None:
         """The vectors of whole texts; None if one of them is too long."""
@@ -310,5 +288,5 @@ class OllamaEmbedder:
             return None
 
     async def _rows(self, texts: Sequence[str], *, truncate: bool) -> list[Sequence[float]]:
-        reply = await self._server.client.embed(model=self._name, input=list(texts), truncate=truncate)
+        reply = await self._client.embed(model=self.name, input=list(texts), truncate=truncate)
         return list(reply.embeddings)

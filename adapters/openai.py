@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, matrix_of, retry_after_s
+from adapters.model_lists import Lookups, matrix_of, openai_identity, retry_after_s, unlisted
 from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server, server_name
@@ -29,32 +29,31 @@ class OpenAIServer:
     def __init__(self, base_url: str, path: str, *, api_key: str | None) -> None:
         self._base_url = base_url
         self._url = f"{base_url.rstrip('/')}/{path}"
-        self.url = f"{server_name(base_url)}/{path}"
+        self._shown_url = f"{server_name(base_url)}/{path}"
         """As people and logs may see it."""
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
-        self._models = OpenAIModelList(self._client, base_url)
-        self._identities: dict[str, tuple[float, ModelIdentity]] = {}
+        self._lookups = Lookups(self._look_up)
 
     async def identity(self, model: str) -> ModelIdentity:
         """The model behind a name; requested once a minute. A key that may not read the list has no entry."""
-        asked_at, found = self._identities.get(model, (0.0, None))
-        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
-            try:
-                with naming_server(self._base_url):
-                    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                        found = await self._models.identity(model)
-            except TimeoutError:
-                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
-            except LLMError as error:
-                if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-                    raise
-                found = self._models.unlisted(model)
-            self._identities[model] = time.monotonic(), found
-        return found
+        return await self._lookups.identity(model)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _look_up(self, model: str) -> ModelIdentity:
+        try:
+            with naming_server(self._base_url):
+                return await openai_identity(self._client, self._base_url, model)
+        except LLMError as error:
+            if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+                raise
+            return unlisted(self._base_url, model)
 
     @asynccontextmanager
-    async def asking(self, model: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
+    async def _asking(self, model: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
         """The reply to a request about a model, whose content is still to be read.
 
         Raises LLMError with the HTTP status for an error: 429 and 5xx are faults that may be temporary.
@@ -64,32 +63,28 @@ class OpenAIServer:
                 if response.is_error:
                     await response.aread()
                     wait_s = retry_after_s(response)
-                    raise self.failure(model, response.status_code, response.text, retry_after_s=wait_s)
+                    raise self._failure(model, response.status_code, response.text, retry_after_s=wait_s)
                 yield response
 
-    def failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
+    def _failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
         """The error of an answer with an error."""
         found = "an error" if status is None else f"status {status}"
         return LLMError(
-            f"{self.url} answered a request for model '{model}' with {found}.",
+            f"{self._shown_url} answered a request for model '{model}' with {found}.",
             status=status,
             detail=detail,
             retry_after_s=retry_after_s,
         )
 
-    def parsed(self, kind: type[Reply], model: str, content: bytes | str, *, expected: str) -> Reply:
+    def _parsed(self, kind: type[Reply], model: str, content: bytes | str, *, expected: str) -> Reply:
         """The content of a reply. Raises LLMError for anything but what is `expected`, without quoting it."""
         try:
             return kind.model_validate_json(content)
         except ValidationError as error:
             raise LLMError(
-                f"{self.url} answered a request for model '{model}' with something other than {expected}: "
+                f"{self._shown_url} answered a request for model '{model}' with something other than {expected}: "
                 f"{_where(error)}. Does the base URL name an OpenAI-compatible API?"
             ) from None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
 
 
 def _where(error: ValidationError) -> str:
@@ -101,15 +96,11 @@ def _where(error: ValidationError) -> str:
 _EXPECTED = "a chat completion"
 
 
-class OpenAIChat:
-    """The port ChatModel over a base URL that ends in the version, such as `http://127.0.0.1:8000/v1`."""
+class OpenAIChat(OpenAIServer):
+    """The port ChatModel over an OpenAI-compatible server."""
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
-        self._server = OpenAIServer(base_url, "chat/completions", api_key=api_key)
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
-        return await self._server.identity(model)
+        super().__init__(base_url, "chat/completions", api_key=api_key)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed.
@@ -122,35 +113,44 @@ class OpenAIChat:
                 completion = await (self._whole(call) if on_text is None else self._streamed(call, on_text))
         except TimeoutError:
             raise LLMTimeoutError(call.timeout_s) from None
-        return completion.reply_to(call, self._server.url, seconds=time.perf_counter() - began)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._server.close()
+        return completion.reply_to(call, self._shown_url, seconds=time.perf_counter() - began)
 
     async def _whole(self, call: ChatCall) -> "Completion":
-        async with self._server.asking(call.model, chat_request(call) | {"stream": False}) as response:
+        async with self._asking(call.model, chat_request(call) | {"stream": False}) as response:
             content = await response.aread()
-        return self._server.parsed(Completion, call.model, content, expected=_EXPECTED)
+        return self._parsed(Completion, call.model, content, expected=_EXPECTED)
 
     async def _streamed(self, call: ChatCall, on_text: OnText) -> "Completion":
+        """The reply in pieces, as the completion that the server would have sent whole."""
         request = chat_request(call) | {"stream": True, "stream_options": {"include_usage": True}}
-        async with self._server.asking(call.model, request) as response:
+        texts: list[str] = []
+        tokens: list[ReportedToken] = []
+        usage, finish_reason = _Usage(), None
+        async with self._asking(call.model, request) as response:
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                return self._server.parsed(Completion, call.model, await response.aread(), expected=_EXPECTED)
-            reply = _Pieces(on_text)
+                return self._parsed(Completion, call.model, await response.aread(), expected=_EXPECTED)
             async for line in response.aiter_lines():
                 data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
                 if data == "[DONE]":
                     break
-                if data:
-                    chunk = self._server.parsed(_Chunk, call.model, data, expected=_EXPECTED)
-                    if chunk.error is not None:
-                        raise self._server.failure(call.model, None, data)
-                    reply.add(chunk)
-        if reply.finish_reason is None:
+                if not data:
+                    continue
+                chunk = self._parsed(_Chunk, call.model, data, expected=_EXPECTED)
+                if chunk.error is not None:
+                    raise self._failure(call.model, None, data)
+                usage = chunk.usage or usage
+                for choice in chunk.choices[:1]:
+                    finish_reason = choice.finish_reason or finish_reason
+                    tokens += (choice.logprobs and choice.logprobs.content) or []
+                    if choice.delta.content is not None:
+                        texts.append(choice.delta.content)
+                    if choice.delta.content:
+                        on_text(choice.delta.content)
+        if finish_reason is None:
             raise httpx.RemoteProtocolError("The stream ended before the reply did.")
-        return reply.completion()
+        message = _Message(content="".join(texts) if texts else None)
+        whole = _Choice(message=message, logprobs=_Logprobs(content=tokens), finish_reason=finish_reason)
+        return Completion(choices=[whole], usage=usage)
 
 
 class _Message(BaseModel):
@@ -206,37 +206,8 @@ class _Delta(BaseModel):
 class _Chunk(BaseModel):
     choices: list[_Delta] = []
     usage: _Usage | None = None
+    """In a chunk of its own, which has no choice."""
     error: Any = None
-
-
-class _Pieces:
-    """A reply that arrives in chunks, as the completion that the server would have sent without a stream."""
-
-    def __init__(self, on_text: OnText) -> None:
-        self._on_text = on_text
-        self._texts: list[str] = []
-        self._tokens: list[ReportedToken] = []
-        self._usage = _Usage()
-        self.finish_reason: str | None = None
-
-    def add(self, chunk: _Chunk) -> None:
-        """The next chunk; the one with the usage has no choice."""
-        self._usage = chunk.usage or self._usage
-        for choice in chunk.choices[:1]:
-            self.finish_reason = choice.finish_reason or self.finish_reason
-            if choice.logprobs is not None:
-                self._tokens += choice.logprobs.content or []
-            if choice.delta.content is not None:
-                self._texts.append(choice.delta.content)
-            if choice.delta.content:
-                self._on_text(choice.delta.content)
-
-    def completion(self) -> Completion:
-        """The whole reply; without any text its content is None."""
-        message = _Message(content="".join(self._texts) if self._texts else None)
-        logprobs = _Logprobs(content=self._tokens) if self._tokens else None
-        choice = _Choice(message=message, logprobs=logprobs, finish_reason=self.finish_reason)
-        return Completion(choices=[choice], usage=self._usage)
 
 
 def chat_request(call: ChatCall) -> dict[str, Any]:
@@ -293,23 +264,18 @@ class _Embedded(NamedTuple):
     """Of all texts together, as far as the server read them; None if it does not report it."""
 
 
-class OpenAIEmbedder:
-    """The port Embedder over a base URL that ends in the version, such as `http://127.0.0.1:8000/v1`."""
+class OpenAIEmbedder(OpenAIServer):
+    """The port Embedder over an OpenAI-compatible server."""
 
     def __init__(self, name: str, *, base_url: str, api_key: str | None = None) -> None:
-        self._name = name
-        self._server = OpenAIServer(base_url, "embeddings", api_key=api_key)
+        super().__init__(base_url, "embeddings", api_key=api_key)
+        self.name = name
         self._is_probed = False
         self._cuts_at: int | None = None
 
-    @property
-    def name(self) -> str:
-        """See Embedder."""
-        return self._name
-
     async def digest(self) -> str:
         """See Embedder. A hash of the model's entry in the server's list of models; empty without a list."""
-        found = await self._server.identity(self._name)
+        found = await self.identity(self.name)
         return sha256(found.weights["listed"].encode()).hexdigest() if found.listed else ""
 
     async def dtype(self) -> str:
@@ -325,11 +291,7 @@ class OpenAIEmbedder:
                 rows, cut = await self._embed(texts, truncate=truncate)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
-        return TextVectors(matrix_of(rows, model=self._name, texts=len(texts)), tuple(cut))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._server.close()
+        return TextVectors(matrix_of(rows, model=self.name, texts=len(texts)), tuple(cut))
 
     async def _embed(self, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], list[int]]:
         sizes = [len(text.encode(errors="replace")) for text in texts]
@@ -352,7 +314,7 @@ class OpenAIEmbedder:
             embedded = await self._whole([texts[at]])
             if embedded is None or (embedded.tokens or 0) >= longest:
                 if not truncate:
-                    raise TextTooLongError(self._name, at, texts=len(texts), chars=len(texts[at]))
+                    raise TextTooLongError(self.name, at, texts=len(texts), chars=len(texts[at]))
                 cut.append(at)
             rows[at] = (embedded or await self._start_of(texts[at])).rows[0]
         return [rows[at] for at in range(len(texts))], cut
@@ -374,7 +336,7 @@ class OpenAIEmbedder:
                 kept, found = kept + step, longer
             step //= 2
         if found is None:
-            raise self._server.failure(self._name, None, "It refuses a text of one character as too long.")
+            raise self._failure(self.name, None, "It refuses a text of one character as too long.")
         return found
 
     async def _probe(self) -> None:
@@ -389,7 +351,7 @@ class OpenAIEmbedder:
         else:
             if not tokens:
                 raise LLMError(
-                    f"{self._server.url} takes a text of {PROBE_TOKENS} words for model '{self._name}' and does not "
+                    f"{self._shown_url} takes a text of {PROBE_TOKENS} words for model '{self.name}' and does not "
                     "report how many tokens it read, so a text that it cut would go unnoticed. Start the server so "
                     "that it refuses long texts (text-embeddings-inference: --auto-truncate false)."
                 )
@@ -397,13 +359,13 @@ class OpenAIEmbedder:
         self._is_probed = True
 
     async def _ask(self, texts: Sequence[str]) -> _Embedded:
-        body = {"model": self._name, "input": list(texts), "encoding_format": "float"}
-        async with self._server.asking(self._name, body) as response:
+        body = {"model": self.name, "input": list(texts), "encoding_format": "float"}
+        async with self._asking(self.name, body) as response:
             content = await response.aread()
-        reply = self._server.parsed(_Embeddings, self._name, content, expected="embeddings")
+        reply = self._parsed(_Embeddings, self.name, content, expected="embeddings")
         ordered = sorted(reply.data, key=lambda row: row.index)
         if [row.index for row in ordered] != list(range(len(texts))):
             raise EmbeddingValidationError(
-                f"{self._name} returned {len(ordered)} vectors for {len(texts)} texts, or not one for each."
+                f"{self.name} returned {len(ordered)} vectors for {len(texts)} texts, or not one for each."
             )
         return _Embedded([row.embedding for row in ordered], reply.usage.prompt_tokens)

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -194,19 +195,19 @@ def _asking(
 ) -> tuple[str | None, Callable[[str], Awaitable[ModelIdentity]] | None]:
     """The address of the server, and what asks it for a model."""
     # Help and submissions of other kinds do without it.
-    from adapters.model_lists import OpenAIModelList, ollama_identity
+    from adapters.model_lists import ollama_identity, openai_identity
 
     environment = merged(os.environ, ENV_FILE)
     if backend == "openai":
         base_url = environment.get("RAGQ_OPENAI_BASE_URL")
         if key := environment.get("RAGQ_OPENAI_API_KEY"):
             client.headers["Authorization"] = f"Bearer {key}"
-        return base_url, OpenAIModelList(client, base_url).identity if base_url else None
+        return base_url, partial(openai_identity, client, base_url) if base_url else None
     try:
         url = connections(environment).ollama_url
     except StackError:
         return None, None
-    return url, None if url is None else lambda name: ollama_identity(client, url, name)
+    return url, None if url is None else partial(ollama_identity, client, url)
 
 
 async def _identity(

@@ -94,8 +94,7 @@ class LedgerChat:
         self._claim = claim
         self._draw = draw
         self._database = calls.database
-        self._hours: float | None = None
-        self._has_read_hours = False
+        self._hours: Remembered[int, float | None] = Remembered()
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
@@ -124,6 +123,7 @@ class LedgerChat:
         self, key: str, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
     ) -> tuple[KeptCall, bool]:
         kept = await self._database.ask(ledger.find, key)
+        hours = None
         if kept is None and (hours := await self._batch_hours()) is not None:
             kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
@@ -138,15 +138,13 @@ class LedgerChat:
         paid = await self._database.with_retry(
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS
         )
-        if self._hours is not None:
+        if hours is not None:
             await self._database.ask(batches.forget, key)
         return paid, False
 
     async def _batch_hours(self) -> float | None:
-        if not self._has_read_hours:
-            self._hours = await self._database.ask(batches.hours, self._claim.run_id)
-            self._has_read_hours = True
-        return self._hours
+        run_id = self._claim.run_id
+        return await self._hours.load(run_id, lambda: self._database.ask(batches.hours, run_id))
 
     async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity, hours: float) -> KeptCall | None:
         """The answer that a batch brought just now; None for a call that is to be sent by itself.
@@ -165,84 +163,63 @@ class LedgerChat:
         return found.kept
 
 
-class RejectedReplies:
-    """The rejected replies of the earlier attempts of a claimed stage, read at the first use."""
+class RetryingChat:
+    """The port ChatModel for a stage that may be a retry: no request is repeated whose reply was rejected.
 
-    def __init__(self, database: Database, claim: Claim) -> None:
+    Stages that ask again get the rejected reply, and send it back with what is wrong. Those that ask once (`resamples`)
+    get the reply of another sample in its place.
+    """
+
+    def __init__(self, chat: LedgerChat, database: Database, claim: Claim, *, resamples: bool) -> None:
+        self.identity = chat.identity
+        self._chat = chat
         self._database = database
         self._claim = claim
-        self._found: list[CallUse] | None = None
+        self._resamples = resamples
+        self._rejected: list[CallUse] | None = None
 
-    async def find(self, call: ChatCall, digest: str) -> CallUse | None:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """The rejected reply, marked, without a request, or the model's."""
+        digest = (await self.identity(call.model)).digest
+        asked = call
+        while (use := await self._find(asked, digest)) is not None:
+            if not self._resamples:
+                purpose = f"{call.purpose}, rejected before"
+                await self._database.ask(ledger.use, self._claim.attempt_id, use.call_id, purpose, is_reused=True)
+                return ChatReply(
+                    text=use.reply,
+                    model=call.model,
+                    digest=use.digest,
+                    stop_reason=use.stop_reason,
+                    prompt_tokens=use.prompt_tokens,
+                    reply_tokens=use.reply_tokens,
+                    seconds=use.seconds,
+                    tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
+                    is_rejected=True,
+                )
+            sample = asked.sample + 1
+            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
+            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
+        return await self._chat.chat(asked, on_text)
+
+    async def _find(self, call: ChatCall, digest: str) -> CallUse | None:
         """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
         if self._claim.attempt == 1:
             return None
-        if self._found is None:
-            self._found = await self._database.with_retry(self._read)
+        if self._rejected is None:
+            self._rejected = await self._database.with_retry(self._read)
         wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
-        for use in self._found:
+        for use in self._rejected:
             is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
             if is_same_model and wanted.items() <= (use.request or {}).items():
                 return use
         return None
 
-    async def note(self, use: CallUse, purpose: str) -> None:
-        """Record that the attempt used the rejected reply again."""
-        await self._database.ask(
-            ledger.use, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
-        )
-
     async def _read(self, connection: Connection) -> list[CallUse]:
+        """The rejected replies of the earlier attempts."""
         tried = await attempts.history(connection, self._claim.job_id, self._claim.stage)
         earlier = [attempt for attempt in tried if attempt.id != self._claim.attempt_id]
         return [use for attempt in earlier for use in attempt.calls if use.is_rejected]
-
-
-class _KnowingChat:
-    """A chat model, and the replies of it that were rejected."""
-
-    def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
-        self._chat = chat
-        self._rejected = rejected
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel."""
-        return await self._chat.identity(model)
-
-
-class CorrectingChat(_KnowingChat):
-    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The rejected reply, marked, without a request; else the model's."""
-        use = await self._rejected.find(call, (await self.identity(call.model)).digest)
-        if use is None:
-            return await self._chat.chat(call, on_text)
-        await self._rejected.note(use, call.purpose)
-        return ChatReply(
-            text=use.reply,
-            model=call.model,
-            digest=use.digest,
-            stop_reason=use.stop_reason,
-            prompt_tokens=use.prompt_tokens,
-            reply_tokens=use.reply_tokens,
-            seconds=use.seconds,
-            tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
-            is_rejected=True,
-        )
-
-
-class ResamplingChat(_KnowingChat):
-    """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The model's reply to the next sample number that was not rejected."""
-        asked, digest = call, (await self.identity(call.model)).digest
-        while await self._rejected.find(asked, digest) is not None:
-            sample = asked.sample + 1
-            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
-            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
-        return await self._chat.chat(asked, on_text)
 
 
 log = structlog.get_logger("ragq.stages")
@@ -257,46 +234,36 @@ async def published(database: Database, attempt_id: int) -> AsyncIterator[OnText
 
     Nothing depends on it: while the database does not answer, the pieces that follow are not published.
     """
-    stream = _AnswerStream(database, attempt_id)
-    publishing = asyncio.create_task(stream.publish())
-    try:
-        yield stream.add
-    finally:
-        stream.end()
-        await publishing
+    waiting: list[str] = []
+    woken, is_over = asyncio.Event(), asyncio.Event()
 
+    def add(text: str) -> None:
+        waiting.append(text)
+        woken.set()
 
-class _AnswerStream:
-    def __init__(self, database: Database, attempt_id: int) -> None:
-        self._database = database
-        self._attempt_id = attempt_id
-        self._waiting: list[str] = []
-        self._woken = asyncio.Event()
-        self._is_over = asyncio.Event()
-
-    def add(self, text: str) -> None:
-        self._waiting.append(text)
-        self._woken.set()
-
-    def end(self) -> None:
-        self._is_over.set()
-        self._woken.set()
-
-    async def publish(self) -> None:
+    async def publish() -> None:
         ordinal = 0
-        while not self._is_over.is_set():
-            await self._woken.wait()
-            self._woken.clear()
-            text = storable("".join(self._waiting))
-            self._waiting.clear()
-            if not text or self._is_over.is_set():
+        while not is_over.is_set():
+            await woken.wait()
+            woken.clear()
+            text = storable("".join(waiting))
+            waiting.clear()
+            if not text or is_over.is_set():
                 continue
             ordinal += 1
             try:
-                await self._database.once(answer_pieces.add, self._attempt_id, ordinal, text)
+                await database.once(answer_pieces.add, attempt_id, ordinal, text)
             except DATABASE_ERRORS as error:
-                log.warning("answer_not_published", attempt_id=self._attempt_id, error_type=type(error).__name__)
+                log.warning("answer_not_published", attempt_id=attempt_id, error_type=type(error).__name__)
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS):
-                    await self._is_over.wait()
+                    await is_over.wait()
+
+    publishing = asyncio.create_task(publish())
+    try:
+        yield add
+    finally:
+        is_over.set()
+        woken.set()
+        await publishing

@@ -26,7 +26,7 @@ from store.runs import attempts, runs
 from store.runs.attempts import KeyedText
 from store.runs.stages import Claim
 from workers.broker import priority_of
-from workers.ledger_chat import CorrectingChat, LedgerChat, RejectedReplies, ResamplingChat
+from workers.ledger_chat import LedgerChat, RetryingChat
 from workers.wiring import Wiring
 
 
@@ -155,12 +155,12 @@ class Work:
     @property
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger, for stages that ask again."""
-        return CorrectingChat(self._ledger_chat(), RejectedReplies(self.database, self.claim))
+        return RetryingChat(self._ledger_chat(), self.database, self.claim, resamples=False)
 
     @property
     def resampling_chat(self) -> ChatModel:
         """As `chat`, for stages that ask once: after a rejected reply they ask for another sample."""
-        return ResamplingChat(self._ledger_chat(), RejectedReplies(self.database, self.claim))
+        return RetryingChat(self._ledger_chat(), self.database, self.claim, resamples=True)
 
     async def reported_context(self, model: str) -> int | None:
         """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from adapters.model_lists import OpenAIModelList, ollama_identity
+from adapters.model_lists import ollama_identity, openai_identity
 from adapters.ollama import OllamaChat
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
@@ -44,7 +44,7 @@ def test_a_server_has_the_name_of_its_url_without_secrets(url: str, name: str) -
 
 async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.AsyncClient) -> None:
     async with ScriptedOpenAI(ENTRY, {"id": "other"}) as server:
-        found = await OpenAIModelList(client, server.url).identity("m")
+        found = await openai_identity(client, server.url, "m")
 
     assert (found.backend, found.server, found.model, found.digest) == ("openai", server.url, "m", "")
     assert found.listed == ({"id": "m", "owned_by": "vllm", "meta": {"n": 7}},)
@@ -64,7 +64,7 @@ async def test_a_model_has_the_context_that_its_server_lists(
     client: httpx.AsyncClient, entry: dict[str, object], tokens: int | None
 ) -> None:
     async with ScriptedOpenAI({"id": "m"} | entry) as server:
-        assert (await OpenAIModelList(client, server.url).identity("m")).context_tokens == tokens
+        assert (await openai_identity(client, server.url, "m")).context_tokens == tokens
 
 
 async def test_a_model_of_ollama_has_the_context_that_it_shows(client: httpx.AsyncClient) -> None:
@@ -86,7 +86,7 @@ async def test_a_key_that_may_not_read_the_list_can_chat(status: int) -> None:
 async def test_a_list_that_is_refused_is_an_error_with_its_status(client: httpx.AsyncClient) -> None:
     async with ScriptedOpenAI(ENTRY, list_status=503) as server:
         with pytest.raises(LLMError, match="status 503") as caught:
-            await OpenAIModelList(client, server.url).identity("m")
+            await openai_identity(client, server.url, "m")
     assert caught.value.status == 503
 
 
@@ -97,6 +97,6 @@ async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeyp
         before = await chat.identity(model.name)
         server.digests[model.name] = "sha256:other"
         assert await chat.identity(model.name) == before
-        monkeypatch.setattr("adapters.ollama.LOOKUP_VALID_S", 0.0)
+        monkeypatch.setattr("adapters.model_lists.LOOKUP_VALID_S", 0.0)
         assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
         await chat.close()
