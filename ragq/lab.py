@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ragq.packages import shadowing
 from schemas.errors import Refused as Refused
-from schemas.errors import run_missing
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
@@ -208,6 +207,5 @@ async def _number_of(connection: Connection, run: int | str) -> int:
     number = run if isinstance(run, int) else run_number(run) or await runs.by_words(connection, run)
     if number is None:
         raise Refused(f"'{run}' is neither the number of a run, like r12, nor a run's name.")
-    if not await runs.exists(connection, run_id=number):
-        raise run_missing(number)
+    await runs.require(connection, number)
     return number

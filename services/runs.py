@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.errors import Refused, job_missing, run_missing
+from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
@@ -23,8 +23,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
     Raises MissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
     """
     async with connection.transaction():
-        if not await runs.exists(connection, run_id=run_id):
-            raise run_missing(run_id)
+        await runs.require(connection, run_id)
         if "name" in changes.model_fields_set:
             name = None if changes.name is None else runs.checked(changes.name)
             await runs.rename(connection, run_id, name)
@@ -123,16 +122,14 @@ async def control(
     and Refused when nothing would change.
     """
     async with database.connection() as connection:
-        await _refuse_unknown(connection, target)
+        run_id = await _run_of(connection, target)
         if limits.given:
-            await backlog.keep(connection, await _run_id(connection, target), limits)
+            await backlog.keep(connection, run_id, limits)
+        targets = [target]
         if target.run_id is not None and (stage or error_type):
             wanted = await failures.failed_jobs(connection, target.run_id, stage=stage, error_type=error_type)
-            job_ids = [
-                job_id for job in wanted for job_id in await _change(connection, Target(None, job), action, note)
-            ]
-        else:
-            job_ids = await _change(connection, target, action, note)
+            targets = [Target(None, job_id) for job_id in wanted]
+        job_ids = [job_id for one in targets for job_id in await _change(connection, run_id, one, action, note)]
     if not job_ids and not limits.given:
         shown = f"`ragq show {target}`" if target.job_id is None else f"`ragq inspect {target}`"
         raise Refused(
@@ -142,15 +139,15 @@ async def control(
     return ControlResult(job_ids=job_ids)
 
 
-async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:
+async def _change(connection: Connection, run_id: int, target: Target, action: Action, note: str | None) -> list[int]:
     chosen = target._asdict()
     match action:
         case Action.RETRY:
             job_ids = await jobs.retry(connection, **chosen)
-            await backlog.forgive_failures(connection, **chosen)
+            await backlog.forgive_failures(connection, run_id)
             return job_ids
         case Action.RESUME:
-            await backlog.forgive_failures(connection, **chosen)
+            await backlog.forgive_failures(connection, run_id)
             return await jobs.resume(connection, **chosen)
         case Action.PAUSE:
             return await jobs.hold(connection, JobStatus.PAUSED, note, **chosen)
@@ -158,17 +155,9 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
             return await jobs.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
-async def _run_id(connection: Connection, target: Target) -> int:
-    if target.run_id is not None:
-        return target.run_id
-    assert target.job_id is not None
-    return (await jobs.get(connection, target.job_id)).run_id
-
-
-async def _refuse_unknown(connection: Connection, target: Target) -> None:
-    if await runs.exists(connection, **target._asdict()):
-        return
-    if target.run_id is not None:
-        raise run_missing(target.run_id)
-    assert target.job_id is not None
-    raise job_missing(target.job_id)
+async def _run_of(connection: Connection, target: Target) -> int:
+    if target.job_id is not None:
+        return (await jobs.get(connection, target.job_id)).run_id
+    assert target.run_id is not None
+    await runs.require(connection, target.run_id)
+    return target.run_id

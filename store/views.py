@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from schemas.errors import Refused, run_missing
+from schemas.errors import Refused
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.queries import QueryRun
@@ -176,9 +176,8 @@ async def submission(connection: Connection, run_id: int) -> Submission:
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
     """As `run_scores`. Raises MissingError too, and Refused for a run that scores no participants."""
     found = await run_scores(connection, run_id)
-    if found is None and not await runs.exists(connection, run_id=run_id):
-        raise run_missing(run_id)
     if found is None:
+        await runs.require(connection, run_id)
         raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
     return found
 

@@ -277,7 +277,7 @@ class StageRunner:
                     await ledger.reject_last(connection, claim.attempt_id, error.calls)
 
         await self._database.with_retry(store)
-        await self._database.with_retry(lambda connection: backlog.stop_failing(connection, run_id=claim.run_id))
+        await self._database.with_retry(lambda connection: backlog.stop_failing(connection, claim.run_id))
 
 
 async def frozen_run(connection: Connection, run_id: int) -> FrozenRun:

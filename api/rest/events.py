@@ -15,7 +15,6 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
-from schemas.errors import run_missing
 from schemas.values.base import MAX_ID
 from store.database import Connection
 from store.questions import queries
@@ -38,9 +37,7 @@ PAUSE_FACTOR: Final = 4.0
 async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever a job of the run changes, at most four times a second; event `idle` when no
     job is unfinished. The stream stays open, and continues after a retry."""
-    async with ctx.database.connection() as connection:
-        if not await runs.exists(connection, run_id=run_id):
-            raise run_missing(run_id)
+    await ctx.database.once(runs.require, run_id)
     return CountedStream(ctx.streams, _changes_of(ctx, run_id))
 
 

@@ -11,7 +11,6 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from api.context import ApiContext, Context
 from api.parameters import Keyed, PathId, announce
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
-from schemas.errors import run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
@@ -143,17 +142,8 @@ async def show_run(
         job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
         view = await with_origin(connection, view)
-    return RunReply(
-        run=view.overview,
-        progress=state,
-        jobs=view.jobs,
-        limits=view.limits,
-        origin=view.origin,
-        family=view.family,
-        batches=view.batches,
-        notification=view.notification,
-        next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
-    )
+    next_after = job_ids[-1] if len(job_ids) == jobs_limit else None
+    return RunReply(**vars(view), run=view.overview, progress=state, next_after=next_after)
 
 
 @router.patch("/{run_id}")
@@ -177,10 +167,7 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
 @router.get("/{run_id}/settings")
 async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingValue]:
     """Every setting that the run was submitted with, and its source."""
-    async with ctx.database.connection() as connection:
-        if not await runs.exists(connection, run_id=run_id):
-            raise run_missing(run_id)
-        return await runs.settings(connection, run_id)
+    return await ctx.database.once(runs.settings, run_id)
 
 
 @router.post("/{run_id}/{action:action}")
@@ -190,8 +177,7 @@ async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionB
     Stored outputs and replies are kept; a stage that is running finishes and is stored.
     """
     asked = body or ActionBody()
-    limits = RunLimits(**asked.model_dump(include=set(RunLimits.model_fields)))
-    return await control(ctx.database, Target(run_id, None), action, note=asked.note, limits=limits)
+    return await control(ctx.database, Target(run_id, None), action, note=asked.note, limits=asked)
 
 
 @jobs_router.get("/{job_id}")

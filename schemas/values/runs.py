@@ -99,28 +99,19 @@ class RunLimitState(RunLimits):
     """Of the calls that ended."""
 
 
-class FinishedJobs(Value):
-    """How the jobs of a run ended since it was last resumed."""
+def is_failing(max_failures: str, *, jobs: int, finished: int, failed: int) -> bool:
+    """Whether a run of so many jobs has reached its limit of failures, by those that ended since it was last resumed.
 
-    jobs: int
-    """All of the run."""
-    finished: int
-    failed: int
-
-
-def is_failing(max_failures: str, counts: FinishedJobs) -> bool:
-    """Whether a run has reached its limit of failures.
-
-    >>> is_failing("3", FinishedJobs(jobs=100, finished=3, failed=3))
+    >>> is_failing("3", jobs=100, finished=3, failed=3)
     True
-    >>> [is_failing("50%", FinishedJobs(jobs=100, finished=n, failed=n - 9)) for n in (19, 20)]
+    >>> [is_failing("50%", jobs=100, finished=n, failed=n - 9) for n in (19, 20)]
     [False, True]
     """
     number, percent = int(max_failures.rstrip("%")), max_failures.endswith("%")
     if not percent:
-        return counts.failed >= number
-    is_enough = counts.finished >= min(LEAST_FINISHED, max(counts.jobs // 2, 1))
-    return is_enough and 100 * counts.failed >= number * counts.finished
+        return failed >= number
+    is_enough = finished >= min(LEAST_FINISHED, max(jobs // 2, 1))
+    return is_enough and 100 * failed >= number * finished
 
 
 class Target(NamedTuple):

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus, Priority
-from schemas.values.runs import FinishedJobs, RunLimits, RunLimitState, is_failing
+from schemas.values.runs import RunLimits, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import jobs, workers
 from store.runs.jobs import OPEN_JOBS
@@ -70,7 +70,7 @@ NOT_SENT = f"UPDATE job SET sent_at = NULL WHERE id = ANY($1::bigint[]) AND stat
 # What was sent and is not finished is bounded by what the workers take, not by the backlog. A job whose time has come
 # was marked with it. A stage that follows a stored one was sent by the worker that stored it, if that did not die.
 UNCLAIMED = f"""
-SELECT j.id, j.run_id, coalesce(s.queue, s.stage), s.enq_n,
+SELECT j.id AS job_id, j.run_id, coalesce(s.queue, s.stage) AS queue, s.enq_n AS resent,
        coalesce(j.sent_at = s.not_before, false) AS is_due_now,
        extract(epoch FROM now() - greatest(j.sent_at, s.enq_at))::float8 AS waited_s
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'ready'
@@ -175,7 +175,7 @@ async def mark_not_sent(connection: Connection, job_ids: Sequence[int]) -> None:
 
 async def unclaimed(connection: Connection) -> list[Unclaimed]:
     """The stages whose messages were sent, and that wait for a worker."""
-    return [Unclaimed(*row) for row in await connection.fetch(UNCLAIMED)]
+    return [Unclaimed(**dict(row)) for row in await connection.fetch(UNCLAIMED)]
 
 
 async def set_aside(connection: Connection) -> list[tuple[str, FlowKind, int]]:
@@ -296,25 +296,23 @@ RETURNING true
 
 COUNT = "UPDATE run_limit SET llm_calls = llm_calls + $2, tokens = tokens + $3 WHERE run_id = $1"
 
-_RUN = "coalesce($1::bigint, (SELECT run_id FROM job WHERE id = $2::bigint))"
-
-_FINISHED = f"""
+_FINISHED = """
 SELECT count(*) AS jobs, count(*) FILTER (WHERE status IN ('succeeded', 'failed', 'poisoned')) AS finished,
        count(*) FILTER (WHERE status IN ('failed', 'poisoned')) AS failed
-FROM job WHERE run_id = {_RUN}
+FROM job WHERE run_id = $1
 """
 
 FAILURES = f"""
-SELECT l.run_id, l.max_failures, c.jobs, greatest(c.finished - l.finished_before, 0) AS finished,
+SELECT l.max_failures, c.jobs, greatest(c.finished - l.finished_before, 0) AS finished,
        greatest(c.failed - l.failed_before, 0) AS failed
 FROM run_limit AS l, LATERAL ({_FINISHED}) AS c
-WHERE l.run_id = {_RUN} AND l.max_failures IS NOT NULL
+WHERE l.run_id = $1 AND l.max_failures IS NOT NULL
 """
 
 FORGIVE = f"""
 UPDATE run_limit SET failed_before = c.failed, finished_before = c.finished
 FROM ({_FINISHED}) AS c
-WHERE run_id = {_RUN}
+WHERE run_id = $1
 """
 
 
@@ -340,25 +338,21 @@ async def count(connection: Connection, run_id: int, *, llm_calls: int = 0, toke
     await connection.execute(COUNT, run_id, llm_calls, tokens)
 
 
-async def stop_failing(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[int]:
-    """Pause the unfinished jobs of a run, or of the run of a job, that has reached its limit of failures.
-
-    Returns those jobs.
-    """
-    row = await connection.fetchrow(FAILURES, run_id, job_id)
+async def stop_failing(connection: Connection, run_id: int) -> list[int]:
+    """Pause the unfinished jobs of a run that has reached its limit of failures. Returns those jobs."""
+    row = await connection.fetchrow(FAILURES, run_id)
     if row is None:
         return []
-    values = dict(row)
-    run_id, limit, counts = values.pop("run_id"), values.pop("max_failures"), FinishedJobs(**values)
-    if not is_failing(limit, counts):
+    limit, finished, failed = row["max_failures"], row["finished"], row["failed"]
+    if not is_failing(limit, jobs=row["jobs"], finished=finished, failed=failed):
         return []
     note = (
-        f"{counts.failed} of {counts.finished} finished jobs failed, and the limit is {limit}. "
+        f"{failed} of {finished} finished jobs failed, and the limit is {limit}. "
         f"`ragq failures r{run_id}` lists them; `ragq resume r{run_id}` continues and counts anew."
     )
     return await jobs.hold(connection, JobStatus.PAUSED, note, run_id=run_id)
 
 
-async def forgive_failures(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> None:
-    """Count failures of a run, or of the run of a job, from now on."""
-    await connection.execute(FORGIVE, run_id, job_id)
+async def forgive_failures(connection: Connection, run_id: int) -> None:
+    """Count failures of a run from now on."""
+    await connection.execute(FORGIVE, run_id)

@@ -267,8 +267,7 @@ async def find(
     """
     rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
     if run_id is not None and not rows:
-        if not await runs.exists(connection, run_id=run_id):
-            raise run_missing(run_id)
+        await runs.require(connection, run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(
             f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "

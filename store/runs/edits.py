@@ -107,7 +107,7 @@ class StageState(NamedTuple):
 async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     """The stages of a job in their order, locked until the transaction ends. Raises StageRunningError."""
     await connection.execute(FIRST, job_id)
-    found = [StageState(*row) for row in await connection.fetch(STAGES, job_id)]
+    found = [StageState(**dict(row)) for row in await connection.fetch(STAGES, job_id)]
     for of in found:
         if of.status == StageStatus.RUNNING:
             raise StageRunningError(

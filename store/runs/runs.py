@@ -326,12 +326,10 @@ async def bring_forward(connection: Connection, *, lease_s: float, longest_retry
 FROZEN_SETTINGS = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
 
 
-async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
-    """Whether there is a job, or a run, of that number."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
-    )
-    return found
+async def require(connection: Connection, run_id: int) -> None:
+    """Raise MissingError unless there is a run of that number."""
+    if await connection.fetchval(BY_NUMBER, run_id) is None:
+        raise run_missing(run_id)
 
 
 async def count(connection: Connection) -> int:
@@ -346,8 +344,10 @@ async def frozen_settings(connection: Connection, run_id: int) -> tuple[dict[str
 
 
 async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
-    """The settings of a run as they were frozen: value and source by name."""
-    found: dict[str, Any] = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
+    """The settings of a run as they were frozen: value and source by name. Raises MissingError."""
+    found: dict[str, Any] | None = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
+    if found is None:
+        raise run_missing(run_id)
     return found
 
 
@@ -363,9 +363,9 @@ BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
 
 NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
 
-RENAME = "UPDATE run SET name = $2 WHERE id = $1 RETURNING id"
+RENAME = "UPDATE run SET name = $2 WHERE id = $1"
 
-ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1 RETURNING id"
+ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1"
 
 BY_NUMBER = "SELECT id FROM run WHERE id = $1"
 
@@ -404,10 +404,10 @@ async def all_names(connection: Connection) -> list[str]:
 
 
 async def rename(connection: Connection, run_id: int, name: str | None) -> None:
-    """Give a run a name, or take it away. Raises MissingError, and Refused with the run that has it."""
+    """Give a run a name, or take it away. Raises Refused with the run that has it."""
     try:
         async with connection.transaction():
-            found = await connection.fetchval(RENAME, run_id, name)
+            await connection.execute(RENAME, run_id, name)
     except asyncpg.UniqueViolationError:
         taken_by = None if name is None else await by_name(connection, name)
         if taken_by is None:
@@ -416,11 +416,8 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
             f"Run r{taken_by} has this name already; `ragq set r{taken_by} --name ''` takes it away from that run.",
             slug="run-name-taken",
         ) from None
-    if found is None:
-        raise run_missing(run_id)
 
 
 async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
-    """Store what people note about a run, or remove it. Raises MissingError."""
-    if await connection.fetchval(ANNOTATE, run_id, note) is None:
-        raise run_missing(run_id)
+    """Store what people note about a run, or remove it."""
+    await connection.execute(ANNOTATE, run_id, note)

@@ -155,7 +155,7 @@ WITH expired AS MATERIALIZED (
     ORDER BY lease_until LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-SELECT s.*, r.settings_hash, a.id AS attempt_id,
+SELECT s.*, j.run_id, r.settings_hash, a.id AS attempt_id,
        (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
            AS previous_hash
 FROM expired AS s
@@ -262,6 +262,7 @@ class Committed(NamedTuple):
 class Expired(NamedTuple):
     """A stage that was taken back from a silent worker."""
 
+    run_id: int
     job_id: int
     stage: str
     attempt: int
@@ -417,7 +418,7 @@ async def expire(connection: Connection, *, max_interruptions: int, job_id: int 
     while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
         found.append(expired)
         if expired.is_poisoned:
-            await backlog.stop_failing(connection, job_id=expired.job_id)
+            await backlog.stop_failing(connection, expired.run_id)
     return found
 
 
@@ -427,10 +428,10 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
         if row is None:
             return None
         values = dict(row)
-        worker_id, interruptions = values.pop("worker_id"), values.pop("interruptions")
+        run_id, worker_id, interruptions = (values.pop(name) for name in ("run_id", "worker_id", "interruptions"))
         lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
         await _interrupt(connection, lost, WORKER_LOST, f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
-    return Expired(lost.job_id, lost.stage, lost.attempt, worker_id, is_poisoned)
+    return Expired(run_id, lost.job_id, lost.stage, lost.attempt, worker_id, is_poisoned)
 
 
 async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool = False) -> bool:

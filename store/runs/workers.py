@@ -112,7 +112,7 @@ async def live(connection: Connection) -> list[LiveWorker]:
 
 async def capacities(connection: Connection, broker: str) -> list[Capacity]:
     """What the workers take that run on a broker."""
-    return [Capacity(*row) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
+    return [Capacity(**dict(row)) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
 
 
 async def seen(connection: Connection, *, within_s: float) -> int:
@@ -122,7 +122,7 @@ async def seen(connection: Connection, *, within_s: float) -> int:
 
 async def silent(connection: Connection, *, host: str, for_s: float) -> list[SilentWorker]:
     """The workers of a host whose last heartbeat is older than `for_s` seconds."""
-    return [SilentWorker(*row) for row in await connection.fetch(SILENT, host, for_s)]
+    return [SilentWorker(**dict(row)) for row in await connection.fetch(SILENT, host, for_s)]
 
 
 async def end_all(connection: Connection) -> None:

@@ -17,7 +17,7 @@ async def end(connection: Connection, job_id: int, *, well: bool) -> None:
         await stages.commit(connection, claim, inputs={}, output={})
     else:
         await stages.fail(connection, claim, BROKEN, inputs={})
-        await backlog.stop_failing(connection, run_id=claim.run_id)
+        await backlog.stop_failing(connection, claim.run_id)
 
 
 async def states(connection: Connection, run_id: int) -> dict[str, int]:
@@ -30,7 +30,7 @@ async def test_a_run_without_limits_has_none(connection: Connection, store_run: 
     await backlog.keep(connection, stored.run_id, RunLimits())
 
     assert await backlog.find(connection, stored.run_id) is None
-    assert await backlog.stop_failing(connection, run_id=stored.run_id) == []
+    assert await backlog.stop_failing(connection, stored.run_id) == []
 
 
 async def test_limits_that_are_not_given_again_stay(connection: Connection, store_run: StoreRun) -> None:
@@ -85,7 +85,7 @@ async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_
     assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
 
     await jobs.resume(connection, run_id=stored.run_id)
-    await backlog.forgive_failures(connection, run_id=stored.run_id)
+    await backlog.forgive_failures(connection, stored.run_id)
     await end(connection, next(job_ids), well=False)
     assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
     await end(connection, next(job_ids), well=False)
