@@ -71,54 +71,39 @@ def ids(found: Sequence[Reference]) -> list[int]:
     return [reference.chunk_id for reference in found]
 
 
-async def test_a_reference_has_all_fields_of_its_chunk(search: Search) -> None:
-    ((found,),) = await nearest(await search([chunk(5, 304, 2, EAST, NO_INTEREST=3)]), EAST)
+async def test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_the_opposite(search: Search) -> None:
+    searched = await search([chunk(1, 304, 0, -EAST), chunk(2, 305, 0, NORTH), chunk(5, 306, 2, EAST, NO_INTEREST=3)])
 
-    assert found == Reference(
+    (found,) = await nearest(searched, EAST)
+
+    assert [(reference.chunk_id, reference.similarity) for reference in found] == [(5, 1.0), (2, 0.5), (1, 0.0)]
+    assert found[0] == Reference(
         chunk_id=5,
-        participant_id=304,
+        participant_id=306,
         ordinal=2,
         similarity=1.0,
         score=3,
         chunk_hash=short_hash("chunk 5 über alles"),
         chunk_chars=18,
     )
+    assert await nearest(searched) == []
 
 
-async def test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_the_opposite(search: Search) -> None:
-    chunks = [chunk(1, 304, 0, -EAST), chunk(2, 305, 0, NORTH), chunk(3, 306, 0, EAST)]
-
-    (found,) = await nearest(await search(chunks), EAST)
-
-    assert [(reference.chunk_id, reference.similarity) for reference in found] == [(3, 1.0), (2, 0.5), (1, 0.0)]
-
-
-async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal(search: Search) -> None:
+async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal_before_the_limit(search: Search) -> None:
     chunks = [chunk(1, 306, 0, EAST), chunk(2, 304, 1, EAST), chunk(3, 304, 0, EAST), chunk(4, 305, 9, EAST)]
+    searched = await search(chunks)
 
-    (found,) = await nearest(await search(chunks), EAST)
-
-    assert ids(found) == [3, 2, 4, 1]
-
-
-async def test_of_equally_near_chunks_the_limit_keeps_the_first(search: Search) -> None:
-    chunks = [chunk(number, 400 - number, 0, EAST) for number in range(1, 9)]
-
-    (found,) = await nearest(await search(chunks), EAST, limit=3)
-
-    assert ids(found) == [8, 7, 6]
+    assert [ids(found) for found in await nearest(searched, EAST)] == [[3, 2, 4, 1]]
+    assert [ids(found) for found in await nearest(searched, EAST, limit=3)] == [[3, 2, 4]]
 
 
 async def test_every_excluded_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
-    chunks = [chunk(1, 316, 0, EAST), chunk(2, 319, 1, EAST), chunk(3, 304, 0, -EAST)]
+    searched = await search([chunk(1, 316, 0, EAST), chunk(2, 319, 1, EAST), chunk(3, 304, 0, -EAST)])
 
-    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude_participants=[316, 319, 330])
+    (found,) = await nearest(searched, EAST, limit=1, exclude_participants=[316, 319, 330])
+    nothing = await nearest(searched, EAST, NORTH, exclude_participants=[304, 316, 319])
 
-    assert ids(found) == [3]
-
-
-async def test_an_index_of_excluded_participants_alone_gives_nothing(search: Search) -> None:
-    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude_participants=[316]) == [(), ()]
+    assert (ids(found), nothing) == ([3], [(), ()])
 
 
 async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(search: Search) -> None:
@@ -132,22 +117,14 @@ async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(
     ]
 
 
-async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Search) -> None:
-    tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
-    searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
-
-    found = await nearest(searched, EAST, EAST, items=(PHQ8Item.NO_INTEREST, PHQ8Item.MOVING), tagged_only=True)
-
-    assert [ids(of_query) for of_query in found] == [[1], []]
-
-
-async def test_the_chunks_that_the_tag_filter_leaves_out_are_counted_without_those_who_are_excluded(
-    search: Search,
-) -> None:
+async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone_and_others_are_counted(search: Search) -> None:
     tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
     searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
     items = PHQ8Item.MOVING, PHQ8Item.SLEEP, PHQ8Item.TIRED
 
+    found = await nearest(searched, EAST, EAST, items=(PHQ8Item.NO_INTEREST, PHQ8Item.MOVING), tagged_only=True)
+
+    assert [ids(of_query) for of_query in found] == [[1], []]
     assert await searched.count_untagged(INDEX, items, exclude_participants=NOBODY) == [3, 2, 2]
     assert await searched.count_untagged(INDEX, items, exclude_participants=[304]) == [2, 2, 1]
     assert await searched.count_untagged(INDEX, [], exclude_participants=[304]) == []
@@ -162,20 +139,11 @@ async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
     assert [(reference.chunk_id, reference.score) for reference in found] == [(1, 1), (2, None)]
 
 
-async def test_no_query_gives_an_empty_list(search: Search) -> None:
-    assert await nearest(await search([chunk(1, 304, 0, EAST)])) == []
-
-
-async def test_a_missing_index_is_named(search: Search) -> None:
+async def test_a_missing_index_and_a_query_of_another_dimension_are_refused(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
     with failing(FailureCategory.REFERENCE_ARTIFACT_MISSING, "Reference index 99 is not stored"):
         await nearest(searched, EAST, index=99)
-
-
-async def test_a_query_of_another_dimension_is_refused(search: Search) -> None:
-    searched = await search([chunk(1, 304, 0, EAST)])
-
     with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
         await nearest(searched, np.array([1, 0, 0], dtype=np.float32))
 

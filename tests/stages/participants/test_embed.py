@@ -86,15 +86,12 @@ async def test_typographic_apostrophes_are_straightened_for_the_embedder_alone()
     assert said.quotes[PHQ8Item.SLEEP] == quotes
 
 
-async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused() -> None:
-    with pytest.raises(TextTooLongError, match="Text 1 of 2"):
-        await embed(FakeEmbedder(VECTORS.__getitem__, max_chars=10))
-
-
 @pytest.mark.parametrize("batch", [True, False])
-async def test_evidence_that_is_cut_on_request_is_counted_and_named(batch: bool) -> None:
+async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused_or_cut_on_request(batch: bool) -> None:
     embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=10)
 
+    with pytest.raises(TextTooLongError, match="Text 1 of"):
+        await embed(embedder, enable_batch_query_embedding=batch)
     found, _ = await embed(embedder, truncate=True, enable_batch_query_embedding=batch)
 
     assert (found.cut_texts, found.cut_items) == (1, (PHQ8Item.SLEEP,))

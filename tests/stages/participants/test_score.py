@@ -36,11 +36,19 @@ async def score(chat: ScriptedChat, run: RunSettings | None = None) -> Participa
 
 async def test_one_reply_gives_the_record_of_all_items() -> None:
     unscored = ANSWER | {"score": "N/A", "confidence": None}
+    chat = replying(reply_of({PHQ8Item.TIRED: unscored, PHQ8Item.MOVING: unscored}))
+    chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
 
-    scores = await score(replying(reply_of({PHQ8Item.TIRED: unscored, PHQ8Item.MOVING: unscored})))
+    scores = await score(chat)
 
-    fields = {"evidence": "so I said", "reason": "often"}
-    plain = ItemScore(**fields, score=2, confidence=4)
+    assert chat.calls == [
+        ChatCall(
+            model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=600, purpose="score"
+        )
+    ]
+    fields = {"evidence": "so I said", "reason": "often", "tokens": chat.tokens}
+    plain = ItemScore.model_validate({**fields, "score": 2, "confidence": 4})
+    without_score = ItemScore.model_validate({**fields, "na_reason": NAReason.NO_MENTION})
     llm = EvidenceExtractor.LLM
     assert scores == ParticipantScores(
         model="scorer",
@@ -50,35 +58,18 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
             PHQ8Item.SLEEP: plain.model_copy(
                 update={"evidence_source": llm, "evidence_count": 2, "retrieval": PROMPT.statistics[PHQ8Item.SLEEP]}
             ),
-            PHQ8Item.TIRED: ItemScore(
-                **fields, na_reason=NAReason.SCORE_NA_WITH_EVIDENCE, evidence_source=llm, evidence_count=1
+            PHQ8Item.TIRED: without_score.model_copy(
+                update={
+                    "na_reason": NAReason.SCORE_NA_WITH_EVIDENCE,
+                    "evidence_source": llm,
+                    "evidence_count": 1,
+                }
             ),
-            PHQ8Item.MOVING: ItemScore(**fields, na_reason=NAReason.NO_MENTION),
+            PHQ8Item.MOVING: without_score,
         },
         totals=totals_of([2] * 6 + [None] * 2),
     )
-
-
-async def test_the_call_is_the_assembled_prompt() -> None:
-    chat = replying(reply_of())
-
-    await score(chat)
-
-    assert chat.calls == [
-        ChatCall(
-            model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=600, purpose="score"
-        )
-    ]
-
-
-async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() -> None:
-    chat = replying(reply_of({}))
-    chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
-
-    scores = await score(chat)
-
-    assert [call.top_logprobs for call in chat.calls] == [5]
-    assert [item.tokens for item in scores.items.values()] == [chat.tokens] * 8
+    assert "so I said" not in repr(scores) and "often" not in repr(scores)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +108,6 @@ async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(ret
     assert categorise(caught.value, "score") is FailureCategory.SCORING_RETRY_EXHAUSTED
 
 
-async def test_no_repr_shows_what_the_model_wrote() -> None:
-    scores = await score(
-        replying(reply_of(inference_marker="so I said")), scorer(quantitative={"severity_inference_mode": "infer"})
-    )
-
-    assert "so I said" not in repr(scores) and "often" not in repr(scores)
-
-
 SAMPLED_PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
 UNUSABLE = "I can't."
 
@@ -132,11 +115,6 @@ UNUSABLE = "I can't."
 async def most_frequent_score(chat: ScriptedChat, samples: int, retries: int = 0) -> ParticipantScores:
     run = scorer({"enabled": True, "n_samples": samples}, pydantic_ai={"retries": retries})
     return await score_participant(SAMPLED_PROMPT, extracted=evidence({}), chat=chat, settings=run, passages=None)
-
-
-def sampled(*replies: str) -> ScriptedChat:
-    remaining = iter(replies)
-    return ScriptedChat(lambda call: next(remaining))
 
 
 @pytest.mark.parametrize(
@@ -170,25 +148,18 @@ def test_the_agreement_of_a_worked_example(
     assert chosen_sample(found) == chosen
 
 
-async def test_every_sample_is_a_call_of_its_own_number_at_the_temperature() -> None:
-    chat = sampled(*[reply_of()] * 3)
+async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() -> None:
+    low = ANSWER | {"score": 1, "reason": "low"}
+    high = [ANSWER | {"score": 3, "reason": f"high {number}"} for number in (1, 2)]
+    chat = replying(*[reply_of({PHQ8Item.SLEEP: answer}) for answer in (low, *high)])
 
-    await most_frequent_score(chat, samples=3)
+    scores = await most_frequent_score(chat, samples=3)
 
     assert [(call.sample, call.temperature, call.purpose) for call in chat.calls] == [
         (0, 0.2, "score"),
         (1, 0.2, "score sample 2"),
         (2, 0.2, "score sample 3"),
     ]
-
-
-async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() -> None:
-    low = ANSWER | {"score": 1, "reason": "low"}
-    high = [ANSWER | {"score": 3, "reason": f"high {number}"} for number in (1, 2)]
-    chat = sampled(*[reply_of({PHQ8Item.SLEEP: answer}) for answer in (low, *high)])
-
-    scores = await most_frequent_score(chat, samples=3)
-
     sleep = scores.items[PHQ8Item.SLEEP]
     assert (sleep.score, sleep.reason) == (3, "high 1")
     assert sleep.consistency == consistency_of([1, 3, 3])
@@ -197,7 +168,7 @@ async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() ->
 
 
 async def test_unusable_samples_are_replaced_and_counted() -> None:
-    chat = sampled(UNUSABLE, reply_of(), UNUSABLE, reply_of())
+    chat = replying(UNUSABLE, reply_of(), UNUSABLE, reply_of())
 
     scores = await most_frequent_score(chat, samples=2)
 

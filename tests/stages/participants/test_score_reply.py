@@ -11,7 +11,6 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity
 from stages.participants.score_reply import (
     item_answers,
-    key_shape,
     match_keys,
     object_text,
     parse_scores,
@@ -71,18 +70,13 @@ def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repai
     assert parsed.answers == parse_scores(BODY, severity_mode="strict").answers
 
 
-def test_a_reply_cut_in_the_middle_is_not_completed_by_repair() -> None:
+def test_a_reply_that_is_cut_or_answers_an_item_twice_is_refused() -> None:
     with pytest.raises(ReplyShapeError) as caught:
         parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
 
     assert {place.split(".")[0] for place in wrong(caught.value)} == {"PHQ8_Moving"}
-
-
-def test_two_answers_for_one_item_are_refused() -> None:
-    raw = BODY[:-1] + ', "Sleep": {"score": 0}}'
-
     with pytest.raises(ReplyShapeError, match="PHQ8_Sleep: given more than once"):
-        parse_scores(raw, severity_mode="strict")
+        parse_scores(BODY[:-1] + ', "Sleep": {"score": 0}}', severity_mode="strict")
 
 
 INFERRED = {"inference_used": True, "inference_type": "temporal_marker", "inference_marker": "lately"}
@@ -113,12 +107,13 @@ def violations(mode: Any = "strict", /, **fields: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [(0, 0), (3, 3), (2.0, 2), ("1", 1), (" 3 ", 3), (None, None), ("N/A", None), (" n/a ", None), ("+2", 2)],
-)
-def test_a_score_is_read_in_every_allowed_spelling(score: object, expected: int | None) -> None:
-    assert answers(score=score).score == expected
+WHOLE = [(0, 0), (3, 3), (2.0, 2), ("1", 1), (" 3 ", 3), (None, None), ("N/A", None), (" n/a ", None), ("+2", 2)]
+
+
+def test_a_score_and_a_confidence_are_read_in_every_allowed_spelling() -> None:
+    assert [(said, answers(score=said).score) for said, _ in WHOLE] == WHOLE
+    for said, confidence in ((1, 1), (5, 5), ("4", 4), (3.0, 3), (None, None), ("N/A", None), (..., None)):
+        assert answers(confidence=said).confidence == confidence
 
 
 @pytest.mark.parametrize("score", [4, -1, 2.5, "4", "2.0", "two", "", "none", True, False, [2], {"value": 2}, 10**30])
@@ -126,13 +121,6 @@ def test_any_other_score_is_refused(score: object) -> None:
     (wrong,) = violations(score=score).values()
 
     assert wrong.startswith('expected a whole number from 0 to 3, or "N/A", found another ')
-
-
-@pytest.mark.parametrize(
-    ("confidence", "expected"), [(1, 1), (5, 5), ("4", 4), (3.0, 3), (None, None), ("N/A", None), (..., None)]
-)
-def test_a_confidence_is_read_or_left_out(confidence: object, expected: int | None) -> None:
-    assert answers(confidence=confidence).confidence == expected
 
 
 @pytest.mark.parametrize("text", [7, ["a"], {"a": 1}, "nul \x00", "half \ud83d"])
@@ -183,31 +171,26 @@ def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: An
     assert not schema.is_valid({key: answer for key, answer in whole.items() if key != "PHQ8_Sleep"})
 
 
-@pytest.mark.parametrize("key", ["phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"])
-def test_another_spelling_of_a_key_is_matched_and_recorded(key: str) -> None:
-    keys = match_keys({key: ["a"]})
-
-    assert keys.members == {"PHQ8_NoInterest": ["a"]}
-    assert keys.repairs({key: ["a"]}) == (RepairStep.NEAR_KEYS,)
-
-
-@pytest.mark.parametrize("key", ["PHQ8_Slep", "Sleeping", "PHQ9_Sleep", "", "PHQ8_"])
-def test_a_guess_is_not_made(key: str) -> None:
-    keys = match_keys({key: ["a"]})
-
-    assert (keys.members, keys.unknown) == ({}, (key_shape(key),))
-    assert keys.repairs({key: ["a"]}) == (RepairStep.UNKNOWN_KEYS,)
-
-
-def test_two_keys_of_one_item_are_repeated_unless_their_values_are_the_same() -> None:
+def test_another_spelling_of_a_key_is_matched_and_recorded() -> None:
+    for key in ("phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"):
+        keys = match_keys({key: ["a"]})
+        assert (keys.members, keys.unknown) == ({"PHQ8_NoInterest": ["a"]}, ())
+        assert keys.repairs({key: ["a"]}) == (RepairStep.NEAR_KEYS,)
+    # A guess is not made, and a shape has no word of the key.
+    for key, shape in {
+        "PHQ8_Slep": "PHQ8_xxxx",
+        "Sleeping": "xxxxxxxx",
+        "PHQ9_Sleep": "xxx9_xxxxx",
+        "": "",
+        "PHQ8_": "PHQ8_",
+        "my wife left in 2019": "xx xxxx xxxx xx 9999",
+        "a" * 1000: "x" * 40,
+    }.items():
+        keys = match_keys({key: ["a"]})
+        assert (keys.members, keys.unknown) == ({}, (shape,))
+        assert keys.repairs({key: ["a"]}) == (RepairStep.UNKNOWN_KEYS,)
     assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["b"]}).repeated == ("PHQ8_Sleep",)
     assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["a"]}).repeated == ()
-
-
-def test_a_shape_has_no_word_of_the_key() -> None:
-    assert key_shape("PHQ8_Mood") == "PHQ8_xxxx"
-    assert key_shape("my wife left in 2019") == "xx xxxx xxxx xx 9999"
-    assert len(key_shape("a" * 1000)) == 40
 
 
 @pytest.mark.parametrize(
@@ -228,9 +211,6 @@ def test_every_na_is_a_0_in_the_lower_bound_and_a_3_in_the_upper(
 
 def test_a_severity_is_a_band_of_five() -> None:
     assert [severity_of(total) for total in range(25)] == [band for band in Severity for _ in range(5)]
-
-
-@pytest.mark.parametrize("total", [-1, 25])
-def test_a_total_outside_0_and_24_has_no_severity(total: int) -> None:
-    with pytest.raises(ValueError, match=rf"is 0\.\.24, not {total}"):
-        severity_of(total)
+    for total in (-1, 25):
+        with pytest.raises(ValueError, match=rf"is 0\.\.24, not {total}"):
+            severity_of(total)

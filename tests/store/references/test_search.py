@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import PHQ8Item
 from store.database import Database
 from store.references.references import PostgresReferenceSearch
@@ -38,10 +37,3 @@ async def test_all_items_are_searched_in_one_statement(database: Database, state
     sent = await sent_for(list(PHQ8Item))
     assert sent == await sent_for([PHQ8Item.SLEEP])
     assert sum("reference_vector" in statement for statement in sent) == 1
-
-
-async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
-    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
-        await PostgresReferenceSearch(database).nearest(
-            999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participants=[316]
-        )

@@ -1,10 +1,13 @@
 """Files of reference indexes."""
 
 import tracemalloc
+from collections.abc import Callable
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
 from schemas.values.participants import PartialBuild, PHQ8Item
@@ -69,64 +72,55 @@ class Exploding:
         return pytest.fail, ("It was unpickled.",)
 
 
-def single_array() -> bytes:
+def saved(save: Callable[..., None], *arrays: NDArray[Any], **named: NDArray[Any]) -> bytes:
+    """The bytes that numpy saves."""
     file = BytesIO()
-    np.save(file, VECTORS[303])
+    save(file, *arrays, **named)
     return file.getvalue()
 
 
-def test_arrays_are_read_by_participant_and_others_are_skipped() -> None:
-    file = BytesIO()
-    np.savez(file, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
-    assert [person.participant_id for person in load(VECTORS=file.getvalue()).participants] == [303, 304]
-
-
-def test_pickled_objects_are_refused_and_never_unpickled() -> None:
-    pickled = npz({303: np.array([Exploding()], dtype=object)})
-    assert found(VECTORS=pickled) == ["small.npz: is not an .npz file that can be read without unpickling (ValueError)"]
+def test_arrays_of_other_names_are_skipped() -> None:
+    data = saved(np.savez, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
+    assert [person.participant_id for person in load(VECTORS=data).participants] == [303, 304]
 
 
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
+        (npz({303: np.array([Exploding()], dtype=object)}), "ValueError"),
         (npz(VECTORS)[:200], "BadZipFile"),
         (npz(VECTORS).replace(np.float32(0.8).tobytes(), np.float32(0.9).tobytes()), "BadZipFile"),
         (b"", "BadZipFile"),
         (b"no zip", "BadZipFile"),
-        (single_array(), "BadZipFile"),
+        (saved(np.save, VECTORS[303]), "BadZipFile"),
+        (saved(np.savez_compressed, emb_303=np.zeros((50_000, 1_000), dtype=np.float32)), "ValueError"),
     ],
-    ids=["truncated", "changed", "empty", "text", "npy"],
+    ids=["pickled", "truncated", "changed", "empty", "text", "npy", "fills the memory"],
 )
-def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
-    assert mismatches(VECTORS=data) == [
-        f"small.npz: is not an .npz file that can be read without unpickling ({kind}); write one float32 array of "
-        "shape (chunks, dimension) per participant with numpy.savez"
-    ]
-
-
-def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> None:
-    file = BytesIO()
-    np.savez_compressed(file, emb_303=np.zeros((50_000, 1_000), dtype=np.float32))
-
+def test_a_broken_file_is_refused_and_never_unpacked_into_memory(data: bytes, kind: str) -> None:
     tracemalloc.start()
-    lines = found(VECTORS=file.getvalue())
+    lines = mismatches(VECTORS=data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert lines == ["small.npz: is not an .npz file that can be read without unpickling (ValueError)"]
+    assert lines == [
+        f"small.npz: is not an .npz file that can be read without unpickling ({kind}); write one float32 array of "
+        "shape (chunks, dimension) per participant with numpy.savez"
+    ]
     assert peak < 10_000_000
 
 
-@pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinite numbers"), (-np.inf, "infinite numbers"), (0, "only zeros")]
-)
-def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> None:
-    rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
-    with pytest.raises(EmbeddingValidationError, match=f"participant 303, chunk 1: {word}"):
-        load(VECTORS=npz(VECTORS | {303: rows}))
+def test_vectors_without_a_direction_are_refused_and_shorter_ones_may_be_left_out() -> None:
+    for value, word in (
+        (np.nan, "NaN"),
+        (np.inf, "infinite numbers"),
+        (-np.inf, "infinite numbers"),
+        (0, "only zeros"),
+    ):
+        rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
+        with pytest.raises(EmbeddingValidationError, match=f"participant 303, chunk 1: {word}"):
+            load(VECTORS=npz(VECTORS | {303: rows}))
 
-
-def test_shorter_vectors_may_be_left_out() -> None:
     short = npz(VECTORS | {303: VECTORS[303][:, :3]})
     loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
 
@@ -160,26 +154,19 @@ def test_all_mismatches_come_in_one_error() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"])
-def test_what_the_description_lacks_is_not_compared(name: str) -> None:
-    loaded = load(META=as_json({key: value for key, value in META.items() if key != name}))
-    assert loaded.warnings == ()
-
-
 @pytest.mark.parametrize("data", [b"{", b"[]", b"\xff", b'{"dimension": "4"}', b'{"dimension": true}'])
 def test_a_description_that_cannot_be_read_is_a_mismatch_and_no_missing_one(data: bytes) -> None:
     (line,) = found(META=data)
     assert line.startswith("small.meta.json: ")
 
 
-def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> None:
-    loaded = load(rules(splits={"paper-train": SPLIT.model_copy(update={"csv_hash": "d" * 12})}))
-    assert loaded.warnings == (
+def test_what_the_description_lacks_is_not_compared_and_its_split_is() -> None:
+    for name in ("backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"):
+        assert load(META=as_json({key: value for key, value in META.items() if key != name})).warnings == ()
+    other_file = SPLIT.model_copy(update={"csv_hash": "d" * 12})
+    assert load(rules(splits={"paper-train": other_file})).warnings == (
         "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
-
-
-def test_references_of_a_split_for_testing_are_a_mismatch() -> None:
     assert found(META=as_json(META | {"split": "paper-test"})) == [
         "small.meta.json: split: it was not built from a training split"
     ]
@@ -189,13 +176,8 @@ def test_references_of_a_split_for_testing_are_a_mismatch() -> None:
 
 
 def test_tags_that_are_not_asked_for_are_not_read() -> None:
-    loaded = load(TAGS=b"\xff{ broken")
-    assert [person.tags for person in loaded.participants] == [None, None]
-
-
-def test_tags_belong_to_their_chunks_and_may_be_none() -> None:
-    loaded = load(rules(with_tags=True))
-    assert [person.tags for person in loaded.participants] == [
+    assert [person.tags for person in load(TAGS=b"\xff{ broken").participants] == [None, None]
+    assert [person.tags for person in load(rules(with_tags=True)).participants] == [
         ((PHQ8Item.SLEEP,), ()),
         ((PHQ8Item.SLEEP, PHQ8Item.TIRED),),
     ]
