@@ -1,6 +1,5 @@
 """Works that requests bring, as texts or as files, imported into a corpus."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
@@ -10,7 +9,7 @@ from fastapi import UploadFile
 from api.context import ApiContext
 from schemas.values.requests import ImportRequest
 from services.corpora import values_for_import
-from services.imports import ImportedFiles, WorkFile, import_files, read_files
+from services.imports import Imported, WorkFile, import_files
 
 #: Files of one import; more take further imports.
 MAX_FILES: Final = 200
@@ -37,28 +36,14 @@ def relative_name(name: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
 
 
-async def uploaded(files: Sequence[UploadFile]) -> list[WorkFile]:
-    """Files of a form."""
-    names = [relative_name(file.filename or "") for file in files]
-    return [WorkFile(name, await file.read(), name) for name, file in zip(names, files, strict=True)]
+async def import_uploaded(
+    ctx: ApiContext, request: ImportRequest, files: Sequence[UploadFile], *, is_whole: bool
+) -> Imported:
+    """Import files of a form with the settings of this machine, and the embedder of the corpus where there is one.
 
-
-async def import_requested(
-    ctx: ApiContext,
-    request: ImportRequest,
-    files: Sequence[WorkFile],
-    *,
-    passes_over: bool = False,
-) -> ImportedFiles:
-    """Import files with the settings of this machine, and the embedder of the corpus where there is one.
-
-    Raises WorkFilesError where files cannot be works; with `passes_over` only where none of them can.
+    `is_whole` and errors are those of `import_files`.
     """
-    read = await asyncio.to_thread(read_files, files)
-    if not (passes_over and (read.works or read.documents)):
-        read.readable()
-    async with ctx.database.connection() as connection:
-        made_with = await values_for_import(connection, request.corpus)
-    settings = ctx.run_settings(values=made_with)
-    imported = await import_files(ctx.database, request, read.works, read.documents or None, settings)
-    return imported._replace(refused=[str(error) for error in read.refused.values()])
+    names = [relative_name(file.filename or "") for file in files]
+    read = [WorkFile(name, await file.read(), name) for name, file in zip(names, files, strict=True)]
+    settings = ctx.run_settings(values=await ctx.database.once(values_for_import, request.corpus))
+    return await import_files(ctx.database, request, read, settings, is_whole=is_whole)

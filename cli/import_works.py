@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +18,7 @@ from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
 from services.corpora import DEFAULT_CORPUS
-from services.imports import (
-    ImportedDocuments,
-    ImportedWorks,
-    ReadFiles,
-    WorkFile,
-    import_files,
-    read_files,
-    require_readers,
-)
+from services.imports import Imported, ImportedDocuments, WorkFile, import_files, require_readers
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.files.records import accept
@@ -105,39 +96,13 @@ def left_out_in_words(left_out: Mapping[str, int]) -> str:
     return f"Left out for their endings: {counted}."
 
 
-def read_works(files: FoundFiles, *, given: Mapping[str, Any]) -> ReadFiles:
-    """The works in files of markdown and in corpora. `given` are fields of Bibliography before the front matter.
-
-    Raises WorkFilesError where none of them can be a work and no other file is there, and what `read_corpora` raises.
-    """
-    unread: dict[Path, FileRefused] = {}
-    of_files, of_lines = _contents(files.markdown, unread, given), read_corpora(files.corpora, given=given)
-    read = read_files([*of_files, *of_lines])
-    for file, error in unread.items():
-        read.refuse(WorkFileError(str(file), f"{error.found}; {error.remedy}."))
-    return read if read.works or read.documents or files.documents else read.readable()
-
-
-def read_documents(files: Sequence[Path], read: ReadFiles, *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
-    """The files that can be documents, each read when it is its turn: all of them may be more than memory has.
-
-    The others are noted as refused.
-    """
-    unread: dict[Path, FileRefused] = {}
-    yield from chain(read.documents, read.documents_in(_contents(files, unread, given)))
-    for file, error in unread.items():
-        read.refuse(WorkFileError(str(file), f"{error.found}; {error.remedy}."))
-
-
-def _contents(files: Sequence[Path], unread: dict[Path, FileRefused], given: Mapping[str, Any]) -> Iterator[WorkFile]:
-    """Each file that can be read; the others are noted in `unread`."""
+def _contents(files: Sequence[Path], given: Mapping[str, Any]) -> Iterator[WorkFile | WorkFileError]:
+    """Each file, read when it is its turn, or why it cannot be read."""
     for file in files:
         try:
-            content = read_file(file)
+            yield WorkFile(str(file), read_file(file), str(file.resolve()), given)
         except FileRefused as error:
-            unread[file] = error
-        else:
-            yield WorkFile(str(file), content, str(file.resolve()), given)
+            yield WorkFileError(str(file), f"{error.found}; {error.remedy}.")
 
 
 def _corpus_in(files: Sequence[Path]) -> str:
@@ -234,76 +199,61 @@ def works_command(
     given = {name: value for name, value in named.items() if value is not None}
     if files.documents:
         require_readers()
-    read = read_works(files, given=given)
-    new = read.works
     settings = effective_settings(profile, assignments)
     request = requested(ImportRequest, corpus=corpus, **asked)
-    others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
+    now = [*_contents(files.markdown, given), *read_corpora(files.corpora, given=given)]
+    later = _contents(files.documents, given) if files.documents else ()
     with _progress(shows=not as_json) as report:
-        done = with_open_database(import_files, request, new, others, settings, report=report)
-    imported, converted = done.works, done.documents
-    refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]
-    if new:
-        _tell(imported, corpus)
-    for refusal in refused[:SHOWN]:
-        print_text(f"Refused: {refusal}", err=True)
-    if (more := len(refused) - SHOWN) > 0:
-        print_text(f"Refused: {more} more; --json has all of them.", err=True)
-    if converted is not None:
-        _tell_documents(converted, corpus)
-    if imported.submitted is not None:
-        report_submitted([imported.submitted], settings, kind="index", briefly=wait and not as_json)
-    if converted is not None and converted.submitted is not None:
-        report_submitted([converted.submitted], settings, kind="work", briefly=wait and not as_json)
-    runs = [one.submitted.run_id for one in (imported, converted) if one is not None and one.submitted is not None]
+        imported = with_open_database(import_files, request, now, settings, later=later, report=report)
+    _tell(imported)
+    for one in imported.submitted:
+        kind = "index" if one.run_id == imported.run_id else "work"
+        report_submitted([one], settings, kind=kind, briefly=wait and not as_json)
+    runs = [one.run_id for one in imported.submitted]
     if wait:
         if runs:
             carry_out("watch", run_ids=runs, as_json=as_json)
     elif as_json:
-        left = {"refused": refused, "left_out": files.left_out}
-        print_json(_as_json(imported, converted, corpus) | left)
+        print_json(_as_json(imported) | {"refused": imported.refused, "left_out": files.left_out})
     else:
         for run_id in runs:
             print_text(f"r{run_id}")
-    if refused:
+    if imported.refused:
         raise SystemExit(SOME_REFUSED)
 
 
-def _tell(imported: ImportedWorks, corpus: str) -> None:
-    counts = {
-        "new": imported.outcomes[ImportOutcome.NEW],
-        "replaced": imported.outcomes[ImportOutcome.REPLACED],
-        "unchanged": imported.outcomes[ImportOutcome.UNCHANGED],
-    }
-    counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
-    print_text(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
-    if (copy := imported.followed) is not None:
-        run = "" if copy.submitted is None else f", which r{copy.submitted.run_id} embeds by {copy.copy.model}"
-        print_text(f"'{copy.copy.name}' has them too{run}.", err=True)
+def _tell(imported: Imported) -> None:
+    if imported.files:
+        counts = ", ".join(f"{count} {word}" for word in ImportOutcome if (count := imported.outcomes[word])) or "none"
+        waiting = f"{imported.waiting} chunks wait for their vectors."
+        print_text(f"Works of corpus '{imported.corpus}': {counts}; {waiting}", err=True)
+        if imported.copied is not None:
+            print_text(imported.copied, err=True)
+    for refusal in imported.refused[:SHOWN]:
+        print_text(f"Refused: {refusal}", err=True)
+    if (more := len(imported.refused) - SHOWN) > 0:
+        print_text(f"Refused: {more} more; --json has all of them.", err=True)
+    if (documents := imported.documents) is not None:
+        counts = f"{documents.jobs} to convert, {documents.unchanged} unchanged"
+        print_text(f"Documents for corpus '{imported.corpus}': {counts}.", err=True)
 
 
-def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:
-    new = 0 if converted.submitted is None else converted.submitted.jobs
-    print_text(f"Documents for corpus '{corpus}': {new} to convert, {converted.unchanged} unchanged.", err=True)
-
-
-def _as_json(imported: ImportedWorks, converted: ImportedDocuments | None, corpus: str) -> dict[str, object]:
-    submitted = imported.submitted
-    documents = None if converted is None else converted.submitted
+def _as_json(imported: Imported) -> dict[str, object]:
+    documents = imported.documents or ImportedDocuments(run_id=None, jobs=0, unchanged=0)
     return {
-        "corpus": corpus,
-        "language": imported.corpus.language,
-        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in ImportOutcome},
+        "corpus": imported.corpus,
+        "language": imported.language,
+        **{str(outcome): imported.outcomes[outcome] for outcome in ImportOutcome},
         "waiting": imported.waiting,
-        "run": None if submitted is None else f"r{submitted.run_id}",
-        "run_id": None if submitted is None else submitted.run_id,
-        "jobs": 0 if submitted is None else submitted.jobs,
-        "documents": {
-            "run": None if documents is None else f"r{documents.run_id}",
-            "jobs": 0 if documents is None else documents.jobs,
-            "unchanged": 0 if converted is None else converted.unchanged,
-        },
+        "run": _run(imported.run_id),
+        "run_id": imported.run_id,
+        "jobs": imported.jobs,
+        "documents": {"run": _run(documents.run_id), "jobs": documents.jobs, "unchanged": documents.unchanged},
     }
+
+
+def _run(run_id: int | None) -> str | None:
+    return None if run_id is None else f"r{run_id}"
 
 
 @contextmanager

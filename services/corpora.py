@@ -329,14 +329,18 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
     return Reembedded(of, copy, works, submitted)
 
 
-async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettings) -> Reembedded | None:
-    """Let the copy of a corpus have its works too, embedded by the model of the copy; None without a copy."""
+async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettings) -> str | None:
+    """Let the copy of a corpus have its works too, embedded by the model of the copy: what it got, in words; None
+    without a copy."""
     async with database.connection() as connection:
         found = await keeping.copy_of(connection, of.id)
         if found is None:
             return None
         model = embedder_settings(await corpora.corpus(connection, found.corpus_id))
-    return await reembed(database, of.name, settings.with_values({name: str(value) for name, value in model.items()}))
+    values = {name: str(value) for name, value in model.items()}
+    _, copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
+    run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
+    return f"'{copy.name}' has them too{run}."
 
 
 async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSettings) -> StoredCorpus:

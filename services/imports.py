@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -16,7 +15,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
 from schemas.values.documents import Bibliography
 from schemas.values.requests import ImportRequest
-from services.corpora import Reembedded, corpus_for_import, cutting_of, follow, plan_corpus
+from services.corpora import corpus_for_import, cutting_of, follow, plan_corpus
 from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
@@ -55,199 +54,71 @@ class WorkFile(NamedTuple):
     fields: Mapping[str, Any] = {}
     """Fields of Bibliography that override the front matter."""
 
+    @property
+    def text(self) -> str:
+        """The content of a file of text. Raises WorkFileError for one that is not UTF-8."""
+        try:
+            return self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise WorkFileError(self.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+
 
 class ReadWork(NamedTuple):
-    """A file that can be a work, before it is cut."""
+    """A file of markdown that can be a work, before it is cut."""
 
+    file: WorkFile
     bibliography: Bibliography
-    source_path: str
-    markdown: str
     document: MarkdownDocument
-    name: str
-    given: Mapping[str, Any]
-    """The fields that override its front matter."""
-
-    @property
-    def file(self) -> WorkFile:
-        """What was read."""
-        return WorkFile(self.name, self.markdown.encode(), self.source_path, self.given)
 
 
-@dataclass
-class ReadFiles:
-    """Files of an import."""
-
-    works: list[ReadWork] = field(default_factory=list)
-    """Those of markdown."""
-    documents: list[WorkFile] = field(default_factory=list)
-    """Those of other formats, which are converted first."""
-    refused: dict[int, WorkFileError] = field(default_factory=dict)
-    """Those that cannot be works, by their places among the files, from 0."""
-
-    def readable(self) -> "ReadFiles":
-        """The same. Raises WorkFilesError where any file was refused."""
-        if self.refused:
-            raise WorkFilesError(self.refused)
-        return self
-
-    def refuse(self, error: WorkFileError) -> None:
-        """Note a file that cannot be a work, after those that were read as one list."""
-        self.refused[max(self.refused, default=-1) + 1] = error
-
-    def documents_in(self, files: Iterable[WorkFile]) -> Iterator[WorkFile]:
-        """The files that can be documents, each when it is its turn; the others are noted as refused."""
-        for file in files:
-            try:
-                self._check_document(file)
-            except WorkFileError as error:
-                self.refuse(error)
-            else:
-                yield file
-
-    def add(self, file: WorkFile) -> None:
-        """Read a file. Raises WorkFileError for one that cannot be a work."""
-        if not file.content:
-            raise WorkFileError(file.name, EMPTY)
-        if holds_markdown(file.content, file.name):
-            self.works.append(_read_work(file))
-        else:
-            self._check_document(file)
-            self.documents.append(file)
-
-    def _check_document(self, file: WorkFile) -> None:
-        if not file.content:
-            raise WorkFileError(file.name, EMPTY)
-        try:
-            if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
-                _text(file)
-        except DocumentError as error:
-            raise WorkFileError(file.name, f"{error.problem}.") from None
+Refusals = list[tuple[int, WorkFileError]]
+"""Files that cannot be works, each with its place among the files of an import, from 0."""
 
 
-def _text(file: WorkFile) -> str:
-    try:
-        return file.content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> Iterator[ReadWork | WorkFile]:
+    """The works in files of markdown, and files of other formats as they are, each when it is its turn.
 
-
-def read_files(files: Sequence[WorkFile]) -> ReadFiles:
-    """The works in files of markdown, and the other files as they are.
-
-    Refused is every file that is empty, of no known format, or of the same source as one before it, and every file of
-    text that is not UTF-8, has no text, or has front matter that cannot be used.
+    Every other file is noted in `refused`: one that was not read, is empty, of no known format, or of the source of one
+    before it, and every file of text that is not UTF-8, has no text, or has front matter that cannot be used.
     """
-    read = ReadFiles()
     named: set[str] = set()
     for place, file in enumerate(files):
         try:
+            if isinstance(file, WorkFileError):
+                raise file
             if file.source_path in named:
                 raise WorkFileError(file.name, SAME_NAME)
             named.add(file.source_path)
-            read.add(file)
+            read = _read(file)
         except WorkFileError as error:
-            read.refused[place] = error
-    return read
+            refused.append((place, error))
+        else:
+            yield read
+
+
+def _read(file: WorkFile) -> ReadWork | WorkFile:
+    if not file.content:
+        raise WorkFileError(file.name, EMPTY)
+    if holds_markdown(file.content, file.name):
+        return _read_work(file)
+    try:
+        if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
+            _ = file.text
+    except DocumentError as error:
+        raise WorkFileError(file.name, f"{error.problem}.") from None
+    return file
 
 
 def _read_work(file: WorkFile) -> ReadWork:
-    markdown = _text(file)
-    if "\0" in markdown:
+    if "\0" in file.text:
         raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
-    document = read_markdown(markdown)
+    document = read_markdown(file.text)
     described = bibliography(document, given=file.fields, file_name=file.name)
     if not all(can_be_stored(str(text)) for text in (file.source_path, *described.model_dump().values())):
         raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
     if not any(passage(document.lines, block.start_line, block.end_line).strip() for block in document.blocks):
         raise WorkFileError(file.name, "holds no text.")
-    return ReadWork(described, file.source_path, markdown, document, file.name, file.fields)
-
-
-class ImportedDocuments(NamedTuple):
-    """What became of documents."""
-
-    unchanged: int
-    """Files that the works of the corpus were converted from already."""
-    submitted: Submitted | None
-    """None when nothing was to be converted."""
-
-
-async def import_documents(
-    database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
-) -> ImportedDocuments:
-    """Store files, read one after the other, and submit a job for each that is new or changed.
-
-    A file that cannot be read fails its own job.
-    """
-    async with database.connection() as connection:
-        known = await corpora.imported(connection, corpus.id)
-        asked_by = await document_templates(connection)
-    async with corpora.importing(database):
-        return await _import(database, corpus, files, settings, known, asked_by)
-
-
-async def _import(
-    database: Database,
-    corpus: StoredCorpus,
-    files: Iterable[WorkFile],
-    settings: EffectiveSettings,
-    known: Mapping[str, str],
-    asked_by: Mapping[str, int],
-) -> ImportedDocuments:
-    inputs: list[Mapping[str, Any]] = []
-    unchanged = 0
-    for file in files:
-        named = await database.once(corpora.keep_original, file.content)
-        if known.get(file.source_path) == named and not file.fields:
-            unchanged += 1
-            continue
-        inputs.append(
-            {
-                "corpus_id": corpus.id,
-                "original": named,
-                "name": file.name,
-                "source_path": file.source_path,
-                "given": dict(file.fields),
-                "templates": dict(asked_by),
-            }
-        )
-    if not inputs:
-        return ImportedDocuments(unchanged, None)
-    run = _run(corpus, inputs, settings)
-    return ImportedDocuments(unchanged, await submit_run(database, run, always_new=True))
-
-
-async def document_templates(connection: Connection) -> dict[str, int]:
-    """The active version of each template by which a model decides about documents, by tag."""
-    return {tag: (await presets.template(connection, tag)).version for tag in OF_DOCUMENTS}
-
-
-def asks_model(settings: EffectiveSettings) -> bool:
-    """Whether a language model repairs headings or selects sections."""
-    return "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by)
-
-
-def require_readers() -> None:
-    """Raise Refused unless the packages that read documents are installed."""
-    if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
-        raise Refused(READERS_MISSING)
-
-
-def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings) -> NewRun:
-    cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
-    stages = stages_of("work", "document")
-    return NewRun(
-        kind="work",
-        profile=settings.profile,
-        settings=settings.snapshot(),
-        settings_hash=content_hash([*cut_for, settings.run.values()]),
-        request={"corpus": corpus.name, "documents": len(inputs), "profile_source": settings.profile_source},
-        # The name of a file may say what nobody else may know: a number stands for it outside of the database.
-        jobs=[
-            NewJob(mode="document", subject=str(number), inputs=dict(one), stages=stages)
-            for number, one in enumerate(inputs, start=1)
-        ],
-    )
+    return ReadWork(file, described, document)
 
 
 Report = Callable[[int, int], None]
@@ -270,74 +141,143 @@ class ImportedFile(Value):
     """Of that work."""
 
 
-class ImportedWorks(NamedTuple):
-    """What became of the works."""
+class ImportedDocuments(Value):
+    """What became of files of other formats than markdown."""
 
-    corpus: StoredCorpus
+    run_id: int | None = Field(examples=[13])
+    """The run that makes works of them, one job for each file; null when all are unchanged."""
+    jobs: int = Field(examples=[2])
+    unchanged: int = Field(examples=[0])
+    """Files that were imported before as they are."""
+
+
+class Imported(Value):
+    """What an import led to."""
+
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
     files: tuple[ImportedFile, ...]
-    waiting: int
-    """Chunks of the corpus that wait for a vector."""
-    submitted: Submitted | None
-    """None when nothing was to be embedded, or nothing should be."""
-    followed: Reembedded | None = None
-    """The copy of the corpus, which gets the works too."""
+    waiting: int = Field(examples=[3])
+    """Chunks of the corpus that wait for their vectors."""
+    run_id: int | None = Field(examples=[12])
+    """The run that embeds them; null when no chunk was left to embed."""
+    jobs: int = Field(examples=[1])
+    documents: ImportedDocuments | None
+    """Null where all files are markdown."""
+    language: str | None = Field(exclude=True)
+    """Of the corpus."""
+    refused: tuple[str, ...] = Field(exclude=True, repr=False)
+    """Each file that cannot be a work, or repeats one, and why."""
+    submitted: tuple[Submitted, ...] = Field(exclude=True)
+    """The runs."""
+    copied: str | None = Field(exclude=True)
+    """What the copy of the corpus got, in words; None without a copy."""
 
     @property
-    def outcomes(self) -> Counter[ImportOutcome]:
+    def outcomes(self) -> Counter[str]:
         """How many files had each outcome."""
-        return Counter(file.outcome for file in self.files if isinstance(file.outcome, ImportOutcome))
+        return Counter(file.outcome for file in self.files)
 
     @property
     def has_changes(self) -> bool:
-        """Whether a work is new or replaced."""
-        return bool(self.outcomes - Counter({ImportOutcome.UNCHANGED: len(self.files)}))
-
-    @property
-    def refused(self) -> list[str]:
-        """Each file that repeats another work, and which."""
-        return [
-            f"{file.file_name}: the same text is work {file.work_id} already, '{file.title}'"
-            for file in self.files
-            if file.outcome == "refused"
-        ]
+        """Whether a work is new or replaced, or may be once its document is converted."""
+        is_changed = any(file.outcome in (ImportOutcome.NEW, ImportOutcome.REPLACED) for file in self.files)
+        return is_changed or (self.documents is not None and self.documents.run_id is not None)
 
 
-async def import_works(
+async def import_files(
     database: Database,
     request: ImportRequest,
-    new: Sequence[ReadWork],
+    files: Iterable[WorkFile | WorkFileError],
     settings: EffectiveSettings,
     *,
+    later: Iterable[WorkFile | WorkFileError] = (),
+    is_whole: bool = False,
     report: Report = _ignored,
-) -> ImportedWorks:
-    """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
+) -> Imported:
+    """Import works of markdown, and submit the run that makes works of documents.
 
-    A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
+    `later` are documents that are read one after the other: all of them may be more than memory has. Markdown goes
+    through the stages of a document too: where the request says so, when a model is to decide about headings, and a
+    file that did so before. A file that cannot be a work is refused by itself; with `is_whole`, and where none is left,
+    nothing is imported, and WorkFilesError raised. Raises what `corpus_for_import` and `cutting_of` raise.
     """
+    refused: Refusals = []
+    read = await asyncio.to_thread(lambda: [*readable(files, refused)])
+    if refused and (is_whole or not (read or later)):
+        raise WorkFilesError(dict(refused))
+    goes_through_stages = await _through_stages(database, request, settings)
+    works: list[ReadWork] = []
+    documents: list[WorkFile] = []
+    for one in read:
+        if isinstance(one, WorkFile) or goes_through_stages(one.file):
+            documents.append(one if isinstance(one, WorkFile) else one.file)
+        else:
+            works.append(one)
     async with database.connection() as connection:
         corpus = await corpus_for_import(connection, request, settings)
-        if new and corpus.language is None:
-            found = await asyncio.to_thread(language_of, [work.markdown for work in new])
+        if works and corpus.language is None:
+            found = await asyncio.to_thread(language_of, [work.file.text for work in works])
             corpus = await corpora.take_language(connection, corpus.id, found)
-    files: list[ImportedFile] = []
-    if new:
+    kept: list[ImportedFile] = []
+    if works:
         cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
-        for work in new:
-            files.append(await _import_work(database, corpus, work, cutting))
-            report(len(files), len(new))
+        for work in works:
+            kept.append(await _keep_work(database, corpus, work, cutting))
+            report(len(kept), len(works))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
         waiting = (await corpora.view(connection, corpus.id)).waiting
     # Chunks that wait are never the work of an older run, even when the request is equal.
-    submitted = None if run is None else await submit_run(database, run, always_new=True)
-    followed = await follow(database, corpus, settings)
-    return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
+    embeds = None if run is None else await submit_run(database, run, always_new=True)
+    copied = await follow(database, corpus, settings)
+    converts = converted = None
+    if documents or later:
+        rest = (one for one in readable(later, refused) if isinstance(one, WorkFile))
+        converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), settings)
+        converted = ImportedDocuments(**_run_of(converts), unchanged=unchanged)
+    return Imported(
+        corpus_id=corpus.id,
+        corpus=corpus.name,
+        files=tuple(kept),
+        waiting=waiting,
+        **_run_of(embeds),
+        documents=converted,
+        language=corpus.language,
+        refused=(
+            *(
+                f"{file.file_name}: the same text is work {file.work_id} already, '{file.title}'."
+                for file in kept
+                if file.outcome == "refused"
+            ),
+            *(str(error) for _, error in refused),
+        ),
+        submitted=tuple(one for one in (embeds, converts) if one is not None),
+        copied=copied,
+    )
 
 
-async def _import_work(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
-    title, source = work.bibliography.title, work.source_path
+def _run_of(submitted: Submitted | None) -> dict[str, Any]:
+    return {"run_id": None, "jobs": 0} if submitted is None else {"run_id": submitted.run_id, "jobs": submitted.jobs}
+
+
+async def _through_stages(
+    database: Database, request: ImportRequest, settings: EffectiveSettings
+) -> Callable[[WorkFile], bool]:
+    """Whether a file of markdown goes through the stages of a document."""
+    if request.by_stages or "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by):
+        return lambda file: True
+    async with database.connection() as connection:
+        found = await corpora.find(connection, request.corpus)
+        known = {} if found is None else await corpora.imported(connection, found.id)
+    return lambda file: file.source_path in known
+
+
+async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
+    """Store a work in a transaction of its own. One whose text another work has is refused, by itself."""
+    title, source = work.bibliography.title, work.file.source_path
     chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
-    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
+    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
     try:
         kept = await database.once(keep, corpus.id, new)
     except DuplicateWorkError as error:
@@ -345,54 +285,57 @@ async def _import_work(database: Database, corpus: StoredCorpus, work: ReadWork,
     return ImportedFile(file_name=source, outcome=kept.outcome, work_id=kept.work_id, title=title)
 
 
-class ImportedFiles(NamedTuple):
-    """What became of files."""
+async def _submit_documents(
+    database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
+) -> tuple[Submitted | None, int]:
+    """Store files, read one after the other, and submit a job for each that is new or changed; how many are not.
 
-    works: ImportedWorks
-    documents: ImportedDocuments | None
-    """None where all files are markdown."""
-    refused: Sequence[str] = ()
-    """Of each file that cannot be a work its name, and why."""
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether a work is new or replaced, or may be once its document is converted."""
-        return self.works.has_changes or (self.documents is not None and self.documents.submitted is not None)
-
-
-async def import_files(
-    database: Database,
-    request: ImportRequest,
-    works: Sequence[ReadWork],
-    documents: Iterable[WorkFile] | None,
-    settings: EffectiveSettings,
-    *,
-    report: Report = _ignored,
-) -> ImportedFiles:
-    """Import works of markdown, and submit the run that makes works of documents, which are read one after the other.
-
-    Markdown goes through the stages too: where the request says so, when a model is to decide about headings, and a
-    file that did so before. Raises what `import_works` raises.
+    A file that cannot be read fails its own job.
     """
-    staged, plain = await _divided(database, request, works, settings)
-    if staged:
-        documents = chain((work.file for work in staged), documents or ())
-    imported = await import_works(database, request, plain, settings, report=report)
-    if documents is None:
-        return ImportedFiles(imported, None)
-    return ImportedFiles(imported, await import_documents(database, imported.corpus, documents, settings))
-
-
-async def _divided(
-    database: Database, request: ImportRequest, works: Sequence[ReadWork], settings: EffectiveSettings
-) -> tuple[Sequence[ReadWork], Sequence[ReadWork]]:
-    """The works that go through the stages of a document, and those that do not."""
-    if request.by_stages or asks_model(settings):
-        return works, ()
     async with database.connection() as connection:
-        found = await corpora.find(connection, request.corpus)
-        known = {} if found is None else await corpora.imported(connection, found.id)
-    return (
-        [work for work in works if work.source_path in known],
-        [work for work in works if work.source_path not in known],
-    )
+        known = await corpora.imported(connection, corpus.id)
+        templates = await document_templates(connection)
+    jobs: list[NewJob] = []
+    unchanged = 0
+    async with corpora.importing(database):
+        for file in files:
+            named = await database.once(corpora.keep_original, file.content)
+            if known.get(file.source_path) == named and not file.fields:
+                unchanged += 1
+                continue
+            inputs = {
+                "corpus_id": corpus.id,
+                "original": named,
+                "name": file.name,
+                "source_path": file.source_path,
+                "given": dict(file.fields),
+                "templates": templates,
+            }
+            # The name of a file may say what nobody else may know: a number stands for it outside of the database.
+            job = NewJob(
+                mode="document", subject=str(len(jobs) + 1), inputs=inputs, stages=stages_of("work", "document")
+            )
+            jobs.append(job)
+        if not jobs:
+            return None, unchanged
+        cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
+        run = NewRun(
+            kind="work",
+            profile=settings.profile,
+            settings=settings.snapshot(),
+            settings_hash=content_hash([*cut_for, settings.run.values()]),
+            request={"corpus": corpus.name, "documents": len(jobs), "profile_source": settings.profile_source},
+            jobs=jobs,
+        )
+        return await submit_run(database, run, always_new=True), unchanged
+
+
+async def document_templates(connection: Connection) -> dict[str, int]:
+    """The active version of each template by which a model decides about documents, by tag."""
+    return {tag: (await presets.template(connection, tag)).version for tag in OF_DOCUMENTS}
+
+
+def require_readers() -> None:
+    """Raise Refused unless the packages that read documents are installed."""
+    if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
+        raise Refused(READERS_MISSING)

@@ -11,13 +11,13 @@ from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import MAX_FILES, import_requested, uploaded
+from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import language_words
 from schemas.values.base import Text
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import corpus_loss, delete_corpus, embedding_loss
-from services.imports import ImportedFiles
+from services.imports import Imported
 from stages.documents.outline import SUFFIXES
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome
@@ -134,18 +134,17 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
         return await _form(request, ctx, form, wrong=wrong)
     try:
         wanted = ImportRequest(corpus=form.corpus.strip())
-        imported = await import_requested(ctx, wanted, await uploaded(form.chosen), passes_over=True)
+        imported = await import_uploaded(ctx, wanted, form.chosen, is_whole=False)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    works, documents = imported.works, imported.documents
-    if works.refused or imported.refused:
+    if imported.refused:
         return await _form(request, ctx, form, imported=imported)
-    if documents is not None and documents.submitted is not None:
-        return RedirectResponse(f"/runs/{documents.submitted.run_id}", 303)
-    counts = "&".join(f"{outcome}={works.outcomes[outcome]}" for outcome in ImportOutcome)
-    return RedirectResponse(f"/corpora/{works.corpus.id}?{counts}", 303)
+    if imported.documents is not None and imported.documents.run_id is not None:
+        return RedirectResponse(f"/runs/{imported.documents.run_id}", 303)
+    counts = "&".join(f"{outcome}={imported.outcomes[outcome]}" for outcome in ImportOutcome)
+    return RedirectResponse(f"/corpora/{imported.corpus_id}?{counts}", 303)
 
 
 async def _form(
@@ -155,7 +154,7 @@ async def _form(
     *,
     wrong: dict[str, str] | None = None,
     unusable: list[str] | None = None,
-    imported: ImportedFiles | None = None,
+    imported: Imported | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
         found = None if form.is_new else await corpora.find(connection, form.corpus)

@@ -1,6 +1,6 @@
 """Corpora: the collections of works that questions search; their works, and imports of works."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, File, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
@@ -8,13 +8,13 @@ from pydantic import ConfigDict, Field
 from api.context import Context
 from api.parameters import PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
-from api.work_uploads import MAX_FILES, import_requested, uploaded
+from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import Text
 from schemas.values.documents import CorpusSize, ListedWorks
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
-from services.imports import ImportedDocuments, ImportedFile, ImportedFiles, ImportedWorks
+from services.imports import Imported
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusView
 from store.corpora.works import WorkSource
@@ -33,50 +33,6 @@ class ImportForm(ImportRequest):
 
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
     """The name of each identifies its work: another text of this name replaces it."""
-
-
-class DocumentsReply(Reply):
-    """What became of files of other formats than markdown."""
-
-    run_id: int | None = Field(examples=[13])
-    """The run that makes works of them, one job for each file; null when all are unchanged."""
-    jobs: int = Field(examples=[2])
-    unchanged: int = Field(examples=[0])
-    """Files that were imported before as they are."""
-
-
-class ImportReply(Reply):
-    """What an import led to."""
-
-    corpus_id: int = Field(examples=[1])
-    corpus: str = Field(examples=["default"])
-    files: list[ImportedFile]
-    waiting: int = Field(examples=[3])
-    """Chunks of the corpus that wait for their vectors."""
-    run_id: int | None = Field(examples=[12])
-    """The run that embeds them; null when no chunk was left to embed."""
-    jobs: int = Field(examples=[1])
-    documents: DocumentsReply | None = None
-    """Null where all files are markdown."""
-
-    @classmethod
-    def of(cls, files: ImportedFiles) -> "ImportReply":
-        """The reply to an import."""
-        imported, others = files.works, files.documents
-        documents = None if others is None else DocumentsReply(**_run_of(others), unchanged=others.unchanged)
-        return cls(
-            corpus_id=imported.corpus.id,
-            corpus=imported.corpus.name,
-            files=list(imported.files),
-            waiting=imported.waiting,
-            **_run_of(imported),
-            documents=documents,
-        )
-
-
-def _run_of(done: ImportedWorks | ImportedDocuments) -> dict[str, Any]:
-    run = done.submitted
-    return {"run_id": None, "jobs": 0} if run is None else {"run_id": run.run_id, "jobs": run.jobs}
 
 
 #: Works of one removal.
@@ -137,18 +93,18 @@ async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWan
         return await works.listed(connection, corpus_id, wanted)
 
 
-@router.post("/files", status_code=201, responses={200: {"model": ImportReply}})
-async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
+@router.post("/files", status_code=201, responses={200: {"model": Imported}})
+async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> Imported:
     """Store files of a form (`multipart/form-data`) as works of a corpus, and submit the run that embeds their chunks.
 
     All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
     another work has is refused by itself. Files of other formats than markdown become works by the stages of a
     document; `documents` has their run. `Location` is the corpus; `run_id` is the run to follow.
     """
-    imported = await import_requested(ctx, form, await uploaded(form.files))
+    imported = await import_uploaded(ctx, form, form.files, is_whole=True)
     response.status_code = 201 if imported.has_changes else 200
-    response.headers["Location"] = f"{router.prefix}/{imported.works.corpus.id}"
-    return ImportReply.of(imported)
+    response.headers["Location"] = f"{router.prefix}/{imported.corpus_id}"
+    return imported
 
 
 @router.post("/{corpus_id:int}/works/remove")

@@ -15,7 +15,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.requests import ImportRequest
 from services.documents import needed
-from services.imports import ImportedFiles, WorkFile, import_files, read_files
+from services.imports import Imported, WorkFile, import_files
 from stages.ports import ChatModel, Embedder
 from store.database import Database
 from tests.fakes.chat import ScriptedChat
@@ -74,17 +74,16 @@ class Library:
 
     async def imported(
         self, text: str = BOOK, *, name: str = "tea.md", by_stages: bool = True, **values: str
-    ) -> ImportedFiles:
+    ) -> Imported:
         """Import a file of markdown."""
-        works = read_files([WorkFile(name, text.encode(), name)]).works
         request = ImportRequest(corpus="library", chunk_tokens=0, by_stages=by_stages)
-        return await import_files(self.database, request, works, None, self.settings(**values))
+        file = WorkFile(name, text.encode(), name)
+        return await import_files(self.database, request, [file], self.settings(**values))
 
     async def job(self, text: str = BOOK, **values: str) -> int:
         """Import a file by stages; its job."""
-        documents = (await self.imported(text, name="tea.md", by_stages=True, **values)).documents
-        assert documents is not None and documents.submitted is not None
-        return await self.job_of_run(documents.submitted.run_id)
+        imported = await self.imported(text, name="tea.md", by_stages=True, **values)
+        return await self.job_of_run(imported.submitted[-1].run_id)
 
     async def job_of_run(self, run_id: int) -> int:
         found: int = await self.value("SELECT id FROM job WHERE run_id = $1", run_id)

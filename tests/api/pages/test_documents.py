@@ -79,9 +79,8 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
     files = {"a.html": b"<!DOCTYPE html><html><script>alert(1)</script>", "tea time.pdf": b"%PDF-1.7 nothing"}
     documents = [WorkFile(name, content, name) for name, content in files.items()]
     into = ImportRequest(corpus="library", chunk_tokens=0)
-    imported = await import_files(library.database, into, [], documents, library.settings())
-    assert imported.documents is not None and imported.documents.submitted is not None
-    run_id = imported.documents.submitted.run_id
+    (submitted,) = (await import_files(library.database, into, documents, library.settings())).submitted
+    run_id = submitted.run_id
     ids = await library.value("SELECT array_agg(id ORDER BY ordinal) FROM job WHERE run_id = $1", run_id)
 
     page, pdf = [await client.get(f"/documents/{job_id}/original", headers=HTML) for job_id in ids]
