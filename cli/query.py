@@ -1,7 +1,6 @@
 """`ragq query`: the queries of query runs."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -24,19 +23,17 @@ from cli.output import (
     print_text,
 )
 from cli.submissions import LIGHT, model_option, read_reply
-from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.queries import AugmentedPrompt, Intent
+from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QuestionsWanted
 from schemas.values.runs import StageFailure
-from services.questions import edits
-from services.questions.edits import answer, stored_prompt
+from services.questions.edits import answer, edit, stored_prompt
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.questions.queries import QueryLine, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
@@ -218,14 +215,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
         ragq query prompt 7 > prompt.txt
         ragq query answer 7 reply.txt
     """
-
-    async def read(connection: Connection) -> AugmentedPrompt:
-        stored = await stored_prompt(connection, await queries.get(connection, query_id))
-        if stored is None:
-            raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
-        return stored
-
-    stored = with_database(read)
+    stored = with_database(stored_prompt, query_id)
     print_result({"query": query_id, **stored.model_dump(mode="json")}, stored.prompt, as_json=as_json)
 
 
@@ -282,7 +272,8 @@ def edit_command(
     if not changes.model_fields_set:
         raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
 
-    _change(query_id, partial(edits.edit, changes=changes, run=run), as_json=as_json)
+    with_database(edit, query_id, changes, run=run)
+    _print_changed(query_id, as_json=as_json)
 
 
 @query.command("run")
@@ -314,11 +305,16 @@ def run_command(
         ragq query run 7 --from generate --model light
         ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
-
-    again = partial(
-        run_stages, first=start, last=until, preset=preset, values=dict(values), use_light_model=model == LIGHT
+    with_database(
+        run_stages,
+        query_id,
+        first=start,
+        last=until,
+        preset=preset,
+        values=dict(values),
+        use_light_model=model == LIGHT,
     )
-    _change(query_id, again, as_json=as_json)
+    _print_changed(query_id, as_json=as_json)
 
 
 @query.command("answer")
@@ -334,12 +330,7 @@ def answer_command(query_id: int, file: Path, as_json: bool) -> None:
     Example:
         ragq query answer 7 reply.txt
     """
-    text = read_reply(file)
-
-    async def paste(connection: Connection) -> int:
-        return (await answer(connection, await queries.get(connection, query_id), text, key=None)).result_id
-
-    result_id = with_database(paste)
+    result_id, _ = with_database(answer, query_id, read_reply(file))
     print_result({"query": query_id, "answer": result_id}, str(result_id), as_json=as_json)
 
 
@@ -358,33 +349,18 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         ragq query delete 7
         ragq query delete 7 --yes
     """
-    line = with_database(_line, query_id)
+    line = with_database(queries.line, query_id)
     if not yes:
         answers = counted(line.results_count, "answer")
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
-
-    async def delete(connection: Connection) -> None:
-        await query_runs.delete_query(connection, await queries.get(connection, query_id))
-
-    with_database(delete)
+    with_database(query_runs.delete_query, query_id)
     words = f"Deleted question {query_id} and {counted(line.results_count, 'answer')}."
     print_result({"deleted": query_id, "answers": line.results_count}, words, as_json=as_json)
 
 
-async def _line(connection: Connection, query_id: int) -> QueryLine:
-    await queries.get(connection, query_id)
-    (line,) = await queries.lines(connection, query_id=query_id)
-    return line
-
-
-def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[object]], *, as_json: bool) -> None:
-    """Change a query, and print the status of its job."""
-
-    async def change_and_read(connection: Connection) -> QueryLine:
-        await change(connection, await queries.get(connection, query_id))
-        return await _line(connection, query_id)
-
-    line = with_database(change_and_read)
+def _print_changed(query_id: int, *, as_json: bool) -> None:
+    """Print the status of the job of a query that was changed."""
+    line = with_database(queries.line, query_id)
     shown = {
         "query": query_id,
         "run": f"r{line.run_id}",

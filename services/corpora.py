@@ -224,8 +224,8 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     nothing is deleted then.
     """
     async with connection.transaction():
-        for query in await queries.hold_corpus(connection, corpus_id):
-            await query_runs.delete_query(connection, query)
+        for query_id in await queries.hold_corpus(connection, corpus_id):
+            await query_runs.delete_query(connection, query_id)
         await corpora.delete(connection, corpus_id)
     await chunk_search.drop_index(connection, corpus_id)
 

@@ -154,8 +154,7 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
 @router.get("/rag/{query_id:int}/results")
 async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
-    async with ctx.database.connection() as connection:
-        view = await query_view(connection, query_id)
+    view = await ctx.database.once(query_view, query_id)
     return page(request, "results.html.j2", line=view.line, view=view, results=view.answers, excerpt=EXCERPT)
 
 
@@ -172,6 +171,5 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
 async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """Delete the answer; the question is kept."""
-    async with ctx.database.connection() as connection:
-        await query_runs.delete_result(connection, await queries.get(connection, query_id), result_id)
+    await ctx.database.once(query_runs.delete_result, query_id, result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)

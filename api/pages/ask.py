@@ -13,14 +13,14 @@ from api.pages.forms import Typed, can_run_all, form_key, next_step
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import CurrentPrincipal, Principal
+from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, MissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text, first_problem
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.corpora import DEFAULT_CORPUS
-from services.questions.edits import AskResult, ask, edit, preview_expansion_prompt
+from services.questions.edits import ask, edit, preview_expansion_prompt
 from services.questions.submission import with_chosen_models
 from stages.corpora.works import work_filter
 from stages.queries.expand import pasted_expansion
@@ -93,14 +93,17 @@ async def new(
     if form.click == "prompt":
         return await _form(request, ctx, form)
     try:
-        asked = await _ask(ctx, form, principal)
+        if form.expansion == "paste":
+            pasted_expansion(form.reply)
+        key = form_key(principal, form.once, "question", form)
+        asked, _ = await ctx.database.once(ask, form.request(), ctx.run_settings(), key=key)
     except QueryValueError as error:
         return await _form(request, ctx, form, wrong={"question": f"The question {error.problem}."})
     except LLMResponseParseError as error:
         return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    return RedirectResponse(f"/rag/{asked.query_id}", 303)
+    return RedirectResponse(f"/rag/{asked.id}", 303)
 
 
 async def _last_corpora(ctx: ApiContext) -> list[str]:
@@ -109,15 +112,6 @@ async def _last_corpora(ctx: ApiContext) -> list[str]:
         newest = await queries.lines(connection, limit=1)
     last = [name for line in newest for name in line.corpora if name in known]
     return known if len(known) == 1 else last or [name for name in known if name == DEFAULT_CORPUS]
-
-
-async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
-    if form.expansion == "paste":
-        pasted_expansion(form.reply)
-    async with ctx.database.connection() as connection:
-        return await ask(
-            connection, form.request(), ctx.run_settings(), key=form_key(principal, form.once, "question", form)
-        )
 
 
 async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
@@ -236,9 +230,7 @@ async def edit_expansion(
     if not changed:
         return RedirectResponse(f"/rag/{query_id}/inspect?notice=same", 303)
     try:
-        changes = QueryEdit(**changed)
-        async with ctx.database.connection() as connection:
-            await edit(connection, await queries.get(connection, query_id), changes, run=False)
+        await ctx.database.once(edit, query_id, QueryEdit(**changed), run=False)
     except ValidationError as error:
         problem = first_problem(error)
         return _page(request, shown, filled=form, wrong={problem.field or "expansion": problem.words})
@@ -261,8 +253,7 @@ async def edit_context(
     try:
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
-        async with ctx.database.connection() as connection:
-            await edit(connection, await queries.get(connection, query_id), QueryEdit(context=tuple(kept)), run=False)
+        await ctx.database.once(edit, query_id, QueryEdit(context=tuple(kept)), run=False)
     except MissingError:
         raise
     except Refused as error:

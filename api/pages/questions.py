@@ -154,9 +154,8 @@ async def ask_model(
 ) -> Response:
     """Ask the model, or the light one, with `top_n` sources in its prompt. Each request makes a new answer."""
     async with ctx.database.connection() as connection:
-        asked = await queries.get(connection, query_id)
         newest = await queries.newest_result(connection, query_id)
-        await run_stages(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
+        await run_stages(connection, query_id, Step.ANSWER, top_n=top_n, use_light_model=light)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
@@ -170,10 +169,8 @@ async def paste(
 ) -> Response:
     """Store a pasted answer, and show it. One that cannot be stored stays in its field."""
     try:
-        async with ctx.database.connection() as connection:
-            query = await queries.get(connection, query_id)
-            key = form_key(principal, form.once, f"answer {query_id}", form)
-            stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
+        key = form_key(principal, form.once, f"answer {query_id}", form)
+        result_id, _ = await ctx.database.once(answer, query_id, form.response_text, top_n=form.top_n, key=key)
     except MissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
@@ -181,7 +178,7 @@ async def paste(
         return await _page(
             request, ctx, query_id, top_n=form.top_n, pasted=form.response_text, once=form.once, wrong=wrong
         )
-    return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
+    return RedirectResponse(f"/rag/{query_id}/results/{result_id}", 303)
 
 
 @router.post("/rag/{query_id:int}/again", dependencies=[Depends(csrf)])
@@ -190,10 +187,8 @@ async def run_with_values(
 ) -> Response:
     """Run the stages that other values change, up to the answer."""
     try:
-        async with ctx.database.connection() as connection:
-            asked = await queries.get(connection, query_id)
-            values = assigned(form.values)
-            await run_stages(connection, asked, preset=form.preset or None, values=values)
+        values = assigned(form.values)
+        await ctx.database.once(run_stages, query_id, preset=form.preset or None, values=values)
     except MissingError:
         raise
     except Refused as error:
@@ -211,8 +206,7 @@ async def rewrite(
     except ValidationError as error:
         wrong = {"question": first_problem(error).words}
         return await _page(request, ctx, query_id, question=question, wrong=wrong)
-    async with ctx.database.connection() as connection:
-        await edit(connection, await queries.get(connection, query_id), changes, run=False)
+    await ctx.database.once(edit, query_id, changes, run=False)
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
@@ -295,17 +289,16 @@ async def take(
 
     Work continues when the tab is closed.
     """
-    async with ctx.database.connection() as connection:
-        query = await queries.get(connection, query_id)
-        match step:
-            case Step():
-                await run_stages(connection, query, step)
-            case "rest":
-                await run_stages(connection, query)
-            case "search":
-                await run_stages(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    if isinstance(step, Action):
-        await control(ctx.database, Target(None, query.job_id), step)
+    match step:
+        case Step():
+            await ctx.database.once(run_stages, query_id, step)
+        case "rest":
+            await ctx.database.once(run_stages, query_id)
+        case "search":
+            await ctx.database.once(run_stages, query_id, Step.RETRIEVE, through=Step.CONSOLIDATE)
+        case Action():
+            query = await ctx.database.once(queries.get, query_id)
+            await control(ctx.database, Target(None, query.job_id), step)
     paths = {"list": f"/rag#question-{query_id}", "question": f"/rag/{query_id}", "inspect": f"/rag/{query_id}/inspect"}
     return RedirectResponse(paths[back], 303)
 
@@ -313,6 +306,5 @@ async def take(
 @actions.post("/rag/{query_id:int}/delete")
 async def delete(query_id: PathId, ctx: Context) -> Response:
     """Delete the question, and everything that was computed for it."""
-    async with ctx.database.connection() as connection:
-        await query_runs.delete_query(connection, await queries.get(connection, query_id))
+    await ctx.database.once(query_runs.delete_query, query_id)
     return RedirectResponse("/rag", 303)

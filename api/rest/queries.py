@@ -12,11 +12,7 @@ from api.rest.base import Body, Reply, StrictRoute
 from schemas.errors import QueryValueError
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID
-from schemas.values.queries import (
-    ConsolidatedContext,
-    ContextGroup,
-    RerankedChunk,
-)
+from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from schemas.values.requests import QueryChanges, QueryEdit, QuestionsWanted
 from schemas.values.runs import StageFailure
 from services.questions.edits import edit, stored_context
@@ -221,11 +217,11 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
     cannot change passages together with the question or its expansion, because they were retrieved by those.
     """
     async with ctx.database.connection() as connection, connection.transaction():
-        query = await queries.hold(connection, query_id)
         changes = body.model_dump(exclude_unset=True, exclude={"clean_retrieval_context"})
         if choices := body.clean_retrieval_context:
+            query = await queries.hold(connection, query_id)
             changes["context"] = places_of(choices, passages(await stored_context(connection, query)))
-        await edit(connection, query, QueryEdit(**changes), run=run)
+        await edit(connection, query_id, QueryEdit(**changes), run=run)
     return await ctx.database.once(_detail, query_id)
 
 
@@ -235,8 +231,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
 
     Refused while a stage of it is running. A run without other questions is deleted with it.
     """
-    async with ctx.database.connection() as connection:
-        await query_runs.delete_query(connection, await queries.get(connection, query_id))
+    await ctx.database.once(query_runs.delete_query, query_id)
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
@@ -266,5 +261,4 @@ async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> Stor
 @results_router.delete("/{result_id}", status_code=204)
 async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it is kept in the history of its job."""
-    async with ctx.database.connection() as connection:
-        await query_runs.delete_result(connection, await queries.get(connection, query_id), result_id)
+    await ctx.database.once(query_runs.delete_result, query_id, result_id)

@@ -1,39 +1,33 @@
-"""The steps of a question from its vectors to its answer. The request waits as long as the client prefers."""
+"""The steps of a question, from its expansion to its answer. The request waits as long as the client prefers."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from fastapi import APIRouter, Query, Response
-from pydantic import ConfigDict, Field
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import AliasChoices, ConfigDict, Field
 from starlette.responses import JSONResponse
 
-from api.context import ApiContext, Context
+from api.context import Context
 from api.event_streams import wait_until_idle
 from api.parameters import REPLAYED, Keyed, PathId, Wait, WaitPreference
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from schemas.errors import QueryValueError, Refused, StepFailedError, query_missing
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
-from schemas.values.queries import ContextSource, Leg, QueryText, Source
+from schemas.values.queries import ContextSource, Leg, Origin, QueryText, Source
+from schemas.values.requests import QueryRequest, Question, Searched
 from services.questions import edits
+from services.questions.edits import ask, preview_expansion_prompt, withdraw
 from services.questions.steps import Step, run_stages
+from stages.queries.query_files import single_query
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import StoredQuery, StoredResult
+from store.questions.queries import QueryLine, StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
-
-
-class Awaited(NamedTuple):
-    """A question and the job that a request waits for."""
-
-    query_id: int
-    run_id: int
-    job_id: int
-
 
 TopN = Annotated[int, Field(ge=1, le=20)]
 """The number of sources in the prompt; by default that of the preset."""
@@ -41,28 +35,89 @@ TopN = Annotated[int, Field(ge=1, le=20)]
 SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["retrieval.min_word_count"])]
 """The name of a value of a preset."""
 
+REPLY_CHARS: Final = 100_000
+"""The longest pasted expansion."""
 ANSWER_CHARS: Final = 200_000
 """The longest pasted answer."""
 
+_QUESTION: Final = "What is working memory?"
 
-class Started(Reply):
+_REPLY: Final = (
+    '{"queries": ["capacity of working memory in adults"], "hyde_answer": "Working memory is a cognitive system...", '
+    '"intent": "DEFINITION", "entities": ["working memory"]}'
+)
+
+
+class Asked(Searched, Body):
+    """A question to a corpus."""
+
+    question: Question = Field(validation_alias=AliasChoices("original_query", "query"), repr=False)
+    """May also be called `query`."""
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The preset; by default the default preset."""
+
+
+class ExpansionRequest(Asked):
+    """A question to expand."""
+
+    model_config = with_example(original_query=_QUESTION, n=3, use_full_model=True)
+
+    n: Annotated[int, Field(ge=1, le=10)] | None = None
+    """The number of search phrases; by default that of the preset."""
+    use_full_model: bool | None = None
+    """False: RAGQ_QUERY_LIGHT_MODEL expands, where it is set; true or absent: RAGQ_QUERY_MODEL."""
+
+
+class PastedExpansion(Asked):
+    """A question with the reply of an external model."""
+
+    model_config = with_example(original_query=_QUESTION, llm_response=_REPLY)
+
+    reply: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] = Field(
+        validation_alias=AliasChoices("llm_response", "response_text"), repr=False
+    )
+    """One JSON object, with or without a code fence; may also be called `response_text`."""
+
+
+class ExpansionPrompt(Reply):
+    """The prompt for an external model."""
+
+    prompt: str = Field(repr=False)
+    query: str = Field(repr=False)
+    original_query: str = Field(repr=False)
+    """The same as `query`."""
+    n: int
+
+
+class OfQuestion(Reply):
+    """The fields of the reply of every step."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+    message: str
+
+
+class Started(OfQuestion):
     """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
 
-    query_id: int
-    run_id: int
-    job_id: int
     status: JobStatus
-    message: str
 
 
-class StepDone(Reply):
+class StepDone(OfQuestion):
     """The fields of the reply of every finished step."""
 
-    query_id: int
-    run_id: int
-    job_id: int
     success: Literal[True] = True
-    message: str
+
+
+class Expanded(StepDone):
+    """A stored question with its expansion."""
+
+    original_query: str = Field(repr=False)
+    expanded_queries: list[str] = Field(repr=False)
+    hyde_answer: str = Field(repr=False)
+    intent: str | None
+    entities: list[str] = Field(repr=False)
 
 
 class Embedded(StepDone):
@@ -179,43 +234,81 @@ class PromptReply(Reply):
     sources: list[Source]
 
 
-async def pending_response(
-    ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
-) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
+Done = TypeVar("Done", bound=StepDone)
 
-    Raises StepFailedError when a stage of it failed, MissingError when it was deleted, and Refused when it was
-    cancelled, and when it is paused and the client has no preference.
-    """
-    status = await _status(ctx, asked.job_id, wait)
-    match status:
-        case JobStatus.SUCCEEDED:
-            return None
-        case JobStatus.FAILED | JobStatus.POISONED:
-            raise await _failure(ctx, asked)
-        case JobStatus.CANCELLED:
-            raise superseded(asked.query_id)
-        case None:
-            raise query_missing(asked.query_id)
-        case JobStatus.PAUSED if wait.seconds is None:
-            raise Refused(
-                f"Job j{asked.job_id} of query {asked.query_id} is paused; `ragq resume j{asked.job_id}`, or POST "
-                f"/jobs/{asked.job_id}/resume, continues the step.",
-                slug="step-paused",
+Read = Callable[[Connection], Awaitable[Done | None]]
+"""What a step is replied to with; None while its output is not stored."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A request that waits for a step."""
+
+    ctx: Context
+    wait: Wait
+    response: Response
+
+    async def reply(self, asked: StoredQuery, read: Read[Done], *, is_new: bool = True) -> Done | Response:
+        """What `read` gives when the job of a question is done, which is looked for at once if the request is not new;
+        or a 202 with the address of the job, for a client that prefers one.
+
+        Raises StepFailedError when a stage of it failed, MissingError when it was deleted, and Refused when it was
+        cancelled or changed, and when it is paused and the client has no preference.
+        """
+        headers = self.wait.headers | ({} if is_new else REPLAYED)
+        done = None if is_new else await self.ctx.database.once(read)
+        if done is None:
+            status = await self._status(asked)
+            if status is not JobStatus.SUCCEEDED:
+                return _accepted(asked, status, headers)
+            done = await self.ctx.database.once(read)
+        if done is None:
+            raise _superseded(asked.id)
+        self.response.headers.update(headers)
+        return done
+
+    async def _status(self, asked: StoredQuery) -> JobStatus:
+        database, wait = self.ctx.database, self.wait
+        if wait.seconds == 0:
+            job = await database.once(jobs.job, asked.job_id)
+            status = None if job is None else job.status
+        else:
+            status = await wait_until_idle(
+                database, self.ctx.changes, asked.job_id, timeout_s=wait.seconds, has_left=wait.has_left
             )
+        match status:
+            case JobStatus.FAILED | JobStatus.POISONED:
+                error = (await database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
+                if error is None:  # It was retried since.
+                    raise _superseded(asked.id)
+                raise StepFailedError(asked.id, asked.job_id, error.stage, error.type, error.message)
+            case JobStatus.CANCELLED:
+                raise _superseded(asked.id)
+            case None:
+                raise query_missing(asked.id)
+            case JobStatus.PAUSED if wait.seconds is None:
+                raise Refused(
+                    f"Job j{asked.job_id} of query {asked.id} is paused; `ragq resume j{asked.job_id}`, or POST "
+                    f"/jobs/{asked.job_id}/resume, continues the step.",
+                    slug="step-paused",
+                )
+        return status
+
+
+Waits = Annotated[Waiting, Depends()]
+
+AT_ONCE: Final = WaitPreference(0.0, None)
+
+
+def _accepted(asked: StoredQuery, status: JobStatus, headers: Mapping[str, str]) -> Response:
     where = f"/jobs/{asked.job_id}"
     is_paused = status is JobStatus.PAUSED
-    started = Started(
-        **asked._asdict(),
-        status=status,
-        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
-    )
-    all_headers = {"Location": where} | wait.headers | (headers or {})
-    return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
+    message = f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress."
+    started = Started(**_ids(asked), status=status, message=message)
+    return JSONResponse(started.model_dump(mode="json"), status_code=202, headers={"Location": where, **headers})
 
 
-def superseded(query_id: int) -> Refused:
-    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
+def _superseded(query_id: int) -> Refused:
     return Refused(
         f"Query {query_id} was changed or cancelled by another request meanwhile; "
         f"`ragq query show {query_id}` shows its present state.",
@@ -223,24 +316,12 @@ def superseded(query_id: int) -> Refused:
     )
 
 
-async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
-    if wait.seconds != 0:
-        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
-    job = await ctx.database.once(jobs.job, job_id)
-    return None if job is None else job.status
-
-
-async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused:
-    error = (await ctx.database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
-    if error is None:
-        # It was retried since.
-        return superseded(asked.query_id)
-    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
+def _ids(query: StoredQuery | QueryLine) -> dict[str, int]:
+    return {"query_id": query.id, "run_id": query.run_id, "job_id": query.job_id}
 
 
 #: The reply of a step to a client that sent `Prefer`, for its OpenAPI description.
 ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}
-
 
 ConfigPreset = Annotated[
     str | None,
@@ -254,125 +335,156 @@ ConfigPreset = Annotated[
     ),
 ]
 
+TopNQuery = Annotated[
+    int | None,
+    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
+]
 
-def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
-    """The arguments of `run_stages` for the preset and the values of a request."""
-    return {"preset": config_preset, "values": (body and body.settings) or {}}
+expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
+
+
+@expansion_router.post("/prompt")
+async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
+    prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
+    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
+
+
+@expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
+async def run_expansion(waiting: Waits, key: Keyed, body: ExpansionRequest) -> Expanded | Response:
+    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
+
+    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
+    with.
+    """
+    values = {} if body.n is None else {"expansion.n": str(body.n)}
+    try:
+        return await _expand(waiting, key, body, preset_values=values, use_full_model=body.use_full_model)
+    except StepFailedError as error:
+        if error.query_id is None or not await waiting.ctx.database.once(withdraw, error.query_id, key=key):
+            raise
+        raise StepFailedError(None, None, error.stage, error.error_type, error.error_message) from None
+
+
+@expansion_router.post("/manual", response_model=Expanded)
+async def save_manual_expansion(
+    ctx: Context, key: Keyed, body: PastedExpansion, response: Response
+) -> Expanded | Response:
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
+    return await _expand(Waiting(ctx, AT_ONCE, response), key, body, expansion_reply=body.reply)
+
+
+async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more: Any) -> Expanded | Response:
+    """Store a question up to its expansion, and wait for it."""
+    where = {"corpora": body.all_corpora, "works": body.works, "config_preset": body.config_preset}
+    request = QueryRequest(queries=single_query(body.question), until="expand", **where, **more)
+    asked, is_new = await waiting.ctx.database.once(ask, request, waiting.ctx.run_settings(), key=key)
+
+    async def read(connection: Connection) -> Expanded | None:
+        view = await query_view(connection, asked.id)
+        if view.expansion is None:
+            return None
+        is_skipped = view.expansion.origin is Origin.NONE
+        return Expanded(
+            **_ids(view.line),
+            message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
+            original_query=view.line.original_query,
+            expanded_queries=list(view.expansion.queries),
+            hyde_answer=view.expansion.hyde_answer,
+            intent=view.expansion.intent,
+            entities=list(view.expansion.entities),
+        )
+
+    return await waiting.reply(asked, read, is_new=is_new)
 
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 
 @router.post("/embed", response_model=Embedded, responses=ACCEPTED)
-async def embed_query(
-    query_id: PathId, ctx: Context, wait: Wait, response: Response, body: NoOptions | None = None
-) -> Embedded | Response:
+async def embed_query(query_id: PathId, waiting: Waits, body: NoOptions | None = None) -> Embedded | Response:
     """Embed the question, its search phrases and its hypothetical answer (HyDE), in one call."""
-    taken = await _take(ctx, query_id, Step.EMBED, wait, response)
-    if isinstance(taken, Response):
-        return taken
-    asked, view = taken
-    if view.embedded is None:
-        raise superseded(query_id)
-    texts = Counter(view.embedded.texts)
-    return Embedded(
-        **asked._asdict(),
-        message="Query vectorized successfully",
-        total_embeddings=texts.total(),
-        original_count=texts[QueryText.ORIGINAL],
-        mqe_count=texts[QueryText.MQE],
-        hyde_count=texts[QueryText.HYDE],
-    )
+
+    def embedded(view: QueryView) -> Embedded | None:
+        if view.embedded is None:
+            return None
+        texts = Counter(view.embedded.texts)
+        return Embedded(
+            **_ids(view.line),
+            message="Query vectorized successfully",
+            total_embeddings=texts.total(),
+            original_count=texts[QueryText.ORIGINAL],
+            mqe_count=texts[QueryText.MQE],
+            hyde_count=texts[QueryText.HYDE],
+        )
+
+    return await _take(waiting, query_id, Step.EMBED, embedded)
 
 
 @router.post("/retrieve", response_model=Retrieved, responses=ACCEPTED)
 async def retrieve_chunks(
-    query_id: PathId,
-    ctx: Context,
-    wait: Wait,
-    response: Response,
-    config_preset: ConfigPreset = None,
-    body: StepOptions | None = None,
+    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: StepOptions | None = None
 ) -> Retrieved | Response:
     """Search by vectors and full text, fuse both, rank, and validate by a model if the preset has it enabled.
 
     404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
-    taken = await _take(ctx, query_id, Step.RETRIEVE, wait, response, **values_of(config_preset, body))
-    if isinstance(taken, Response):
-        return taken
-    asked, view = taken
-    if view.found is None or view.retrieved is None:
-        raise superseded(query_id)
-    hits = Counter[Leg]()
-    for ranked in view.found.lists:
-        hits[ranked.leg] += len(ranked.hits)
-    final = len(view.retrieved.chunks)
-    return Retrieved(
-        **asked._asdict(),
-        message=f"Retrieved {final} chunks",
-        chunks_retrieved=final,
-        total_dense_candidates=hits[Leg.DENSE],
-        total_lexical_candidates=hits[Leg.LEXICAL],
-        rrf_candidates=len(view.found.fused),
-        final_count=final,
-        dropped_chunks={} if view.reranked is None else view.reranked.dropped,
-        kept_short={} if view.reranked is None else view.reranked.kept_short,
-    )
+
+    def retrieved(view: QueryView) -> Retrieved | None:
+        if view.found is None or view.retrieved is None:
+            return None
+        hits = Counter[Leg]()
+        for ranked in view.found.lists:
+            hits[ranked.leg] += len(ranked.hits)
+        final = len(view.retrieved.chunks)
+        return Retrieved(
+            **_ids(view.line),
+            message=f"Retrieved {final} chunks",
+            chunks_retrieved=final,
+            total_dense_candidates=hits[Leg.DENSE],
+            total_lexical_candidates=hits[Leg.LEXICAL],
+            rrf_candidates=len(view.found.fused),
+            final_count=final,
+            dropped_chunks={} if view.reranked is None else view.reranked.dropped,
+            kept_short={} if view.reranked is None else view.reranked.kept_short,
+        )
+
+    return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **_values(config_preset, body))
 
 
 @router.post("/consolidate", response_model=Consolidated, responses=ACCEPTED)
 async def consolidate_context(
-    query_id: PathId,
-    ctx: Context,
-    wait: Wait,
-    response: Response,
-    config_preset: ConfigPreset = None,
-    body: StepOptions | None = None,
+    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: StepOptions | None = None
 ) -> Consolidated | Response:
     """Merge adjacent chunks into passages, from the lines of their works.
 
     404 before a search, 409 when a work has changed since: search again.
     """
-    taken = await _take(ctx, query_id, Step.CONSOLIDATE, wait, response, **values_of(config_preset, body))
-    if isinstance(taken, Response):
-        return taken
-    asked, view = taken
-    if view.consolidated is None:
-        raise superseded(query_id)
-    original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
-    return Consolidated(
-        **asked._asdict(),
-        message=f"Consolidated {original} chunks into {groups} groups",
-        original_count=original,
-        consolidated_count=groups,
-        dropped_passages=view.consolidated.dropped_short or 0,
-    )
+
+    def consolidated(view: QueryView) -> Consolidated | None:
+        if view.consolidated is None:
+            return None
+        original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
+        return Consolidated(
+            **_ids(view.line),
+            message=f"Consolidated {original} chunks into {groups} groups",
+            original_count=original,
+            consolidated_count=groups,
+            dropped_passages=view.consolidated.dropped_short or 0,
+        )
+
+    return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **_values(config_preset, body))
 
 
 async def _take(
-    ctx: ApiContext, query_id: int, step: Step, wait: WaitPreference, response: Response, **values: Any
-) -> tuple[Awaited, QueryView] | Response:
-    """Take a step and wait for it: the question after it, or the reply to a client that does not wait so long."""
-    async with ctx.database.connection() as connection:
-        query = await run_stages(connection, await queries.get(connection, query_id), step, **values)
-    asked = Awaited(query.id, query.run_id, query.job_id)
-    if pending := await pending_response(ctx, asked, wait):
-        return pending
-    response.headers.update(wait.headers)
-    view = await ctx.database.once(query_view, query_id)
-    if view is None:
-        raise superseded(query_id)
-    return asked, view
+    waiting: Waiting, query_id: int, step: Step, done: Callable[[QueryView], Done | None], **values: Any
+) -> Done | Response:
+    """Take a step, and wait for it."""
 
+    async def read(connection: Connection) -> Done | None:
+        return done(await query_view(connection, query_id))
 
-TopNQuery = Annotated[
-    int | None,
-    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
-]
-
-Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
-"""Makes a question continue to an answer, and returns it with the job that computes the answer."""
+    return await waiting.reply(await waiting.ctx.database.once(run_stages, query_id, step, **values), read)
 
 
 @router.get("/augment/prompt")
@@ -401,10 +513,8 @@ async def show_prompt(
 @router.post("/augment/run", response_model=Answered, responses=ACCEPTED)
 async def run_augmented_prompt(
     query_id: PathId,
-    ctx: Context,
-    wait: Wait,
+    waiting: Waits,
     key: Keyed,
-    response: Response,
     body: AnswerRequest | None = None,
     config_preset: ConfigPreset = None,
     top_n: TopNQuery = None,
@@ -413,17 +523,14 @@ async def run_augmented_prompt(
 
     `top_n` may be in the query or in the body.
     """
-    values = _answer_values(body, config_preset, top_n)
-    return await _answer(ctx, query_id, partial(run_stages, step=Step.ANSWER, **values), wait, key, response)
+    return await _answer(waiting, key, query_id, Step.ANSWER, **_answer_values(body, config_preset, top_n))
 
 
 @router.post("/run", response_model=Answered, responses=ACCEPTED)
 async def run_query(
     query_id: PathId,
-    ctx: Context,
-    wait: Wait,
+    waiting: Waits,
     key: Keyed,
-    response: Response,
     body: RunOptions | None = None,
     config_preset: ConfigPreset = None,
     top_n: TopNQuery = None,
@@ -432,18 +539,7 @@ async def run_query(
 
     Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
-    values = _answer_values(body, config_preset, top_n)
-    return await _answer(ctx, query_id, partial(run_stages, **values), wait, key, response)
-
-
-def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
-    asked = body or RunOptions()
-    if None not in (top_n, asked.top_n) and top_n != asked.top_n:
-        raise QueryValueError("top_n", "differs between the query and the body; give it once")
-    return values_of(config_preset, asked) | {
-        "top_n": asked.top_n if top_n is None else top_n,
-        "use_light_model": asked.use_full_model is False,
-    }
+    return await _answer(waiting, key, query_id, None, **_answer_values(body, config_preset, top_n))
 
 
 @router.post("/augment/manual")
@@ -454,45 +550,51 @@ async def save_manual_response(
 
     404 before a search. Before consolidation its sources are the retrieved chunks.
     """
-    async with ctx.database.connection() as connection:
-        query = await queries.get(connection, query_id)
-        given = await edits.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
-    response.headers.update({} if given.is_new else REPLAYED)
-    return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
+    result_id, is_new = await ctx.database.once(
+        edits.answer, query_id, body.response_text, top_n=body.top_n, as_shown=True, key=key
+    )
+    response.headers.update({} if is_new else REPLAYED)
+    return AnswerSaved(query_id=query_id, result_id=result_id, message="Response saved successfully")
+
+
+def _values(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
+    """The arguments of `run_stages` for the preset and the values of a request."""
+    return {"preset": config_preset, "values": (body and body.settings) or {}}
+
+
+def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
+    asked = body or RunOptions()
+    if None not in (top_n, asked.top_n) and top_n != asked.top_n:
+        raise QueryValueError("top_n", "differs between the query and the body; give it once")
+    return _values(config_preset, asked) | {
+        "top_n": asked.top_n if top_n is None else top_n,
+        "use_light_model": asked.use_full_model is False,
+    }
 
 
 async def _answer(
-    ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
+    waiting: Waiting, key: RequestKey | None, query_id: int, step: Step | None, **values: Any
 ) -> Answered | Response:
     """Continue a question to an answer, once per key, and wait for it."""
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
-        query = await take(connection, await queries.get(connection, query_id))
-        return {"run": query.run_id, "job": query.job_id, "after": after}
+        made = await run_stages(connection, query_id, step, **values)
+        return {"run": made.run_id, "job": made.job_id, "after": after}
 
-    async with ctx.database.connection() as connection:
+    async with waiting.ctx.database.connection() as connection:
         made, is_new = await once(connection, key, make)
-    headers = {} if is_new else REPLAYED
-    asked = Awaited(query_id, made["run"], made["job"])
-    answered = None if is_new else await _read(ctx, asked, made["after"])
-    if answered is None:
-        if pending := await pending_response(ctx, asked, wait, headers=headers):
-            return pending
-        answered = await _read(ctx, asked, made["after"])
-    if answered is None:
-        raise superseded(query_id)
-    response.headers.update(wait.headers | headers)
-    return answered
+        query = await queries.get(connection, query_id)
+    asked = query.model_copy(update={"run_id": made["run"], "job_id": made["job"]})
 
-
-async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
-    """The first answer of the job after answer `after`; None when there is none yet."""
-    async with ctx.database.connection() as connection:
-        await queries.get(connection, asked.query_id)
-        result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
+    async def read(connection: Connection) -> Answered | None:
+        """The first answer of the job after those that there were."""
+        await queries.get(connection, query_id)
+        result_id = await queries.made_result(connection, query_id, job_id=asked.job_id, after=made["after"])
         if result_id is None:
             return None
-        result = await queries.result(connection, asked.query_id, result_id)
-    done = asked._asdict() | {"message": "Response saved successfully", "result_id": result.id}
-    return Answered(**vars(result) | done)
+        result = await queries.result(connection, query_id, result_id)
+        done = {"message": "Response saved successfully", "result_id": result.id}
+        return Answered(**vars(result) | _ids(asked) | done)
+
+    return await waiting.reply(asked, read, is_new=is_new)

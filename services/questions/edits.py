@@ -1,10 +1,10 @@
 """A question asked, edited, and answered by a pasted reply; what was computed from the old is stale then."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.chains import stages_of
-from schemas.errors import MissingError, QueryValueError, StageRunningError
+from schemas.errors import MissingError, QueryValueError, Refused, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
@@ -34,7 +34,7 @@ from store.runs import attempts, backlog, edits, jobs, runs
 from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
 
-async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *, run: bool) -> bool:
+async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run: bool) -> bool:
     """Change a query: everything that is given, or nothing. Returns whether stages run again.
 
     A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
@@ -48,7 +48,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
     Refused for passages before there is a context.
     """
     async with connection.transaction():
-        query = await queries.hold(connection, query.id)
+        query = await queries.hold(connection, query_id)
         chain = await stage_states(connection, query.job_id)
         old = await attempts.stored(connection, query.job_id, "expand", Expansion) or no_expansion()
         expansion = _new_expansion(old, changes)
@@ -124,14 +124,6 @@ async def _new_context(connection: Connection, query: StoredQuery, changes: Quer
     return stored.model_copy(update={"groups": tuple(stored.groups[place - 1] for place in places)})
 
 
-class AnswerResult(NamedTuple):
-    """An answer that is stored."""
-
-    result_id: int
-    is_new: bool
-    """False when the key belongs to an answer that was given before."""
-
-
 async def preview(
     connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
 ) -> AugmentedPrompt:
@@ -157,27 +149,35 @@ async def preview(
     )
 
 
-async def stored_prompt(connection: Connection, query: StoredQuery) -> AugmentedPrompt | None:
-    """The prompt that is stored; None before there is one."""
-    return await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
+async def stored_prompt(connection: Connection, query_id: int) -> AugmentedPrompt:
+    """The prompt that is stored. Raises MissingError, and Refused before there is one."""
+    query = await queries.get(connection, query_id)
+    stored = await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
+    if stored is None:
+        raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
+    return stored
 
 
 async def answer(
     connection: Connection,
-    query: StoredQuery,
+    query_id: int,
     text: str,
     *,
     top_n: int | None = None,
     as_shown: bool = False,
-    key: RequestKey | None,
-) -> AnswerResult:
+    key: RequestKey | None = None,
+) -> tuple[int, bool]:
     """Store a pasted answer beside those there are, unless the key stands for one that was given before.
+
+    Its number, and whether it is new.
 
     It answers the prompt with `top_n` sources; without `top_n`, with `as_shown` the one that was last shown, and
     otherwise the one that is stored. A prompt that is not stored yet is stored first, as a manual output, and the
     chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
     search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
     """
+
+    query = await queries.get(connection, query_id)
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         wanted = top_n
@@ -196,11 +196,11 @@ async def answer(
         return {"result": result_id}
 
     made, is_new = await once(connection, key, make)
-    return AnswerResult(made["result"], is_new)
+    return made["result"], is_new
 
 
 async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | None) -> AugmentedPrompt:
-    stored = await stored_prompt(connection, query)
+    stored = await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
     if stored is not None and top_n in (None, stored.top_n):
         return stored
     augmented = await preview(connection, query, top_n=top_n)
@@ -236,42 +236,25 @@ async def _asked_by(connection: Connection, query: StoredQuery, name: str | None
     return chosen.preset, await presets.template(connection, tag, version)
 
 
-class AskResult(NamedTuple):
-    """A query that is stored, with the job that answers it now."""
-
-    query_id: int
-    job_id: int
-    run_id: int
-    is_new: bool
-    """False when the key belongs to a query that was asked before."""
-
-
-class ExpansionPreview(NamedTuple):
-    """A prompt, and the number of search phrases it asks for."""
-
-    prompt: str
-    n: int
-
-
 async def preview_expansion_prompt(
     connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
-) -> ExpansionPreview:
-    """The prompt that asks a model to expand a query into `n` search phrases; None uses the preset's number.
+) -> tuple[str, int]:
+    """The prompt that asks a model to expand a query into `n` search phrases, and `n`; None uses the preset's number.
 
     `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
     """
     stored = await presets.get(connection, preset)
     template = await presets.template(connection, TemplateTag.QUERY_EXPANSION)
     wanted = stored.preset.expansion.n if n is None else n
-    return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)
+    return expansion_prompt(query_text(text), wanted, template=template.text), wanted
 
 
 async def ask(
-    connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
-) -> AskResult:
+    connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None = None
+) -> tuple[StoredQuery, bool]:
     """Store a request of one query as a new run, unless the key belongs to one that was made before.
 
-    A pasted expansion is stored at once, as a manual output, without a worker.
+    The query, and whether it is new. A pasted expansion is stored at once, as a manual output, without a worker.
 
     Raises as `plan_queries` does; Refused for a key of another request, and MissingError when
     the query that was made under the key has been deleted since.
@@ -289,8 +272,7 @@ async def ask(
 
     async with connection.transaction():
         made, is_new = await once(connection, key, make)
-        query = await queries.get(connection, made["query"])
-    return AskResult(query.id, query.job_id, query.run_id, is_new)
+        return await queries.get(connection, made["query"]), is_new
 
 
 async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | None) -> bool:
@@ -304,7 +286,7 @@ async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | N
             (expand, *_) = await stage_states(connection, query.job_id)
             if expand.status != StageStatus.FAILED:
                 return False
-            await query_runs.delete_query(connection, query)
+            await query_runs.delete_query(connection, query_id)
             await release(connection, key)
     except (MissingError, StageRunningError):
         return False

@@ -21,6 +21,8 @@ from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, overviews, runs
 from store.runs.chain import content_hash
+from store.runs.jobs import Job
+from store.runs.overviews import RunOverview
 from store.runs.runs import NewJob, NewRun
 
 # What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
@@ -42,8 +44,14 @@ def not_ready(query_id: int, step: str, needed: str) -> Refused:
 
 
 class Move(NamedTuple):
-    """The values that a query continues with."""
+    """The values that a query continues with, beside those of its run."""
 
+    run: RunOverview
+    job: Job
+    settings: Mapping[str, Mapping[str, Any]]
+    """Those of the run, as they are frozen."""
+    own: FrozenSettings
+    """The same, to read."""
     name: str
     """Of the preset."""
     preset: Preset
@@ -51,10 +59,13 @@ class Move(NamedTuple):
     """Values that were chosen apart from the preset."""
     first: str | None
     """The first stage whose values differ from those of the query's run; None when none differs."""
-    is_same: bool
-    """Name and values are those of the query's run."""
     takes_default: bool
     """The query takes the default preset at its first search."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether name and values are those of the query's run."""
+        return (self.name, self.preset) == (self.run.request["preset"], self.own.preset)
 
 
 async def planned_move(
@@ -82,18 +93,21 @@ async def planned_move(
         base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
     refuse_idle_expansion(frozen.run, preset, values)
-    before, after = own.values(), preset.values()
+    before = own.values()
     chain = stages_of("query", "answer")
-    changed = [key for key in after if after[key] != before[key]]
+    changed = [key for key, value in preset.values().items() if value != before[key]]
     differing = sorted({readers_of("query", "answer", key)[0] for key in changed}, key=chain.index)
     if differing and differing[0] == "expand" and await _is_given(connection, query, frozen):
         differing = differing[1:]
     return Move(
+        run=run,
+        job=job,
+        settings=settings,
+        own=frozen,
         name=base_name,
         preset=preset,
         options=options | values.keys(),
         first=differing[0] if differing else None,
-        is_same=(base_name, preset) == (run.request["preset"], own),
         takes_default=takes_default and name is None and not values,
     )
 
@@ -109,25 +123,29 @@ async def move(
 
     Raises Refused for a query whose run has others.
     """
-    old = await overviews.get(connection, query.run_id)
-    if old.jobs > 1:
+    if to.run.jobs > 1:
         raise Refused(
-            f"Query {query.id} is one of {old.jobs} that run r{old.id} asks by one preset and its values; "
+            f"Query {query.id} is one of {to.run.jobs} that run r{to.run.id} asks by one preset and its values; "
             "`ragq submit --query` asks it by itself, with others.",
             slug="query-set-preset",
         )
-    settings = await runs.settings(connection, query.run_id)
-    own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
+    inputs = {name: value for name, value in to.job.inputs.items() if name != "takes_default" or to.takes_default}
+    origin = inputs["expansion"]["origin"]
+    if origin == Origin.MODEL or (origin == Origin.NONE and not to.own.expands):
+        inputs["expansion"] = {"origin": Origin.MODEL if to.own._replace(preset=to.preset).expands else Origin.NONE}
+    inputs["templates"] = {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS}
+    inputs["moved_from"] = query.job_id
+    own = {name: entry for name, entry in to.settings.items() if not is_preset_name(name)}
     new = await runs.store(
         connection,
         NewRun(
             kind="query",
-            profile=old.profile,
+            profile=to.run.profile,
             settings=own | to.preset.snapshot(to.name, options=to.options),
-            settings_hash=content_hash([thaw(settings).run.values(), to.preset.values()]),
-            request=old.request | {"preset": to.name},
+            settings_hash=content_hash([to.own.run.values(), to.preset.values()]),
+            request=to.run.request | {"preset": to.name},
             priority=Priority.INTERACTIVE,
-            jobs=[await _job(connection, query, chain, to)],
+            jobs=[NewJob(mode=to.job.mode, subject=to.job.subject, inputs=inputs, stages=chain)],
         ),
         always_new=True,
     )
@@ -136,12 +154,8 @@ async def move(
         output = await attempts.output(connection, query.job_id, stage)
         assert output is not None, stage
         await edits.carry_over(connection, output.attempt_id, job_id)
-    await jobs.hold(
-        connection,
-        JobStatus.CANCELLED,
-        f"its query moved to preset {to.name}, job j{job_id}",
-        job_id=query.job_id,
-    )
+    note = f"its query moved to preset {to.name}, job j{job_id}"
+    await jobs.hold(connection, JobStatus.CANCELLED, note, job_id=query.job_id)
     await queries.move(connection, query.id, job_id)
     return await queries.get(connection, query.id)
 
@@ -154,25 +168,6 @@ async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSetti
     assert own.preset is not None
     skipped = own.preset.expansion.enabled or own.run.ragq.expander == "none"
     return stored.origin in (Origin.PASTED, Origin.EDITED) or (stored.origin is Origin.NONE and skipped)
-
-
-async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
-    old = await jobs.get(connection, query.job_id)
-    own = thaw(await runs.settings(connection, query.run_id))
-    inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
-    origin = old.inputs["expansion"]["origin"]
-    if origin == Origin.MODEL or (origin == Origin.NONE and not own.expands):
-        inputs["expansion"] = {"origin": Origin.MODEL if own._replace(preset=to.preset).expands else Origin.NONE}
-    return NewJob(
-        mode=old.mode,
-        subject=old.subject,
-        inputs=inputs
-        | {
-            "templates": {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS},
-            "moved_from": query.job_id,
-        },
-        stages=chain,
-    )
 
 
 #: Sources that a prompt can show at most.
@@ -203,7 +198,7 @@ STAGES: Final = {
 
 async def run_stages(
     connection: Connection,
-    query: StoredQuery,
+    query_id: int,
     step: Step | None = None,
     *,
     through: Step | None = None,
@@ -237,7 +232,7 @@ async def run_stages(
         first, last = STAGES[step][0], STAGES[through or step][1]
     chain = stages_of("query", "answer", until=last)
     async with connection.transaction():
-        query = await queries.hold(connection, query.id)
+        query = await queries.hold(connection, query_id)
         stored = await edits.stage_states(connection, query.job_id)
         done = {of.stage for of in stored if of.status == StageStatus.DONE}
         missing = next((stage for stage in chain if stage not in done), None)
@@ -252,7 +247,9 @@ async def run_stages(
         is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
         to = await planned_move(connection, query, preset, values, searches=is_search)
         if first is None:
-            first = await _next_stage(connection, query, missing, is_moving=not to.is_same, top_n=top_n)
+            # Where only the answer is missing and another prompt is wanted, that is made again too.
+            is_other_prompt = not to.is_same or top_n != to.job.inputs.get("top_n")
+            first = "augment" if missing == "generate" and is_other_prompt else missing
         first = min((stage for stage in (first, to.first) if stage in chain), key=chain.index, default=None)
         if first is None:
             raise Refused(
@@ -267,16 +264,6 @@ async def run_stages(
         await edits.redo(connection, query.job_id, first)
         await backlog.hasten(connection, [query.job_id])
         return query
-
-
-async def _next_stage(
-    connection: Connection, query: StoredQuery, missing: str | None, *, is_moving: bool, top_n: int | None
-) -> str | None:
-    """The first stage that is not done; the prompt, where only the answer is missing and another prompt is wanted."""
-    if missing != "generate":
-        return missing
-    is_other_prompt = is_moving or top_n != (await jobs.get(connection, query.job_id)).inputs.get("top_n")
-    return "augment" if is_other_prompt else missing
 
 
 def _named(stage: str) -> str:

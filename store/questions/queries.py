@@ -395,15 +395,22 @@ class QueryLine(Value):
 async def lines(
     connection: Connection,
     *,
-    query_id: int | None = None,
     before: int | None = None,
     statuses: Collection[QueryStatus] | None = None,
     limit: int | None = 50,
 ) -> list[QueryLine]:
-    """The newest questions, newest first, all of them without a limit; or one of them. `before` takes those that come
-    after it in that order."""
+    """The newest questions, newest first, all of them without a limit. `before` takes those that come after it in that
+    order."""
     wanted = None if statuses is None else list(statuses)
-    return [QueryLine(**row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+    return [QueryLine(**row) for row in await connection.fetch(LINES, None, limit, before, wanted)]
+
+
+async def line(connection: Connection, query_id: int) -> QueryLine:
+    """One question. Raises MissingError."""
+    row = await connection.fetchrow(LINES, query_id, 1, None, None)
+    if row is None:
+        raise query_missing(query_id)
+    return QueryLine(**row)
 
 
 def in_need(status: QueryStatus | None) -> list[QueryStatus]:
@@ -424,7 +431,7 @@ HOLD_CORPUS = "SELECT FROM corpus WHERE id = $1 FOR UPDATE"
 IDS = "SELECT id FROM queries WHERE corpus_id = $1 OR $1 = ANY(other_corpus_ids) ORDER BY id"
 
 
-async def hold_corpus(connection: Connection, corpus_id: int) -> list[StoredQuery]:
-    """The questions of a corpus, which gets no other before the transaction ends."""
+async def hold_corpus(connection: Connection, corpus_id: int) -> list[int]:
+    """The numbers of the questions of a corpus, which gets no other before the transaction ends."""
     await connection.execute(HOLD_CORPUS, corpus_id)
-    return [await get(connection, row["id"]) for row in await connection.fetch(IDS, corpus_id)]
+    return [row["id"] for row in await connection.fetch(IDS, corpus_id)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from schemas.errors import FailureCategory, Refused, query_missing
+from schemas.errors import FailureCategory, Refused
 from schemas.values.base import Value
 from schemas.values.queries import (
     ConsolidatedContext,
@@ -205,10 +205,7 @@ class QueryView:
 async def query_view(connection: Connection, query_id: int) -> QueryView:
     """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        lines = await queries.lines(connection, query_id=query_id, limit=1)
-        if not lines:
-            raise query_missing(query_id)
-        (line,) = lines
+        line = await queries.line(connection, query_id)
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         answers = await queries.results(connection, query_id)
         progress = await jobs.progress(connection, [line.job_id])
@@ -246,7 +243,7 @@ SELECT id, run_id FROM answering WHERE $3::bigint IS NULL UNION ALL {EVALUATIONS
 DELETE_RESULT = "DELETE FROM results WHERE id = $1 AND query_id = $2 RETURNING id"
 
 
-async def delete_query(connection: Connection, query: StoredQuery) -> None:
+async def delete_query(connection: Connection, query_id: int) -> None:
     """Delete a question: its answers, their evaluations, its judgements, its jobs with all that was computed,
     and the model calls that no other job used. A run goes with its last job.
 
@@ -254,19 +251,20 @@ async def delete_query(connection: Connection, query: StoredQuery) -> None:
     Raises MissingError, and StageRunningError while a stage of it runs.
     """
     async with connection.transaction():
-        await _delete_jobs(connection, await queries.hold(connection, query.id), None)
+        await _delete_jobs(connection, await queries.hold(connection, query_id), None)
 
 
-async def delete_result(connection: Connection, query: StoredQuery, result_id: int) -> None:
+async def delete_result(connection: Connection, query_id: int, result_id: int) -> None:
     """Delete one answer of a question with its evaluations. The attempt that made it stays in the history of its job,
     as audits need it.
 
-    Raises Refused without such an answer, and StageRunningError while a stage of an evaluation of it runs.
+    Raises MissingError, Refused without such an answer, and StageRunningError while a stage of an evaluation of it
+    runs.
     """
     async with connection.transaction():
-        await _delete_jobs(connection, query, result_id)
-        if await connection.fetchval(DELETE_RESULT, result_id, query.id) is None:
-            raise result_missing(query.id, result_id)
+        await _delete_jobs(connection, await queries.get(connection, query_id), result_id)
+        if await connection.fetchval(DELETE_RESULT, result_id, query_id) is None:
+            raise result_missing(query_id, result_id)
 
 
 async def _delete_jobs(connection: Connection, query: StoredQuery, result_id: int | None) -> None:

@@ -40,9 +40,9 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(data
         query = await a_question(connection, *WHOLE[:6], preset_values={"augmentation.top_n_contexts": "3"})
         by_preset, read_by_preset = await make(connection, database, query.job_id)
 
-        await run_stages(connection, query, Step.ANSWER, top_n=1)
+        await run_stages(connection, query.id, Step.ANSWER, top_n=1)
         chosen, read = await make(connection, database, query.job_id)
-        await run_stages(connection, query, Step.ANSWER)
+        await run_stages(connection, query.id, Step.ANSWER)
         again, _ = await make(connection, database, query.job_id)
 
         assert [len(prompt.sources) for prompt in (by_preset, chosen, again)] == [3, 1, 3]

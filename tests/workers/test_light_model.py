@@ -63,7 +63,7 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         query = await a_question(connection, *WHOLE[:6], environment=environment)
         made = []
         for light in (True, False):
-            await run_stages(connection, query, Step.ANSWER, use_light_model=light)
+            await run_stages(connection, query.id, Step.ANSWER, use_light_model=light)
             await complete_stages(connection, query.job_id, "augment")
             made.append(await make(connection, database, query.job_id, "generate"))
 

@@ -12,7 +12,7 @@ ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
 async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
     async with ctx.database.connection() as connection:
-        return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
+        return (await answer(connection, query.id, text, top_n=top_n))[0]
 
 
 async def test_a_citation_links_to_the_passage_of_the_prompt(

@@ -31,7 +31,6 @@ from schemas.values.requests import QueryRequest
 from services.questions.edits import ask
 from stages.queries.query_files import single_query
 from store.database import Connection
-from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import chain as chains
 from store.runs import stages
@@ -155,9 +154,9 @@ async def a_question(
 ) -> StoredQuery:
     """A stored question with these stages completed."""
     await store_small_corpus(connection)
-    asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
-    await complete_stages(connection, asked.job_id, *done)
-    return await queries.get(connection, asked.query_id)
+    query, _ = await ask(connection, request(text, **wanted), settings(environment))
+    await complete_stages(connection, query.job_id, *done)
+    return query
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:

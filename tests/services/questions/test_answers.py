@@ -58,14 +58,14 @@ async def test_another_preset_uses_its_number_of_sources_and_the_active_template
 async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE, until="consolidate")
 
-    given = await answer(connection, query, "By oxygen [S1][S3].", top_n=2, key=None)
+    result_id, _ = await answer(connection, query.id, "By oxygen [S1][S3].", top_n=2)
 
     stored = await attempts.output(connection, query.job_id, "augment")
     assert stored is not None
     augmented = AugmentedPrompt.model_validate(stored.value)
     assert (augmented.top_n, len(augmented.sources)) == (2, 2)
     (result,) = await queries.results(connection, query.id)
-    assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ("S3",), 2)
+    assert (result.id, result.unknown_citations, len(result.sources)) == (result_id, ("S3",), 2)
     assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
     assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
 
@@ -73,7 +73,7 @@ async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Con
 async def test_an_answer_keeps_what_its_prompt_was_based_on(connection: Connection) -> None:
     query = await a_question(connection, *TO_AUGMENT)
 
-    await answer(connection, query, "By oxygen [S1].", key=None)
+    await answer(connection, query.id, "By oxygen [S1].")
 
     (result,) = await queries.results(connection, query.id)
     assert result.notes == (
@@ -86,6 +86,6 @@ async def test_a_prompt_is_not_replaced_while_the_model_answers_it(connection: C
     query = await a_question(connection, *TO_AUGMENT)
     assert await stages.claim(connection, query.job_id, "generate", "worker", 60) is not None
 
-    await answer(connection, query, "By oxygen.", key=None)
+    await answer(connection, query.id, "By oxygen.")
     with pytest.raises(StageRunningError):
-        await answer(connection, query, "By oxygen.", top_n=1, key=None)
+        await answer(connection, query.id, "By oxygen.", top_n=1)

@@ -51,7 +51,7 @@ async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:
 
 
 def taking(step: Step) -> Change:
-    return lambda connection, query: run_stages(connection, query, step)
+    return lambda connection, query: run_stages(connection, query.id, step)
 
 
 async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
@@ -61,14 +61,16 @@ async def change_the_preset(connection: Connection, _query: StoredQuery) -> None
 
 CHANGES: Final[dict[str, Change]] = {
     **{f"step {step}": taking(step) for step in Step},
-    "search again by the preset as it is now": lambda c, q: run_stages(c, q, Step.RETRIEVE, preset="Balanced", top_n=2),
+    "search again by the preset as it is now": lambda c, q: run_stages(
+        c, q.id, Step.RETRIEVE, preset="Balanced", top_n=2
+    ),
     "change the preset": change_the_preset,
-    "run": run_stages,
-    "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),
-    "empty the intent": lambda c, q: edit(c, q, QueryEdit(intent=None), run=False),
-    "edit the intent and run": lambda c, q: edit(c, q, QueryEdit(intent="COMPARISON"), run=True),
-    "choose passages and run": lambda c, q: edit(c, q, QueryEdit(context=(3, 1)), run=True),
-    "choose passages": lambda c, q: edit(c, q, QueryEdit(context=(2, 1)), run=False),
+    "run": lambda c, q: run_stages(c, q.id),
+    "edit the intent": lambda c, q: edit(c, q.id, QueryEdit(intent="CRITIQUE"), run=False),
+    "empty the intent": lambda c, q: edit(c, q.id, QueryEdit(intent=None), run=False),
+    "edit the intent and run": lambda c, q: edit(c, q.id, QueryEdit(intent="COMPARISON"), run=True),
+    "choose passages and run": lambda c, q: edit(c, q.id, QueryEdit(context=(3, 1)), run=True),
+    "choose passages": lambda c, q: edit(c, q.id, QueryEdit(context=(2, 1)), run=False),
     "complete a stage": complete_a_stage,
     "complete another stage": complete_a_stage,
     "fail a stage": fail_a_stage,
@@ -85,14 +87,14 @@ async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT count(*) FROM corpus"):
             await store_small_corpus(connection)
-        asked = await ask(connection, request(), run_settings(), key=None)
+        asked, _ = await ask(connection, request(), run_settings())
         await complete_stages(connection, asked.job_id, *WHOLE[:done])
         for change in changes:
             try:
-                await CHANGES[change](connection, await queries.get(connection, asked.query_id))
+                await CHANGES[change](connection, await queries.get(connection, asked.id))
             except Refused:
                 continue
-            query = await queries.get(connection, asked.query_id)
+            query = await queries.get(connection, asked.id)
             where = await chain(connection, query.job_id)
             is_done = [status == "done" for status in where.values()]
             # A prompt that is asked for before the consolidation is made from the retrieved chunks.

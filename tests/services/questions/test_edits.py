@@ -46,7 +46,7 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
 ) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await edit(connection, query, QueryEdit(**change), run=False)
+    await edit(connection, query.id, QueryEdit(**change), run=False)
 
     assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
     assert await chain(connection, query.job_id) == {"expand": "done", "embed": "done"}
@@ -58,8 +58,7 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
-    (line,) = await queries.lines(connection, query_id=query.id)
-    return line.status
+    return (await queries.line(connection, query.id)).status
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
 ) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await edit(connection, query, QueryEdit(**change), run=False)
+    await edit(connection, query.id, QueryEdit(**change), run=False)
 
     assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
     assert await chain(connection, query.job_id) == {"expand": "done"}
@@ -95,7 +94,7 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
 ) -> None:
     query = await a_question(connection, *done)
 
-    await edit(connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
+    await edit(connection, query.id, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
 
     assert (await queries.get(connection, query.id)).original_query == "Why is tea brown?"
     old = EXPANSION if done else Expansion(origin=Origin.NONE)
@@ -116,7 +115,7 @@ async def test_values_that_are_there_already_change_nothing(connection: Connecti
         {"expanded_queries": list(EXPANSION.queries)},
     ]
     for change in cases:
-        await edit(connection, query, QueryEdit(**change), run=False)
+        await edit(connection, query.id, QueryEdit(**change), run=False)
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
         assert len(await attempts.history(connection, query.job_id)) == len(before)
@@ -133,7 +132,7 @@ async def test_passages_that_cannot_be_chosen_change_nothing_at_all(connection: 
     ]
     for change, problem in cases:
         with pytest.raises(QueryValueError, match=problem):
-            await edit(connection, query, QueryEdit(**change), run=False)
+            await edit(connection, query.id, QueryEdit(**change), run=False)
 
         assert await queries.get(connection, query.id) == query
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
@@ -142,13 +141,13 @@ async def test_passages_that_cannot_be_chosen_change_nothing_at_all(connection: 
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:
     query = await a_question(connection, "expand")
     with refused("step-not-ready", match="step 'consolidate' comes first"):
-        await edit(connection, query, QueryEdit(context=(1,)), run=False)
+        await edit(connection, query.id, QueryEdit(context=(1,)), run=False)
     await stages.claim(connection, query.job_id, "embed", "worker", 60)
     with pytest.raises(StageRunningError):
-        await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+        await edit(connection, query.id, QueryEdit(intent="CRITIQUE"), run=False)
     await connection.execute("DELETE FROM queries")
     with pytest.raises(MissingError):
-        await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+        await edit(connection, query.id, QueryEdit(intent="CRITIQUE"), run=False)
 
 
 PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
@@ -159,9 +158,9 @@ async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_rep
 ) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await edit(connection, query, QueryEdit(expansion_reply=PASTED), run=False)
+    await edit(connection, query.id, QueryEdit(expansion_reply=PASTED), run=False)
     pasted = await expansion(connection, query)
-    await edit(connection, query, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
+    await edit(connection, query.id, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
 
     expected = Expansion(
         origin=Origin.PASTED, queries=("tannin",), hyde_answer="Air.", intent=Intent.CRITIQUE, entities=("leaf",)
@@ -186,7 +185,7 @@ async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
 ) -> None:
     query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
 
-    assert await edit(connection, query, changes, run=True)
+    assert await edit(connection, query.id, changes, run=True)
 
     states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
     assert list((await chain(connection, query.job_id)).values()) == states

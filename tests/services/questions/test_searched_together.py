@@ -37,9 +37,8 @@ async def two_corpora(connection: Connection) -> list[int]:
 async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_with(connection: Connection) -> None:
     works = WorkFilter(author="leaf", year_from=2001)
     ids = await two_corpora(connection)
-    asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
-    query = await queries.get(connection, asked.query_id)
-    (line,) = await queries.lines(connection, query_id=query.id)
+    query, _ = await ask(connection, request("archive", "shelf", "archive", works=works), settings())
+    line = await queries.line(connection, query.id)
     job = await jobs.job(connection, query.job_id)
     basis = await answers.answer_basis(connection, query.job_id, PROMPT)
     whole = await plan_queries(connection, request("shelf"), settings())
@@ -86,14 +85,14 @@ async def test_a_filter_that_leaves_nothing_is_refused_before_anything_is_stored
         (WorkFilter(title="waits"), "those that do wait for their vectors"),
     ]:
         with pytest.raises(Refused, match=words):
-            await ask(connection, request("shelf", works=works), settings(), key=None)
+            await ask(connection, request("shelf", works=works), settings())
 
         assert sum((await queries.counts(connection)).values()) == 0
 
 
 async def test_a_question_goes_with_any_of_its_corpora(connection: Connection) -> None:
     ids = await two_corpora(connection)
-    await ask(connection, request("shelf", "archive"), settings(), key=None)
+    await ask(connection, request("shelf", "archive"), settings())
     await delete_corpus(connection, ids[1])
 
     assert sum((await queries.counts(connection)).values()) == 0

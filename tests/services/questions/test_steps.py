@@ -66,11 +66,11 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
     already = WHOLE if ran_to_its_end else done
     if until is not None and len(already) > 1:
         await complete_stages(connection, query.job_id, "expand")
-        await run_stages(connection, query)
+        await run_stages(connection, query.id)
         already = already[1:]
     await complete_stages(connection, query.job_id, *already)
 
-    assert (await run_stages(connection, query, step)).job_id == query.job_id
+    assert (await run_stages(connection, query.id, step)).job_id == query.job_id
 
     assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
     assert await job_status(connection, query.job_id) == "waiting"
@@ -96,7 +96,7 @@ async def test_a_refused_step_names_the_missing_one(
     before = await chain(connection, query.job_id)
 
     with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
-        await run_stages(connection, query, step)
+        await run_stages(connection, query.id, step)
 
     assert await chain(connection, query.job_id) == before
 
@@ -104,9 +104,9 @@ async def test_a_refused_step_names_the_missing_one(
 async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await run_stages(connection, query, Step.EMBED)
+    await run_stages(connection, query.id, Step.EMBED)
     await complete_stages(connection, query.job_id, "embed")
-    await run_stages(connection, query)
+    await run_stages(connection, query.id)
     await complete_stages(connection, query.job_id, *WHOLE[2:])
 
     numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
@@ -118,7 +118,7 @@ async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
     query = await a_question(connection, "expand")
     await stages.claim(connection, query.job_id, "embed", "worker", 60)
 
-    for change in (run_stages(connection, query, Step.EXPAND), run_stages(connection, query)):
+    for change in (run_stages(connection, query.id, Step.EXPAND), run_stages(connection, query.id)):
         with pytest.raises(StageRunningError):
             await change
 
@@ -126,24 +126,24 @@ async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
 async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
 
-    await run_stages(connection, query, Step.ANSWER, top_n=3)
+    await run_stages(connection, query.id, Step.ANSWER, top_n=3)
     assert await sources_asked_for(connection, query) == 3
 
-    await run_stages(connection, query, Step.ANSWER)
+    await run_stages(connection, query.id, Step.ANSWER)
     assert await sources_asked_for(connection, query) is None
 
 
 @pytest.mark.parametrize("changed", ["name", "values"])
 async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection: Connection, changed: str) -> None:
     query = await a_question(connection, *TO_AUGMENT)
-    await answer(connection, query, "It is [S1].", key=None)
+    await answer(connection, query.id, "It is [S1].")
     if changed == "name":
         await preset_wide(connection)
     else:
         await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
 
     moved = await run_stages(
-        connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
+        connection, query.id, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
     )
 
     assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
@@ -191,7 +191,7 @@ async def test_only_stages_whose_values_are_the_same_are_carried_over(
 ) -> None:
     query = await a_question(connection, *WHOLE)
 
-    moved = await run_stages(connection, query, values=values)
+    moved = await run_stages(connection, query.id, values=values)
 
     assert next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
     stored = await values_of(connection, moved)
@@ -210,7 +210,7 @@ async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
     await preset_wide(connection)
     await presets.set_default(connection, "Broad")
 
-    assert await run_stages(connection, query, Step.RETRIEVE) == query
+    assert await run_stages(connection, query.id, Step.RETRIEVE) == query
 
 
 async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search_alone(
@@ -220,10 +220,10 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
     await preset_wide(connection)
     await presets.set_default(connection, "Broad")
 
-    moved = await run_stages(connection, query, Step.RETRIEVE)
+    moved = await run_stages(connection, query.id, Step.RETRIEVE)
     await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
     await presets.set_default(connection, "Balanced")
-    again = await run_stages(connection, moved, Step.RETRIEVE)
+    again = await run_stages(connection, moved.id, Step.RETRIEVE)
 
     assert await queries.preset_name(connection, moved.run_id) == "Broad"
     assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
@@ -241,13 +241,13 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Conne
     assert query is not None
 
     with refused("query-set-preset", match="one of 2"):
-        await run_stages(connection, query, Step.EXPAND, preset="Broad")
+        await run_stages(connection, query.id, Step.EXPAND, preset="Broad")
 
 
 async def test_chosen_stages_run_and_the_chain_ends_after_the_last(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await run_stages(connection, query, first="rerank", last="consolidate")
+    await run_stages(connection, query.id, first="rerank", last="consolidate")
 
     assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
 
@@ -262,6 +262,6 @@ async def test_stages_that_cannot_run_are_refused(connection: Connection) -> Non
         ("rerank", None, "not ready for step 'rerank': step 'retrieve' comes first"),
     ]:
         with pytest.raises(Refused, match=problem):
-            await run_stages(connection, query, first=first, last=last)
+            await run_stages(connection, query.id, first=first, last=last)
 
         assert await chain(connection, query.job_id) == before

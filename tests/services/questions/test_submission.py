@@ -70,7 +70,7 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
     job = await jobs.get(connection, asked.job_id)
 
     with pytest.raises(Refused, match="RAGQ_EXPANDER"):
-        await ask(connection, request(preset_values={"expansion.enabled": "true"}), settings(without), key=None)
+        await ask(connection, request(preset_values={"expansion.enabled": "true"}), settings(without))
 
     await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
     move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)

@@ -9,7 +9,7 @@ from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
 async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
-    await run_stages(connection, query, Step.RETRIEVE)
+    await run_stages(connection, query.id, Step.RETRIEVE)
 
     assert await answers.prompt(connection, query.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
     assert await answers.prompt(connection, query.job_id, short_hash("another")) is None
@@ -20,7 +20,7 @@ async def test_a_prompt_from_before_a_move_to_another_preset_is_found(connection
     query = await a_question(connection, *WHOLE)
     other = (await presets.get(connection)).preset.changed({"retrieval.dense_limit": 30}, origin="test")
     await presets.create(connection, "Broad", other)
-    moved = await run_stages(connection, query, Step.RETRIEVE, preset="Broad")
+    moved = await run_stages(connection, query.id, Step.RETRIEVE, preset="Broad")
 
     assert moved.job_id != query.job_id
     assert await answers.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt

@@ -84,20 +84,15 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     """A question with the marker text in every column that can hold it."""
     reply = json.dumps({"queries": [f"{MARK} feathers"], "hyde_answer": MARK})
     await store_small_corpus(connection)
-    asked = await ask(
-        connection,
-        request(f"What is a {MARK}?", expansion_reply=reply, response=f"A {MARK} [S1]."),
-        settings(),
-        key=None,
-    )
-    query = await queries.get(connection, asked.query_id)
-    await run_stages(connection, query, Step.EXPAND, through=Step.ANSWER)
-    await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
-    await complete_stages(connection, asked.job_id, *WHOLE[1:])
-    await answer(connection, query, f"A {MARK}, written manually.", key=None)
-    await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
-    await run_stages(connection, query, Step.EMBED)
-    claim = await claimed(connection, asked.job_id, "embed")
+    asked = request(f"What is a {MARK}?", expansion_reply=reply, response=f"A {MARK} [S1].")
+    query, _ = await ask(connection, asked, settings())
+    await run_stages(connection, query.id, Step.EXPAND, through=Step.ANSWER)
+    await call_a_model(connection, query.job_id, "expand", f"What is a {MARK}?")
+    await complete_stages(connection, query.job_id, *WHOLE[1:])
+    await answer(connection, query.id, f"A {MARK}, written manually.")
+    await edit(connection, query.id, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
+    await run_stages(connection, query.id, Step.EMBED)
+    claim = await claimed(connection, query.job_id, "embed")
     failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
     await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
@@ -108,24 +103,24 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connec
     query = await a_marked_question(connection)
     assert len(await marked(connection)) >= 8
 
-    await query_runs.delete_query(connection, query)
+    await query_runs.delete_query(connection, query.id)
 
     assert await marked(connection) == []
     tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
     assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
     with pytest.raises(MissingError):
-        await query_runs.delete_query(connection, query)
+        await query_runs.delete_query(connection, query.id)
 
 
 async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Connection) -> None:
     query = await a_marked_question(connection)
     for name in ("Broad", "Broader"):
         await presets.create(connection, name, Preset())
-        query = await run_stages(connection, query, Step.EXPAND, preset=name)
+        query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
     assert await counted(connection, "run", "job") == [3, 3]
 
-    await query_runs.delete_query(connection, query)
+    await query_runs.delete_query(connection, query.id)
 
     assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
@@ -150,7 +145,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
     query = await queries.of_job(connection, stored.job_ids[0])
     assert query is not None
 
-    await query_runs.delete_query(connection, query)
+    await query_runs.delete_query(connection, query.id)
 
     assert await marked(connection) == []
     overview = await overviews.get(connection, stored.run_id)
@@ -165,6 +160,6 @@ async def test_a_question_with_a_running_stage_is_not_deleted(connection: Connec
     await stages.claim(connection, query.job_id, "expand", "worker", 60)
 
     with pytest.raises(StageRunningError):
-        await query_runs.delete_query(connection, query)
+        await query_runs.delete_query(connection, query.id)
 
     assert await queries.get(connection, query.id) == query

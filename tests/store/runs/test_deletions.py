@@ -64,7 +64,7 @@ async def test_the_text_of_its_questions_is_left_nowhere(connection: Connection)
     query = await a_marked_question(connection)
     await presets.create(connection, "Broad", Preset())
     former = query.run_id
-    query = await run_stages(connection, query, Step.EXPAND, preset="Broad")
+    query = await run_stages(connection, query.id, Step.EXPAND, preset="Broad")
     await complete_stages(connection, query.job_id, "expand")
     assert query.run_id != former
 
@@ -81,7 +81,7 @@ async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
     run_ids = [query.run_id]
     for name in ("Broad", "Broader"):
         await presets.create(connection, name, Preset())
-        query = await run_stages(connection, query, Step.EXPAND, preset=name)
+        query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
         run_ids.append(query.run_id)
     return run_ids, query
@@ -97,7 +97,7 @@ async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_his
     await delete_run(connection, run_ids[0])
     assert [answer.id for answer in await queries.results(connection, query.id)] == answers
     assert await queries.get(connection, query.id) == query
-    await question_deletions.delete_query(connection, query)
+    await question_deletions.delete_query(connection, query.id)
     assert await marked(connection) == []
 
 

@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 from api.context import ApiContext
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
-from services.questions.edits import AskResult, ask
+from services.questions.edits import ask
+from store.questions.queries import StoredQuery
 from tests.embedded import ValkeyServer
 from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 
@@ -43,16 +44,16 @@ EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-async def asked(ctx: ApiContext) -> AskResult:
+async def asked(ctx: ApiContext) -> StoredQuery:
     async with ctx.database.connection() as connection:
-        made = await ask(connection, request(), settings(), key=None)
+        made, _ = await ask(connection, request(), settings())
         await complete_stages(connection, made.job_id, *WHOLE)
     return made
 
 
-async def rows(ctx: ApiContext, query: AskResult) -> list[list[dict[str, Any]]]:
+async def rows(ctx: ApiContext, query: StoredQuery) -> list[list[dict[str, Any]]]:
     async with ctx.database.connection() as connection:
-        found = [await connection.fetch(QUERY, query.query_id)]
+        found = [await connection.fetch(QUERY, query.id)]
         found += [await connection.fetch(statement, query.job_id) for statement in (JOB, STAGES, ATTEMPTS)]
     return [[dict(row) for row in table] for table in found]
 
@@ -77,8 +78,8 @@ async def test_an_edit_stores_the_same_rows(
     options, body = EDITS[name]
     by_command, over_rest = await asked(ctx), await asked(ctx)
 
-    printed = await command("query", "edit", str(by_command.query_id), *options, "--run" if run else "--no-run")
-    reply = await client.patch(f"/rag/queries/{over_rest.query_id}", params={"run": run}, json=body)
+    printed = await command("query", "edit", str(by_command.id), *options, "--run" if run else "--no-run")
+    reply = await client.patch(f"/rag/queries/{over_rest.id}", params={"run": run}, json=body)
 
     assert (printed.exit_code == 0) is reply.is_success, (printed.output, reply.text)
     assert printed.stdout.split()[:1] == ([f"j{by_command.job_id}"] if reply.is_success else [])

@@ -9,7 +9,6 @@ from api.context import ApiContext
 from schemas.values.runs import AttemptError
 from services.questions import edits as query_asked
 from store.database import Connection
-from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
@@ -40,9 +39,9 @@ CLEAN_FIELDS = {
 
 async def another(ctx: ApiContext, *done: str) -> StoredQuery:
     async with ctx.database.connection() as connection:
-        asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
-        await complete_stages(connection, asked.job_id, *done)
-        return await queries.get(connection, asked.query_id)
+        query, _ = await query_asked.ask(connection, request("Another question?"), settings())
+        await complete_stages(connection, query.job_id, *done)
+        return query
 
 
 async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
