@@ -21,10 +21,8 @@ from cli.output import (
 from schemas.errors import Refused
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
-from stages.queries.templates import OF_ANSWERS, TemplateTag
-from store.database import Connection
+from stages.queries.templates import OF_ANSWERS, RULES, TemplateTag
 from store.questions import presets
-from store.questions.presets import StoredPreset, StoredTemplate
 
 _ORIGIN = "command line"
 _VALUES = assignment("retrieval.dense_limit=25")
@@ -111,13 +109,7 @@ def create_command(
         ragq preset create small augmentation.top_n_contexts=3
         ragq preset create "small and judged" --from small validation.enabled=true
     """
-
-    async def work(connection: Connection) -> StoredPreset:
-        copied = await presets.get(connection, origin)
-        changed = copied.preset.changed(dict(values), origin=_ORIGIN)
-        return await presets.create(connection, name, changed, description=description)
-
-    created = with_database(work)
+    created = with_database(presets.create, name, dict(values), of=origin, origin=_ORIGIN, description=description)
     print_result(created, f"Created preset '{created.name}'.", as_json=as_json)
 
 
@@ -140,15 +132,9 @@ def set_command(
     if not values and description is None and not is_default:
         raise click.UsageError("Say what to change: GROUP.KEY=VALUE, --description or --default.")
 
-    async def work(connection: Connection) -> StoredPreset:
-        async with connection.transaction():
-            if is_default:
-                await presets.set_default(connection, name)
-            if not values and description is None:
-                return await presets.get(connection, name)
-            return await presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
-
-    changed = with_database(work)
+    changed = with_database(
+        presets.change, name, dict(values), origin=_ORIGIN, description=description, is_default=is_default
+    )
     print_result(changed, f"Changed preset '{changed.name}'.", as_json=as_json)
 
 
@@ -219,14 +205,9 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
         ragq template show query_expansion
         ragq template show query_expansion 1 --json
     """
-
-    async def read(connection: Connection) -> tuple[StoredTemplate, dict[str, str]]:
-        stored = await presets.template(connection, TemplateTag(tag), version)
-        return stored, await presets.variables(connection, TemplateTag(tag))
-
-    stored, variables = with_database(read)
+    stored = with_database(presets.template, TemplateTag(tag), version)
     if as_json:
-        print_json(stored.model_dump(by_alias=True) | {"variables": variables})
+        print_json(stored.model_dump(by_alias=True) | {"variables": dict(RULES[TemplateTag(tag)].variables)})
     else:
         print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
 

@@ -84,8 +84,7 @@ async def save(
         values = preset.preset.changed(filled, origin="form").values()
         if (values, description) == (preset.preset.values(), preset.description or ""):
             return RedirectResponse(f"/presets/{preset_id}?notice=same", 303)
-        async with ctx.database.connection() as connection:
-            await presets.change(connection, preset.name, values, origin="form", description=description)
+        await ctx.database.once(presets.change, preset.name, values, origin="form", description=description)
     except PresetValueError as error:
         return _page(request, stored, preset, filled=filled, description=description, wrong=_by_field(error))
     return RedirectResponse(f"/presets/{preset_id}?notice=saved", 303)
@@ -95,8 +94,7 @@ async def save(
 async def set_default(ctx: Context, preset_id: PathId) -> Response:
     """Make the preset the default."""
     _, preset = await _read(ctx, preset_id)
-    async with ctx.database.connection() as connection:
-        await presets.set_default(connection, preset.name)
+    await ctx.database.once(presets.change, preset.name, is_default=True)
     return RedirectResponse(f"/presets/{preset_id}?notice=default", 303)
 
 
@@ -107,8 +105,7 @@ async def duplicate(
     """Create a preset with the same values under another name."""
     stored, preset = await _read(ctx, preset_id)
     try:
-        async with ctx.database.connection() as connection:
-            made = await presets.create(connection, name, preset.preset, description=preset.description)
+        made = await ctx.database.once(presets.create, name, of=preset.name, description=preset.description)
     except Refused as error:
         return _page(request, stored, preset, name=name, wrong={"name": str(error)})
     return RedirectResponse(f"/presets/{made.id}?notice=created", 303)
@@ -119,8 +116,7 @@ async def delete(request: Request, ctx: Context, preset_id: PathId) -> Response:
     """Delete the preset, unless it is the default."""
     stored, preset = await _read(ctx, preset_id)
     try:
-        async with ctx.database.connection() as connection:
-            await presets.delete(connection, preset.name)
+        await ctx.database.once(presets.delete, preset.name)
     except Refused as error:
         return _page(request, stored, preset, wrong={"form": str(error)})
     return RedirectResponse("/presets?notice=deleted", 303)
@@ -192,8 +188,7 @@ TEMPLATE_NOTICES: Final = {
 @router.get("/templates")
 async def templates_page(request: Request, ctx: Context) -> Response:
     """Every template with its active version."""
-    async with ctx.database.connection() as connection:
-        stored = await presets.all_templates(connection)
+    stored = await ctx.database.once(presets.all_templates)
     versions = {tag: [one for one in stored if one.tag == tag] for tag in TemplateTag}
     return page(request, "templates.html.j2", versions=versions, rules=RULES)
 
@@ -222,8 +217,7 @@ async def add_version(
     """Add the version and show it; or show what is wrong beside its field."""
     try:
         new = TemplateBody(title=title.strip(), template_content=text)
-        async with ctx.database.connection() as connection:
-            added = await presets.add_template(connection, tag, new.template_content, title=new.title)
+        added = await ctx.database.once(presets.add_template, tag, new.template_content, title=new.title)
     except ValidationError as error:
         problem = first_problem(error)
         wrong = {"title" if problem.field == "title" else "text": problem.words}
@@ -236,8 +230,7 @@ async def add_version(
 @router.post("/templates/{tag}/{version:int}/activate", dependencies=[Depends(csrf)])
 async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response:
     """Use the version for new prompts."""
-    async with ctx.database.connection() as connection:
-        await presets.activate_template(connection, tag, version)
+    await ctx.database.once(presets.activate_template, tag, version)
     return RedirectResponse(f"/templates/{tag}?notice=active#version-{version}", 303)
 
 
@@ -252,8 +245,7 @@ async def _template_page(
     notice: str = "",
     wrong: dict[str, str] | None = None,
 ) -> Response:
-    async with ctx.database.connection() as connection:
-        versions = (await presets.all_templates(connection, tag))[::-1]
+    versions = (await ctx.database.once(presets.all_templates, tag))[::-1]
     origin = next((one for one in versions if one.version == of or (of is None and one.is_active)), None)
     if of is not None and origin is None:
         raise presets.template_missing(tag, of)

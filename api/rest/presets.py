@@ -1,6 +1,6 @@
 """Presets, named values for queries, one of them the default; and templates, of whose versions one is active."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -11,8 +11,7 @@ from api.context import Context
 from api.rest.base import Body, Reply, with_example
 from schemas.settings.preset import by_name
 from schemas.values.base import Text
-from stages.queries.templates import TemplateTag
-from store.database import Connection
+from stages.queries.templates import RULES, TemplateTag
 from store.questions import presets
 from store.questions.presets import StoredPreset, StoredTemplate
 
@@ -113,8 +112,6 @@ class TemplatesReply(Reply):
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 
-_ORIGIN = "request"
-
 
 @router.get("")
 async def list_presets(ctx: Context) -> list[StoredPreset]:
@@ -138,12 +135,12 @@ async def show_preset(name: PathName, ctx: Context) -> StoredPreset:
 async def create_preset(body: NewPresetBody, ctx: Context, response: Response) -> StoredPreset:
     """A copy of another preset with some values changed."""
     async with ctx.database.connection() as connection, connection.transaction():
-        copied = await presets.get(connection, body.copy_of)
-        changed = copied.preset.changed(by_name(body.config), origin=_ORIGIN)
-        created = await presets.create(connection, body.preset_name, changed, description=body.description)
+        values = by_name(body.config)
+        created = await presets.create(
+            connection, body.preset_name, values, of=body.copy_of, description=body.description
+        )
         if body.is_default:
-            await presets.set_default(connection, created.name)
-            created = await presets.get(connection, created.name)
+            created = await presets.change(connection, created.name, is_default=True)
     response.headers["Location"] = f"{router.prefix}/{quote(created.name)}"
     return created
 
@@ -151,16 +148,13 @@ async def create_preset(body: NewPresetBody, ctx: Context, response: Response) -
 @router.put("/{name}")
 async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> StoredPreset:
     """Change some values, or none where one is invalid. Submitted runs keep their values."""
-    async with ctx.database.connection() as connection:
-        values = by_name(body.config)
-        return await presets.change(connection, name, values, origin=_ORIGIN, description=body.description)
+    return await ctx.database.once(presets.change, name, by_name(body.config), description=body.description)
 
 
 @router.put("/{name}/set-default")
 async def set_default_preset(name: PathName, ctx: Context) -> StoredPreset:
     """Queries that name no preset use this one from now on."""
-    async with ctx.database.connection() as connection:
-        return await presets.get(connection, await presets.set_default(connection, name))
+    return await ctx.database.once(presets.change, name, is_default=True)
 
 
 @router.delete("/{name}", status_code=204)
@@ -177,10 +171,8 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 @templates_router.get("")
 async def list_templates(ctx: Context) -> TemplatesReply:
     """Every template with all of its versions."""
-    async with ctx.database.connection() as connection:
-        versions = await presets.all_templates(connection)
-        variables = await presets.variables_by_tag(connection)
-    return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
+    versions = await ctx.database.once(presets.all_templates)
+    return TemplatesReply(templates=[_template(tag, versions) for tag in TemplateTag])
 
 
 @templates_router.get("/{tag}")
@@ -196,50 +188,41 @@ async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, respon
 
     Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
-    async with ctx.database.connection() as connection:
-        added = await presets.add_template(connection, tag, body.template_content, title=body.title)
-        reply = await _version(connection, added)
-    response.headers["Location"] = f"{templates_router.prefix}/{tag}/{reply.version}"
-    return reply
+    added = await ctx.database.once(presets.add_template, tag, body.template_content, title=body.title)
+    response.headers["Location"] = f"{templates_router.prefix}/{tag}/{added.version}"
+    return _version(added)
 
 
 @templates_router.get("/{tag}/{version}")
 async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """One version of a template."""
-    async with ctx.database.connection() as connection:
-        return await _version(connection, await presets.template(connection, tag, version))
+    return _version(await ctx.database.once(presets.template, tag, version))
 
 
 @templates_router.put("/{tag}/{version}")
 async def change_version(tag: TemplateTag, version: Version, body: VersionBody, ctx: Context) -> TemplateVersion:
     """Change the title of a version. Another text is stored as the next version, because stored prompts refer to this
     one; it is active if this one was. The reply has the version that was stored."""
-    async with ctx.database.connection() as connection:
-        stored = await presets.change_template(connection, tag, version, title=body.title, text=body.template_content)
-        return await _version(connection, stored)
+    changes = {"title": body.title, "text": body.template_content}
+    return _version(await ctx.database.once(presets.change_template, tag, version, **changes))
 
 
 @templates_router.put("/{tag}/{version}/activate")
 async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
     """Use this version for new prompts. Stored prompts do not change."""
-    async with ctx.database.connection() as connection:
-        return await _version(connection, await presets.activate_template(connection, tag, version))
+    return _version(await ctx.database.once(presets.activate_template, tag, version))
 
 
-def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Mapping[str, str]) -> TemplateReply:
+def _template(tag: TemplateTag, stored: Sequence[StoredTemplate]) -> TemplateReply:
     versions = [version for version in stored if version.tag == tag]
-    return TemplateReply(
-        function_tag=tag,
-        variables=_variables(variables),
-        active_version=next((version.version for version in versions if version.is_active), None),
-        versions=versions,
-    )
+    active = next((version.version for version in versions if version.is_active), None)
+    return TemplateReply(function_tag=tag, variables=_variables(tag), active_version=active, versions=versions)
 
 
-async def _version(connection: Connection, stored: StoredTemplate) -> TemplateVersion:
-    variables = await presets.variables(connection, TemplateTag(stored.tag))
-    return TemplateVersion(**vars(stored), variables=_variables(variables))
+def _version(stored: StoredTemplate) -> TemplateVersion:
+    return TemplateVersion(**vars(stored), variables=_variables(TemplateTag(stored.tag)))
 
 
-def _variables(variables: Mapping[str, str]) -> list[Variable]:
-    return [Variable(variable_name=name, variable_description=words) for name, words in variables.items()]
+def _variables(tag: TemplateTag) -> list[Variable]:
+    variables = RULES[tag].variables.items()
+    return [Variable(variable_name=name, variable_description=words) for name, words in variables]

@@ -4,10 +4,10 @@ Presets are named; one is the default, which is also called `default`. Versions 
 changed, and one of each tag is active.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -18,15 +18,18 @@ from schemas.values.base import Value
 from stages.queries.templates import TemplateTag, check_template
 from store.database import Connection
 
+NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
+
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
 NAMES = "SELECT preset_name FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
-NAMED = f"(lower(preset_name) = lower($1) OR is_default AND lower($1) = '{DEFAULT_ALIAS}')"
-
-BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE {NAMED}"
+BY_NAME = f"""
+SELECT {COLUMNS} FROM rag_config
+WHERE lower(preset_name) = lower($1) OR is_default AND lower($1) = '{DEFAULT_ALIAS}'
+"""
 
 # The first preset of all becomes the default.
 CREATE = f"""
@@ -37,20 +40,14 @@ RETURNING {COLUMNS}
 """
 
 UPDATE = f"""
-UPDATE rag_config SET config = $2, description = $3, updated_at = now() WHERE lower(preset_name) = lower($1)
+UPDATE rag_config SET config = $2, description = $3, is_default = is_default OR $4, updated_at = now() WHERE id = $1
 RETURNING {COLUMNS}
 """
 
 # Changes of the list of presets, or of the default, take turns; readers are not blocked.
 ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
 
-NO_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default"
-
-SET_DEFAULT = "UPDATE rag_config SET is_default = true, updated_at = now() WHERE preset_name = $1"
-
-FIND = f"SELECT preset_name, is_default FROM rag_config WHERE {NAMED}"
-
-DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
+NO_OTHER_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default AND id <> $1"
 
 
 class StoredPreset(Value):
@@ -84,71 +81,73 @@ async def get(connection: Connection, name: str | None = None) -> StoredPreset:
 
     Raises Refused when there is none: nothing takes its place.
     """
-    wanted = DEFAULT_ALIAS if name is None else name
-    row = await connection.fetchrow(BY_NAME, wanted.strip())
-    if row is None:
-        raise await _missing(connection, wanted)
-    return _stored(row)
+    return _stored(await _row(connection, name))
 
 
-async def create(connection: Connection, name: str, preset: Preset, *, description: str | None = None) -> StoredPreset:
-    """Store a new preset. Raises Refused for a name that is taken in any case of letters."""
+async def create(
+    connection: Connection,
+    name: str,
+    values: Mapping[str, Any] = NO_VALUES,
+    *,
+    of: str | None = None,
+    origin: str = "request",
+    description: str | None = None,
+) -> StoredPreset:
+    """Store a copy of a preset, of the default one unless it is named, with other values, which come from `origin`.
+
+    Raises Refused for a name that is taken in any case of letters and for one to copy that there is not, and
+    PresetValueError with every problem that the values have.
+    """
+    preset = (await get(connection, of)).preset.changed(values, origin=origin)
     name = preset_name(name)
     async with connection.transaction():
         await connection.execute(ALONE)
-        row = await connection.fetchrow(CREATE, name, description, json.dumps(preset.model_dump()))
+        row = await connection.fetchrow(CREATE, name, description, preset.model_dump_json())
     if row is None:
         raise Refused(f"There is a preset {name!r} already; `ragq preset set` changes it.", slug="preset-exists")
     return _stored(row)
 
 
 async def change(
-    connection: Connection, name: str, values: dict[str, Any], *, origin: str, description: str | None = None
+    connection: Connection,
+    name: str,
+    values: Mapping[str, Any] = NO_VALUES,
+    *,
+    origin: str = "request",
+    description: str | None = None,
+    is_default: bool = False,
 ) -> StoredPreset:
-    """Change values of a preset, and its description where one is given; the others stay.
+    """Change values of a preset, its description where one is given, or make it the only default; the rest stays.
 
     Runs that were submitted keep the values they were submitted with. Raises Refused, and PresetValueError
-    with every problem that the values have; `origin` names where they come from.
+    with every problem that the values have; `origin` names where they come from. Nothing is changed then.
     """
     async with connection.transaction():
-        row = await connection.fetchrow(f"{BY_NAME} FOR UPDATE", name.strip())
-        if row is None:
-            raise await _missing(connection, name)
-        stored = _stored(row)
+        if is_default:
+            await connection.execute(ALONE)
+        stored = _stored(await _row(connection, name, lock="FOR UPDATE"))
         changed = stored.preset.changed(values, origin=origin)
+        if is_default:
+            await connection.execute(NO_OTHER_DEFAULT, stored.id)
         words = stored.description if description is None else description
-        return _stored(await connection.fetchrow(UPDATE, stored.name, json.dumps(changed.model_dump()), words))
-
-
-async def set_default(connection: Connection, name: str) -> str:
-    """Make a preset the only default. Its name as it is stored. Raises Refused, and changes nothing then."""
-    async with connection.transaction():
-        await connection.execute(ALONE)
-        stored: str | None = await connection.fetchval(FIND, name.strip())
-        if stored is None:
-            raise await _missing(connection, name)
-        await connection.execute(NO_DEFAULT)
-        await connection.execute(SET_DEFAULT, stored)
-    return stored
+        return _stored(await connection.fetchrow(UPDATE, stored.id, changed.model_dump_json(), words, is_default))
 
 
 async def delete(connection: Connection, name: str) -> str:
     """Delete a preset, readable or not. Its name as it was stored.
 
-    Raises Refused, and Refused for the default.
+    Raises Refused, for the default too.
     """
     async with connection.transaction():
         await connection.execute(ALONE)
-        row = await connection.fetchrow(FIND, name.strip())
-        if row is None:
-            raise await _missing(connection, name)
-        stored: str = row["preset_name"]
+        row = await _row(connection, name)
+        stored: str = row["name"]
         if row["is_default"]:
             raise Refused(
                 f"Preset {stored!r} is the default; make another one the default before you delete it.",
                 slug="preset-is-default",
             )
-        await connection.execute(DELETE, stored)
+        await connection.execute("DELETE FROM rag_config WHERE id = $1", row["id"])
     return stored
 
 
@@ -162,13 +161,16 @@ def preset_missing(name: str | None, known: Sequence[str] = ()) -> Refused:
     return Refused(words, slug="preset-missing")
 
 
-async def _missing(connection: Connection, name: str) -> Refused:
-    if name.strip().lower() == DEFAULT_ALIAS:
-        return preset_missing(None)
-    return preset_missing(name.strip(), await names(connection))
+async def _row(connection: Connection, name: str | None, *, lock: str = "") -> Mapping[str, Any]:
+    wanted = DEFAULT_ALIAS if name is None else name.strip()
+    row: Mapping[str, Any] | None = await connection.fetchrow(f"{BY_NAME} {lock}", wanted)
+    if row is None:
+        is_alias = wanted.lower() == DEFAULT_ALIAS
+        raise preset_missing(None) if is_alias else preset_missing(wanted, await names(connection))
+    return row
 
 
-def _stored(row: Any) -> StoredPreset:
+def _stored(row: Mapping[str, Any]) -> StoredPreset:
     values = by_name(row["preset"])
     return StoredPreset(**{**row, "preset": preset_of(values, origin=f"stored in preset {row['name']}")})
 
@@ -215,10 +217,6 @@ SELECT $1::text, coalesce(max(version), 0) + 1, $2, $3, false FROM prompt_templa
 RETURNING {TEMPLATE_COLUMNS}
 """
 
-NEWEST_TEMPLATE = (
-    f"SELECT {TEMPLATE_COLUMNS} FROM prompt_templates WHERE function_tag = $1 ORDER BY version DESC LIMIT 1"
-)
-
 # Additions and activations take turns; readers are not blocked.
 ALONE_TEMPLATES = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
 
@@ -226,17 +224,11 @@ DEACTIVATE_TEMPLATE = (
     "UPDATE prompt_templates SET is_active = false, updated_at = now() WHERE function_tag = $1 AND is_active"
 )
 
-ACTIVATE_TEMPLATE = f"""
-UPDATE prompt_templates SET is_active = true, updated_at = now() WHERE function_tag = $1 AND version = $2
+CHANGE_TEMPLATE = f"""
+UPDATE prompt_templates SET is_active = is_active OR $3, title = coalesce($4, title), updated_at = now()
+WHERE function_tag = $1 AND version = $2
 RETURNING {TEMPLATE_COLUMNS}
 """
-
-RENAME_TEMPLATE = f"""
-UPDATE prompt_templates SET title = $3, updated_at = now() WHERE function_tag = $1 AND version = $2
-RETURNING {TEMPLATE_COLUMNS}
-"""
-
-TEMPLATE_VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS NULL OR function_tag = $1"
 
 
 class StoredTemplate(Value):
@@ -284,9 +276,9 @@ async def add_template(connection: Connection, tag: TemplateTag, text: str, *, t
     check_template(tag, text)
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)
-        newest = await connection.fetchrow(NEWEST_TEMPLATE, tag)
-        if newest is not None and (newest["title"], newest["text"]) == (title, text):
-            return StoredTemplate(**newest)
+        *_, newest = [None, *await all_templates(connection, tag)]
+        if newest is not None and (newest.title, newest.text) == (title, text):
+            return newest
         return StoredTemplate(**await connection.fetchrow(ADD_TEMPLATE, tag, title, text))
 
 
@@ -295,7 +287,7 @@ async def activate_template(connection: Connection, tag: TemplateTag, version: i
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)
         await connection.execute(DEACTIVATE_TEMPLATE, tag)
-        row = await connection.fetchrow(ACTIVATE_TEMPLATE, tag, version)
+        row = await connection.fetchrow(CHANGE_TEMPLATE, tag, version, True, None)
         if row is None:
             raise template_missing(tag, version)
     return StoredTemplate(**row)
@@ -316,19 +308,4 @@ async def change_template(
             return await activate_template(connection, tag, added.version) if stored.is_active else added
         if title is None:
             return stored
-        return StoredTemplate(**await connection.fetchrow(RENAME_TEMPLATE, tag, version, title))
-
-
-async def variables(connection: Connection, tag: TemplateTag) -> dict[str, str]:
-    """The description of each placeholder of a tag, by name."""
-    return (await variables_by_tag(connection, tag)).get(tag, {})
-
-
-async def variables_by_tag(connection: Connection, tag: TemplateTag | None = None) -> dict[str, dict[str, str]]:
-    """The same for every tag, or for one."""
-    return {
-        row["function_tag"]: {
-            variable["variable_name"]: variable["variable_description"] for variable in row["variables"]
-        }
-        for row in await connection.fetch(TEMPLATE_VARIABLES, tag)
-    }
+        return StoredTemplate(**await connection.fetchrow(CHANGE_TEMPLATE, tag, version, False, title))

@@ -18,9 +18,7 @@ async def stored(ctx: ApiContext, name: str) -> StoredPreset:
 @pytest.fixture
 async def small(connection: Connection) -> StoredPreset:
     """A preset that differs from the default one in one value."""
-    base = (await presets.get(connection)).preset
-    changed = base.changed({"augmentation.top_n_contexts": 2}, origin="test")
-    return await presets.create(connection, "Small", changed, description="Few sources")
+    return await presets.create(connection, "Small", {"augmentation.top_n_contexts": 2}, description="Few sources")
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Presets over REST."""
+"""Presets and templates over REST."""
 
 import httpx
 
+from stages.queries.templates import RULES, TemplateTag, default_template
 from tests.api.rest.problems import problem
 
 PRESETS = "/api/rag-config"
@@ -37,3 +38,16 @@ async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx
     assert problem(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
     assert (await client.delete(f"{PRESETS}/original")).status_code == 204
     assert await names(client) == [("Balanced", True)]
+
+
+async def test_every_template_has_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:
+    found = (await client.get("/settings/templates")).json()["templates"]
+
+    assert [(template["function_tag"], template["active_version"]) for template in found] == [
+        (tag, 1) for tag in TemplateTag
+    ]
+    first = found[0]["versions"][0]
+    assert (first["template_content"], first["is_active"]) == (default_template(TemplateTag.QUERY_EXPANSION), True)
+    assert {variable["variable_name"] for variable in found[0]["variables"]} == set(
+        RULES[TemplateTag.QUERY_EXPANSION].variables
+    )

@@ -3,7 +3,6 @@
 import pytest
 
 from schemas.errors import StageRunningError
-from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.edits import answer, preview
 from stages.queries.templates import TemplateTag, default_template
@@ -40,8 +39,7 @@ async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is
 
 async def test_another_preset_uses_its_number_of_sources_and_the_active_template(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
-    few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
-    await presets.create(connection, "Few", few)
+    await presets.create(connection, "Few", {"augmentation.top_n_contexts": 1})
     text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
     added = await presets.add_template(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
     await presets.activate_template(connection, TemplateTag.SHORT_ANSWER, added.version)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused, StageRunningError
-from schemas.settings.preset import Preset
 from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
@@ -39,8 +38,7 @@ async def sources_asked_for(connection: Connection, query: StoredQuery) -> objec
 
 
 async def preset_wide(connection: Connection) -> None:
-    wide = Preset().changed({"retrieval.dense_limit": 30}, origin="test")
-    await presets.create(connection, "Broad", wide)
+    await presets.create(connection, "Broad", {"retrieval.dense_limit": 30})
 
 
 @pytest.mark.parametrize(
@@ -208,7 +206,7 @@ async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
 ) -> None:
     query = await a_question(connection, "expand", "embed", until="embed", **wanted)
     await preset_wide(connection)
-    await presets.set_default(connection, "Broad")
+    await presets.change(connection, "Broad", is_default=True)
 
     assert await run_stages(connection, query.id, Step.RETRIEVE) == query
 
@@ -218,11 +216,11 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
 ) -> None:
     query = await a_question(connection, "expand", "embed", until="embed")
     await preset_wide(connection)
-    await presets.set_default(connection, "Broad")
+    await presets.change(connection, "Broad", is_default=True)
 
     moved = await run_stages(connection, query.id, Step.RETRIEVE)
     await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
-    await presets.set_default(connection, "Balanced")
+    await presets.change(connection, "Balanced", is_default=True)
     again = await run_stages(connection, moved.id, Step.RETRIEVE)
 
     assert await queries.preset_name(connection, moved.run_id) == "Broad"

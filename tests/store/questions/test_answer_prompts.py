@@ -18,8 +18,7 @@ async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(connection: 
 
 async def test_a_prompt_from_before_a_move_to_another_preset_is_found(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
-    other = (await presets.get(connection)).preset.changed({"retrieval.dense_limit": 30}, origin="test")
-    await presets.create(connection, "Broad", other)
+    await presets.create(connection, "Broad", {"retrieval.dense_limit": 30})
     moved = await run_stages(connection, query.id, Step.RETRIEVE, preset="Broad")
 
     assert moved.job_id != query.job_id

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from schemas.errors import MissingError, StageRunningError
-from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryEdit, QueryRequest
@@ -115,7 +114,7 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connec
 async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Connection) -> None:
     query = await a_marked_question(connection)
     for name in ("Broad", "Broader"):
-        await presets.create(connection, name, Preset())
+        await presets.create(connection, name)
         query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
     assert await counted(connection, "run", "job") == [3, 3]

@@ -1,17 +1,18 @@
-"""Presets: one of them the default, names in any case of letters."""
+"""Presets, one of them the default, and versions of templates, one of each active."""
 
 import asyncio
 
 import pytest
 
-from schemas.errors import Refused
+from schemas.errors import Refused, TemplateError, TemplateMissingError
 from schemas.settings.preset import ORIGINAL, Preset, preset_of
+from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection, Database
 from store.migrate import seed
 from store.questions import presets
 from tests.refusals import refused
 
-SMALL = preset_of({"retrieval.top_n_final": 3}, origin="test")
+SMALL = {"retrieval.top_n_final": 3}
 
 
 async def names(connection: Connection) -> list[tuple[str, bool]]:
@@ -30,70 +31,98 @@ async def test_a_name_is_taken_in_every_case_of_letters(connection: Connection) 
         await presets.create(connection, "bALANCED", SMALL)
 
 
-async def test_changing_values_keeps_the_others(connection: Connection) -> None:
+async def test_changing_values_keeps_the_others_and_a_refused_change_all(connection: Connection) -> None:
     await presets.create(connection, "small", SMALL, description="few chunks")
 
-    await presets.change(connection, "Small", {"retrieval.dense_limit": "25"}, origin="option")
+    stored = await presets.change(connection, "Small", {"retrieval.dense_limit": "25"})
+    with pytest.raises(Refused, match=r"retrieval\.dense_limit is '101'"):
+        await presets.change(connection, "small", {"retrieval.dense_limit": "101", "retrieval.rrf_k": "60"})
 
-    stored = await presets.get(connection, "small")
-    assert stored.preset == preset_of({"retrieval.top_n_final": 3, "retrieval.dense_limit": 25}, origin="test")
+    assert stored == await presets.get(connection, "small")
+    assert stored.preset == preset_of(SMALL | {"retrieval.dense_limit": 25}, origin="test")
     assert stored.description == "few chunks"
     assert stored.updated_at > stored.created_at
 
 
-async def test_a_refused_change_changes_nothing(connection: Connection) -> None:
-    with pytest.raises(Refused, match=r"retrieval\.dense_limit is '101'"):
-        values = {"retrieval.dense_limit": "101", "retrieval.rrf_k": "60"}
-        await presets.change(connection, "Balanced", values, origin="option")
-
-    assert (await presets.get(connection)).preset == Preset()
-
-
 async def test_default_stands_for_the_default_preset_and_is_no_name(connection: Connection) -> None:
     await presets.create(connection, "small", SMALL)
-    await presets.set_default(connection, "small")
+    await presets.change(connection, "small", is_default=True)
 
-    changed = await presets.change(connection, "DEFAULT", {"retrieval.rrf_k": 60}, origin="test")
-    assert (changed.name, changed.preset.retrieval.rrf_k) == ("small", 60)
+    changed = await presets.change(connection, "DEFAULT", {"retrieval.rrf_k": 60}, is_default=True)
+    assert (changed.name, changed.is_default, changed.preset.retrieval.rrf_k) == ("small", True, 60)
     assert await presets.get(connection, " Default ") == changed
-    assert (changed.is_called("default"), (await presets.get(connection, "Original")).is_called("default")) == (
-        True,
-        False,
-    )
-    assert await presets.set_default(connection, "default") == "small"
+    original = await presets.get(connection, "Original")
+    assert (changed.is_called("default"), original.is_called("default")) == (True, False)
     with refused("preset-is-default"):
         await presets.delete(connection, "default")
     with pytest.raises(Refused, match="stands for"):
         await presets.create(connection, "Default", SMALL)
 
 
-async def test_no_default_is_an_error_and_never_a_built_in(connection: Connection) -> None:
+async def test_no_default_and_no_active_template_are_errors_and_never_a_built_in(connection: Connection) -> None:
     await connection.execute("UPDATE rag_config SET is_default = false")
+    await connection.execute("UPDATE prompt_templates SET is_active = false")
 
     with refused("preset-missing", match="No preset is the default"):
         await presets.get(connection)
+    with pytest.raises(TemplateMissingError, match="No template of chunk_validation is active"):
+        await presets.template(connection, TAG)
 
 
 async def test_many_who_set_the_default_at_once_leave_one(database: Database) -> None:
-    async with database.connection() as connection:
-        for number in range(8):
-            await presets.create(connection, f"p{number}", SMALL)
+    for number in range(8):
+        await database.once(presets.create, f"p{number}", SMALL)
 
-    async def set_default(number: int) -> None:
-        async with database.connection() as connection:
-            await presets.set_default(connection, f"p{number}")
-
-    await asyncio.gather(*map(set_default, range(8)))
+    await asyncio.gather(*(database.once(presets.change, f"p{number}", is_default=True) for number in range(8)))
 
     async with database.connection() as connection:
         assert [is_default for _, is_default in await names(connection)] == [True] + [False] * 9
 
 
+TAG = TemplateTag.CHUNK_VALIDATION
+TEXT = 'Is {chunk} about {query}? Say {{"decision": "accept"}}.'
+
+
+async def versions(connection: Connection) -> list[tuple[int, bool]]:
+    return [(stored.version, stored.is_active) for stored in await presets.all_templates(connection, TAG)]
+
+
+async def test_a_new_database_has_version_1_of_every_template_active(connection: Connection) -> None:
+    for tag in list(TemplateTag):
+        stored = await presets.template(connection, tag)
+
+        assert (stored.version, stored.text, stored.is_active) == (1, default_template(tag), True)
+
+
+async def test_a_new_version_is_the_next_one_once_and_active_when_that_is_asked_for(connection: Connection) -> None:
+    added = await presets.add_template(connection, TAG, TEXT, title="Short")
+
+    assert (added.version, added.title, added.text, added.is_active) == (2, "Short", TEXT, False)
+    assert await presets.template(connection, TAG, 2) == added
+    assert await presets.add_template(connection, TAG, TEXT, title="Short") == added
+    assert await versions(connection) == [(1, True), (2, False)]
+    await presets.activate_template(connection, TAG, 2)
+    assert await versions(connection) == [(1, False), (2, True)]
+    assert (await presets.template(connection, TAG)).text == TEXT
+    assert (await presets.template(connection, TemplateTag.QUERY_EXPANSION)).version == 1
+    assert (await presets.add_template(connection, TAG, TEXT, title="Another")).version == 3
+
+
+async def test_placeholders_are_checked_when_a_version_is_saved(connection: Connection) -> None:
+    with pytest.raises(TemplateError, match=r"\{chunk\} is missing"):
+        await presets.add_template(connection, TAG, "{query}", title="Broken")
+
+    assert await versions(connection) == [(1, True)]
+
+
 async def test_seeding_again_changes_nothing(connection: Connection) -> None:
-    await presets.change(connection, "Balanced", {"retrieval.rrf_k": 60}, origin="test")
+    await presets.change(connection, "Balanced", {"retrieval.rrf_k": 60})
     await presets.delete(connection, "Original")
+    await presets.add_template(connection, TAG, TEXT, title="Short")
+    await presets.activate_template(connection, TAG, 2)
 
     await seed(connection)
 
     (stored,) = await presets.list_all(connection)
     assert (stored.name, stored.preset.retrieval.rrf_k) == ("Balanced", 60)
+    assert await versions(connection) == [(1, False), (2, True)]

@@ -3,7 +3,6 @@
 import pytest
 
 from schemas.errors import MissingError
-from schemas.settings.preset import Preset
 from schemas.statuses import JobStatus
 from services.questions.steps import Step, run_stages
 from services.runs import delete_run
@@ -62,7 +61,7 @@ async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> N
 
 async def test_the_text_of_its_questions_is_left_nowhere(connection: Connection) -> None:
     query = await a_marked_question(connection)
-    await presets.create(connection, "Broad", Preset())
+    await presets.create(connection, "Broad")
     former = query.run_id
     query = await run_stages(connection, query.id, Step.EXPAND, preset="Broad")
     await complete_stages(connection, query.job_id, "expand")
@@ -80,7 +79,7 @@ async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
     query = await a_marked_question(connection)
     run_ids = [query.run_id]
     for name in ("Broad", "Broader"):
-        await presets.create(connection, name, Preset())
+        await presets.create(connection, name)
         query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
         run_ids.append(query.run_id)
