@@ -14,7 +14,7 @@ from stages.corpora.blocks import Block, BlockKind, read_markdown
 from stages.corpora.cut import captions, plain_sentences
 from stages.ports import Embedder, Terms, Vectors
 from stages.queries.augment import source_texts
-from stages.queries.ranking import Scores, select_diverse, z_scores
+from stages.queries.rerank import Scores, select_diverse, z_scores
 from stages.queries.templates import CITATION, Citations, citations, stored_answer
 from stages.vectors import unit_rows
 
@@ -64,6 +64,11 @@ class Unit(NamedTuple):
     leans: bool
     """It begins with a word that points to the unit before it."""
 
+    @property
+    def bold(self) -> str:
+        """What is in bold: as a rule the term that it introduces."""
+        return " ".join(_BOLD.findall(self.text))
+
 
 async def extracted_answer(
     question: str,
@@ -96,18 +101,14 @@ async def extracted_answer(
         raise NothingRelevantError("The sources have no sentence to answer with", "consolidation.min_content_length=0")
     asked, *of_units = await terms([question, *(unit.searched for unit in units)])
     units, of_units = most_lexical(units, of_units, asked)
-    bold = await terms([bold_words(unit) for unit in units])
+    bold = await terms([unit.bold for unit in units])
     embedded = [question, *(unit.searched for unit in units)]
     found = await embedder.embed_batch(embedded, timeout_s=timeout_s, truncate=True)
     rows = unit_rows(found.vectors, rows=len(embedded))
     cosines, lexical = rows[1:].astype(np.float64) @ rows[0], lexical_scores(of_units, asked)
-    ranked = unit_scores(
-        units,
-        cosines=cosines,
-        lexical=lexical,
-        passage_scores=passage_scores,
-        introduced=introductions(bold, asked),
-    )
+    passages = np.array([passage_scores[unit.source] for unit in units])
+    ranked = z_scores(cosines) + z_scores(lexical) + _PASSAGE_WEIGHT * z_scores(passages)
+    ranked += _TERM_WEIGHT * introductions(bold, asked)
     chosen = chosen_units(units, ranked, rows[1:], cosines=cosines, lexical=lexical)
     text = quoted(chosen, [source.label for source in augmented.sources])
     return stored_answer(text, augmented, origin=Origin.EXTRACTIVE, model=EXTRACTIVE)
@@ -143,29 +144,6 @@ def most_lexical(
     """The units of which vectors are computed, with their terms: all, or the first MOST_UNITS by BM25."""
     order = np.argsort(-lexical_scores(terms, asked), kind="stable")[:MOST_UNITS]
     return [units[at] for at in sorted(order)], [terms[at] for at in sorted(order)]
-
-
-def unit_scores(
-    units: Sequence[Unit],
-    *,
-    cosines: Scores,
-    lexical: Scores,
-    passage_scores: Sequence[float],
-    introduced: Scores,
-) -> Scores:
-    """z(cosine) + z(BM25) + half of z(score of the passage) over all units, and twice what a unit introduces.
-
-    `cosines` and `lexical` are those of the searched texts to the question, `passage_scores` are in the order of the
-    sources, and `introduced` is what `introductions` gives.
-    """
-    passages = np.array([passage_scores[unit.source] for unit in units])
-    found = z_scores(cosines) + z_scores(lexical) + _PASSAGE_WEIGHT * z_scores(passages)
-    return found + _TERM_WEIGHT * introduced
-
-
-def bold_words(unit: Unit) -> str:
-    """What a unit has in bold: as a rule the term that it introduces."""
-    return " ".join(_BOLD.findall(unit.text))
 
 
 def introductions(bold: Sequence[Collection[str]], asked: Collection[str]) -> Scores:

@@ -1,6 +1,7 @@
 """Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -8,10 +9,10 @@ import numpy as np
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.preset import RetrievalPreset
-from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Leg, QueryText, RankedList, RetrievedChunks
+from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Hit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
-from stages.queries.ranking import Normalise, unit_range, z_scores
+from stages.queries.rerank import Normalise, unit_range, z_scores
 from stages.vectors import embedded_by, unit_rows
 
 
@@ -90,24 +91,7 @@ def reciprocal_ranks(lists: Sequence[RankedList], preset: RetrievalPreset) -> di
     return scores
 
 
-def weighted_z_scores(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
-    """The weighted sum of the legs' z-scores."""
-    return _weighted(lists, preset, z_scores)
-
-
-def weighted_unit_ranges(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
-    """The weighted sum of the legs' scores, each list scaled to 0 to 1."""
-    return _weighted(lists, preset, unit_range)
-
-
-FUSIONS: Final[Mapping[str, Fusion]] = {
-    "rrf": reciprocal_ranks,
-    "zscore": weighted_z_scores,
-    "minmax": weighted_unit_ranges,
-}
-
-
-def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
+def _lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
     """The upper bound of the score of a chunk that is not in the list.
 
     A full list omits chunks that score less than its last hit, and so does a dense list, which omits none unless it is
@@ -118,16 +102,16 @@ def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
     return min(hit.score for hit in ranked.hits)
 
 
-def _weighted(lists: Sequence[RankedList], preset: RetrievalPreset, normalise: Normalise) -> dict[int, float]:
-    """Each list is normalised over all chunks, with `lowest_score` for those not in it; a leg is the mean of its lists,
-    and a leg without lists is 0."""
+def _weighted(lists: Sequence[RankedList], preset: RetrievalPreset, *, normalise: Normalise) -> dict[int, float]:
+    """The weighted sum of both legs. Each list is normalised over all chunks, with `_lowest_score` for those not in it;
+    a leg is the mean of its lists, and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
     for leg, weight in ((Leg.DENSE, preset.dense_weight), (Leg.LEXICAL, 1 - preset.dense_weight)):
         of_leg = [ranked for ranked in lists if ranked.leg is leg]
         for ranked in of_leg:
             found = {hit.chunk_id: hit.score for hit in ranked.hits}
-            lowest = lowest_score(ranked, lexical_limit=preset.lexical_limit)
+            lowest = _lowest_score(ranked, lexical_limit=preset.lexical_limit)
             total += weight * normalise(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
     return dict(zip(ids, total.tolist(), strict=True))
 
@@ -143,6 +127,13 @@ def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
         for rank, hit in enumerate(ranked.hits, start=1):
             best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
     return best
+
+
+FUSIONS: Final[Mapping[str, Fusion]] = {
+    "rrf": reciprocal_ranks,
+    "zscore": partial(_weighted, normalise=z_scores),
+    "minmax": partial(_weighted, normalise=unit_range),
+}
 
 
 async def retrieve_chunks(
@@ -162,27 +153,24 @@ async def retrieve_chunks(
     of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. Raises the errors of the
     search unchanged.
     """
-    dense_lists, lexical_lists = [], []
+    lists: list[RankedList] = []
     if preset.dense_limit:
         found = await search.dense(corpora, vectors, limit=preset.dense_limit, among=among)
-        dense_lists = [
-            RankedList(leg=Leg.DENSE, text=kind, hits=tuple(hits))
-            for kind, hits in zip(embedded.texts, found, strict=True)
-        ]
+        lists += _ranked(Leg.DENSE, embedded.texts, found)
     if preset.lexical_limit:
         texts = [(kind, text) for kind, text in query_texts(query, expansion) if kind is not QueryText.HYDE]
         asked = [text for _, text in texts]
         found = await search.lexical(corpora, asked, limit=preset.lexical_limit, scorer=preset.lexical, among=among)
-        lexical_lists = [
-            RankedList(leg=Leg.LEXICAL, text=kind, hits=tuple(hits))
-            for (kind, _), hits in zip(texts, found, strict=True)
-        ]
-    lists = (*dense_lists, *lexical_lists)
+        lists += _ranked(Leg.LEXICAL, (kind for kind, _ in texts), found)
     return RetrievedChunks(
         corpus_id=corpora[0],
         corpus_ids=tuple(corpora),
         fusion=preset.fusion,
         lexical=preset.lexical,
-        lists=lists,
+        lists=tuple(lists),
         fused=fuse(lists, preset)[: preset.top_k_rrf],
     )
+
+
+def _ranked(leg: Leg, kinds: Iterable[QueryText], found: Iterable[Sequence[Hit]]) -> list[RankedList]:
+    return [RankedList(leg=leg, text=kind, hits=tuple(hits)) for kind, hits in zip(kinds, found, strict=True)]

@@ -18,9 +18,9 @@ from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
 from stages.queries.augment import augment_prompt as _augment_prompt
 from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
-from stages.queries.ranking import by_cross_encoder as _by_cross_encoder
-from stages.queries.ranking import select_diverse as _select_diverse
+from stages.queries.rerank import by_cross_encoder as _by_cross_encoder
 from stages.queries.rerank import rerank_chunks as _rerank_chunks
+from stages.queries.rerank import select_diverse as _select_diverse
 from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
 from stages.queries.validate import keep_all as _keep_all
 from stages.tags.rerank import rank_tags as _rank_tags

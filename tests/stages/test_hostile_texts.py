@@ -31,7 +31,7 @@ from stages.participants.extract import normalise
 from stages.participants.score_reply import parse_scores
 from stages.participants.transcripts import clean, parse_transcript
 from stages.queries.expand import read_expansion
-from stages.queries.extract_answer import bold_words, units_of
+from stages.queries.extract_answer import units_of
 from stages.queries.query_files import parse_qrels, parse_queries
 from stages.queries.templates import citations, placeholders
 from stages.replies.asking import decision_of
@@ -109,7 +109,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "phrase": lambda text: final_phrases([text]),
     "condition": lambda text: work_filter([f"{text}=x", f"author={text}"]),
     "language": lambda text: language_of([text]),
-    "units of an answer": lambda text: [bold_words(unit) for unit in units_of(0, text)],
+    "units of an answer": lambda text: [unit.bold for unit in units_of(0, text)],
     "tokens": most_tokens,
     "title": lambda text: bibliography(read_markdown("x"), given={"title": text}, file_name="a.md"),
 }

@@ -1,20 +1,33 @@
-"""Filters of length, rankers, bonuses and the selection together."""
+"""Stage `rerank`: filters of length, rankers, bonuses and a diverse selection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from schemas.errors import FailureCategory
+from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.works import WorkText
 from stages.queries.expand import no_expansion
-from stages.queries.ranking import Ranked, drop_short
+from stages.queries.rerank import (
+    Ranked,
+    Scores,
+    by_score_fusion,
+    drop_short,
+    enriched_content,
+    entity_boost,
+    intent_boost,
+    passage_similarity,
+)
+from tests.fakes.pair_scorer import FakePairScorer
 from tests.refusals import failing
-from tests.stages.at_defaults import rerank_chunks, retrieval
-from tests.stages.queries.builders import by_id, chunk, numbered_lines
+from tests.stages.at_defaults import by_cross_encoder, rerank_chunks, retrieval, select_diverse
+from tests.stages.queries.builders import by_id, candidate, chunk, numbered_lines
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
 LONG = "word " * 160
@@ -185,3 +198,191 @@ def test_short_chunks_are_kept_when_nothing_longer_was_found_and_counted() -> No
     filtered = drop_short(chunks, retrieval(keep_if_all_short=True))
 
     assert filtered == ([chunks[0], chunks[2]], {"blank": 1}, {"min_words": 1, "min_chars": 1})
+
+
+@pytest.mark.parametrize(
+    ("entities", "boost"),
+    [
+        (("oxidation",), 0.05),
+        (("Oxidation", "BLACK TEA"), 0.10),
+        (("oxid",), 0.05),  # parts of words count
+        (("oolong",), 0.0),
+        (("tea", "Tea", " tea "), 0.05),  # named several times
+        (("", " "), 0.0),
+        ((), 0.0),
+    ],
+)
+def test_b3_each_entity_counts_once_in_any_case(entities: tuple[str, ...], boost: float) -> None:
+    assert entity_boost(entities, "The OXIDATION of black Tea.", boost=0.05) == pytest.approx(boost)
+
+
+def test_b3_an_entity_boost_of_0_switches_the_bonus_off() -> None:
+    assert entity_boost(["tea"], "tea", boost=0.0) == 0.0
+
+
+_LEVELS = ["H1", "H2", "H3", "H4", "H5", "chunk", "sentence"]
+_TABLE = {
+    Intent.DEFINITION: (["H2", "H3"], 0.03, "short"),
+    Intent.MECHANISM: (["H3", "H4", "chunk"], 0.02, "long"),
+    Intent.COMPARISON: (["H2", "H3"], 0.02, "medium"),
+    Intent.APPLICATION: (["H4", "chunk", "sentence"], 0.02, "medium"),
+    Intent.STUDY_DETAIL: (["H4", "chunk"], 0.03, "long"),
+    Intent.CRITIQUE: (["H3", "H4"], 0.02, "medium"),
+}
+_LENGTHS = [0, 399, 400, 499, 500, 800, 801, 900, 901]
+_FITTING = {"short": [0, 399, 400, 499], "medium": [400, 499, 500, 800, 801, 900], "long": [801, 900, 901]}
+_NO_LENGTH = {"short": 500, "medium": 901, "long": 800}
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_b3_each_intent_prefers_its_levels(intent: Intent) -> None:
+    levels, boost, length = _TABLE[intent]
+
+    boosts = {level: intent_boost(intent, level=level, chars=_NO_LENGTH[length]) for level in _LEVELS}
+
+    assert boosts == {level: boost if level in levels else 0.0 for level in _LEVELS}
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_b3_each_intent_prefers_its_length(intent: Intent) -> None:
+    *_, length = _TABLE[intent]
+
+    fitting = [chars for chars in _LENGTHS if intent_boost(intent, level="H1", chars=chars) == 0.01]
+
+    assert fitting == _FITTING[length]
+
+
+def test_b3_content_under_a_heading_counts_as_its_level() -> None:
+    assert intent_boost(Intent.CRITIQUE, level="H3-chunk", chars=0) == 0.02
+    assert intent_boost(Intent.CRITIQUE, level="H2-chunk", chars=0) == 0.0
+
+
+def test_b3_no_intent_no_bonus() -> None:
+    assert intent_boost(None, level="H2", chars=100) == 0.0
+
+
+#: 0 and 1 are alike, 2 is like neither.
+TWINS: Scores = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])
+
+
+def test_b3_candidates_up_to_the_limit_are_returned_unchanged() -> None:
+    assert select_diverse([3.0, 2.0, 1.0], TWINS, count=3, mmr_lambda=0.0) == [0, 1, 2]
+    assert select_diverse([], np.empty((0, 0)), count=3) == []
+
+
+# Scores become 1, 0.95 and 0: 0.95 * l - 0.9 * (1 - l) against -0.1 * (1 - l) are equal at l = 0.8 / 1.75.
+@pytest.mark.parametrize(("mmr_lambda", "selected"), [(1.0, [0, 1]), (0.46, [0, 1]), (0.45, [0, 2]), (0.0, [0, 2])])
+def test_b3_lambda_weighs_the_order_of_the_scores_against_variety(mmr_lambda: float, selected: list[int]) -> None:
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=mmr_lambda) == selected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"), [("black tea", "Tea black", 1.0), ("black tea", "green tea leaf", 0.25), ("", "", 0.0)]
+)
+def test_without_a_vector_the_shared_words_count(one: str, other: str, shared: float) -> None:
+    vectors = {1: np.ones(2, dtype=np.float32)}
+
+    assert passage_similarity([1, 2], [one, other], vectors)[0, 1] == shared
+
+
+@given(st.lists(st.floats(-5, 5), max_size=8), st.integers(1, 8), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_each_candidate_is_selected_at_most_once_the_best_first(
+    scores: list[float], count: int, mmr_lambda: float, seed: int
+) -> None:
+    similarity = np.random.default_rng(seed).random((len(scores), len(scores)))
+
+    selected = select_diverse(sorted(scores, reverse=True), similarity, count=count, mmr_lambda=mmr_lambda)
+
+    assert len(selected) == len(set(selected)) == min(count, len(scores))
+    assert selected[:1] == [0][: len(scores)]
+
+
+async def test_the_enriched_contents_are_scored_against_the_question_in_order() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await by_cross_encoder(
+        "why black tea", [candidate(1, "black tea leaf"), candidate(2, "bridges")], scorer=scorer, timeout_s=9
+    )
+
+    assert ranked == ("cross-encoder fake-cross-encoder", [1.0, -1.0])
+    assert scorer.calls == [("why black tea", ["black tea leaf", "bridges"])]
+
+
+async def test_errors_of_the_scorer_are_passed_on_unchanged() -> None:
+    with pytest.raises(LLMTimeoutError):
+        await by_cross_encoder("why", [candidate(1)], scorer=FakePairScorer(delay_s=99), timeout_s=9)
+
+
+EAST, NORTH = np.eye(2, dtype=np.float32)
+VECTORS = {1: EAST, 2: NORTH, 3: -EAST}
+FUSION = partial(by_score_fusion, query_vector=EAST, chunk_vectors=VECTORS, lexical_scores={2: 3.0, 1: 2.0, 3: 1.0})
+CANDIDATES = [candidate(1), candidate(2), candidate(3)]
+
+
+async def test_both_z_scores_are_added_over_the_candidates() -> None:
+    by, scores = await FUSION("?", CANDIDATES)
+    # z(1, 0, -1) = 1.2247, 0, -1.2247 and z(2, 3, 1) = 0, 1.2247, -1.2247
+    assert (by, [round(score, 4) for score in scores]) == ("score-fusion", [1.2247, 1.2247, -2.4495])
+
+
+async def test_a_candidate_that_lost_its_vector_is_an_error() -> None:
+    with failing(FailureCategory.INPUT_CHANGED, "chunk 4 first"):
+        await FUSION("?", [candidate(1), candidate(4)])
+
+
+def broken(error: Exception) -> FakePairScorer:
+    def fail(query: str, passage: str) -> float:
+        raise error
+
+    return FakePairScorer(fail)
+
+
+async def test_a_cross_encoder_that_can_be_loaded_ranks() -> None:
+    ranked = await by_cross_encoder("Why?", CANDIDATES, scorer=FakePairScorer(), timeout_s=9, instead=FUSION)
+
+    assert ranked == await by_cross_encoder("Why?", CANDIDATES, scorer=FakePairScorer(), timeout_s=9)
+
+
+async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name_states_it() -> None:
+    scorer = broken(RerankerUnavailableError("bge cannot be loaded"))
+
+    ranked = await by_cross_encoder("Why?", CANDIDATES, scorer=scorer, timeout_s=9, instead=FUSION)
+
+    by, scores = await FUSION("Why?", CANDIDATES)
+    assert ranked == (f"{by}, without the weights of {scorer.name}", scores)
+
+
+async def test_other_errors_of_the_cross_encoder_are_errors() -> None:
+    with failing(FailureCategory.RERANK_ERROR, "not finite"):
+        await by_cross_encoder(
+            "Why?",
+            CANDIDATES,
+            scorer=broken(DomainError("not finite", FailureCategory.RERANK_ERROR)),
+            timeout_s=9,
+            instead=FUSION,
+        )
+
+
+def numbered(first: int, last: int) -> str:
+    return "\n".join(f"line {number}" for number in range(first, last + 1))
+
+
+def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
+    enriched = enriched_content(chunk(content="short", lines=(4, 5)), WORKS[1], retrieval())
+
+    assert enriched == f"short\n\n{numbered(6, 18)}"
+
+
+def test_lines_above_are_the_nearest_ones() -> None:
+    enriched = enriched_content(
+        chunk(content="short", lines=(4, 5)), WORKS[1], retrieval(enrich_lines_above=2, enrich_lines_below=1)
+    )
+
+    assert enriched == "line 2\nline 3\n\nshort\n\nline 6"
+
+
+def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
+    nearly_all = enriched_content(chunk(content="short", lines=(1, 28)), WORKS[1], retrieval(enrich_lines_above=9))
+
+    assert nearly_all == f"short\n\n{numbered(29, 30)}"
+    assert enriched_content(chunk(content="short", lines=(1, 30)), WORKS[1], retrieval(enrich_lines_above=9)) == "short"

@@ -1,40 +1,10 @@
-"""Conditions on works, and what is known of those that were found."""
+"""Conditions on works."""
 
 import pytest
 
 from schemas.errors import Refused
 from schemas.values.documents import WorkFilter, conditions_of
-from stages.corpora.works import WorkText, work_filter
-from stages.queries.ranking import enriched_content
-from tests.stages.at_defaults import retrieval
-from tests.stages.queries.builders import chunk, numbered_lines
-
-WORK = WorkText("Tea", "hash", numbered_lines(30))
-
-
-def numbered(first: int, last: int) -> str:
-    return "\n".join(f"line {number}" for number in range(first, last + 1))
-
-
-def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
-    enriched = enriched_content(chunk(content="short", lines=(4, 5)), WORK, retrieval())
-
-    assert enriched == f"short\n\n{numbered(6, 18)}"
-
-
-def test_lines_above_are_the_nearest_ones() -> None:
-    enriched = enriched_content(
-        chunk(content="short", lines=(4, 5)), WORK, retrieval(enrich_lines_above=2, enrich_lines_below=1)
-    )
-
-    assert enriched == "line 2\nline 3\n\nshort\n\nline 6"
-
-
-def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
-    nearly_all = enriched_content(chunk(content="short", lines=(1, 28)), WORK, retrieval(enrich_lines_above=9))
-
-    assert nearly_all == f"short\n\n{numbered(29, 30)}"
-    assert enriched_content(chunk(content="short", lines=(1, 30)), WORK, retrieval(enrich_lines_above=9)) == "short"
+from stages.corpora.works import work_filter
 
 
 @pytest.mark.parametrize(
