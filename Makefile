@@ -10,8 +10,8 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 DEMO_HOME ?= $(CURDIR)/.ragq/demo
-# One more than the two cores of CI: many tests wait for processes and leases.
-TEST_PROCESSES ?= 3
+# Twice the two cores of CI: many tests wait for processes and leases.
+TEST_PROCESSES ?= 4
 # How long `make chaos` breaks things.
 MINUTES ?= 60
 

@@ -27,8 +27,13 @@ _administrators: dict[str, asyncpg.Connection] = {}
 
 #: Fixtures that start a server or a browser, directly or through others.
 _SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
-#: The longest files start first, so that no process runs one of them alone at the end.
-_FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
+#: Folders of long tests. Each process begins with one of these groups; the first one waits for most of its time.
+_LONG = (
+    ("tests/acceptance/fault_tolerance/", "tests/chaos/"),
+    ("tests/browser/",),
+    ("tests/acceptance/",),
+    ("tests/stack/", "tests/cli/", "tests/contracts/", "tests/api/"),
+)
 
 
 #: They change what stages do when they are imported, which is for workers to do.
@@ -64,11 +69,27 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use servers, and put long ones first. Tests that start servers themselves have the marker."""
+    """Mark tests that use servers, and order all. Tests that start servers themselves have the marker."""
     for item in items:
         if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.servers)
-    items.sort(key=lambda item: [not item.nodeid.startswith(folder) for folder in _FIRST])
+    items[:] = _ordered(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _ordered(items: list[pytest.Item], processes: int) -> Iterator[pytest.Item]:
+    """The tests for processes that get equal shares, one after the other: long tests, then as many others.
+
+    A process that has finished its share takes the last tests of another.
+    """
+    shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    quick: list[pytest.Item] = []
+    for item in items:
+        group = next((number for number, folders in enumerate(_LONG) if item.nodeid.startswith(folders)), None)
+        (quick if group is None else shares[group % processes]).append(item)
+    for number, share in enumerate(shares, start=1):
+        missing = max(len(items) // processes - len(share), 0) if number < processes else len(quick)
+        yield from (*share, *quick[:missing])
+        del quick[:missing]
 
 
 @pytest.fixture(scope="session")

@@ -170,7 +170,8 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
     assert running.ragq("import", "participants", str(data)).returncode == 0
     given = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
     # From the submission on, the language model answers nothing before the workers have ended.
-    (llm,) = [psutil.Process(part["pid"]) for part in running.parts() if part["name"] == "llm"]
+    processes = {part["name"]: psutil.Process(part["pid"]) for part in running.parts()}
+    llm, worker = processes["llm"], processes["worker-llm"]
     submitted = running.ragq("submit", *given, "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--json")
     assert submitted.returncode == 0, submitted.stderr
     run = json.loads(submitted.stdout)["run"]
@@ -180,10 +181,10 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
         assert time.monotonic() < deadline, running.ragq("show", run).stdout
         time.sleep(0.2)
 
-    with subprocess.Popen(["sh", "-c", f"sleep 8; kill -CONT {llm.pid}"]):
+    with subprocess.Popen(["sh", "-c", f"while kill -0 {worker.pid}; do sleep 0.1; done; kill -CONT {llm.pid}"]):
         stopped = running.ragq("down")
     assert stopped.returncode == 0, stopped.stderr
-    assert running.ragq("up").returncode == 0
+    assert running.ragq("up", "--no-api", "--no-flower").returncode == 0
 
     followed = running.ragq("watch", run)
     assert followed.returncode == 0, running.ragq("failures", run).stdout

@@ -19,14 +19,14 @@ def sleeping(folder: Path) -> Iterator[int]:
 
 
 def state(started: float, command: list[str] = SLEEP) -> State:
-    parts = {"postgres": RecordedPart(command=command, port=None)}
+    parts = {"valkey": RecordedPart(command=command, port=None)}
     return State(started=started, servers={}, flower_url=None, parts=parts)
 
 
 def test_a_recorded_command_inside_the_home_is_ours(tmp_path: Path) -> None:
     started = time.time()
     with sleeping(tmp_path) as pid:
-        assert find_orphans(Home(tmp_path), state(started)) == {pid: "postgres"}
+        assert find_orphans(Home(tmp_path), state(started)) == {pid: "valkey"}
 
 
 def test_the_same_command_elsewhere_is_not_ours(tmp_path: Path) -> None:
@@ -44,5 +44,5 @@ def test_a_process_older_than_the_stack_is_not_ours(tmp_path: Path) -> None:
 def test_ended_orphans_are_named(tmp_path: Path) -> None:
     started = time.time()
     with sleeping(tmp_path):
-        assert end_orphans(Home(tmp_path), state(started)) == ["postgres"]
+        assert end_orphans(Home(tmp_path), state(started)) == ["valkey"]
         assert find_orphans(Home(tmp_path), state(started)) == {}
