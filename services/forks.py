@@ -24,6 +24,7 @@ from services.new_runs import Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
 from store.database import Connection, Database
+from store.questions import queries
 from store.runs import forks, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
@@ -141,9 +142,10 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     own_hash = _settings_hash(parent.kind, frozen)
 
     async def copy(connection: Connection, run_id: int) -> None:
-        await forks.store(
+        job_ids = await forks.store(
             connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
         )
+        await queries.copy(connection, job_ids)
 
     return NewFork(
         kind=parent.kind,

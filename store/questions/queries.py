@@ -33,6 +33,23 @@ JOIN queries AS q ON q.external_id = n.external_id
 JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
 """
 
+COPY = """
+INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
+SELECT f.job_id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer
+FROM job_fork AS f JOIN queries AS q ON q.job_id = f.parent_id
+WHERE f.job_id = ANY($1::bigint[]) ORDER BY f.job_id
+"""
+
+JUDGE_COPIES = """
+INSERT INTO query_judgement (query_id, document, relevance)
+SELECT n.id, judged.document, judged.relevance
+FROM job_fork AS f
+JOIN queries AS n ON n.job_id = f.job_id
+JOIN queries AS q ON q.job_id = f.parent_id
+JOIN query_judgement AS judged ON judged.query_id = q.id
+WHERE f.job_id = ANY($1::bigint[])
+"""
+
 QUERY = """
 SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, coalesce(j.inputs -> 'works', '{}') AS works,
        q.external_id, q.original_query, q.created_at, q.updated_at
@@ -146,6 +163,12 @@ async def keep(
             [judgement.relevance for judgement in judgements],
             timeout=bulk_seconds(len(queries) + len(judgements)),
         )
+
+
+async def copy(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Give forked jobs the questions and judgements of the jobs that they were forked from."""
+    await connection.execute(COPY, job_ids)
+    await connection.execute(JUDGE_COPIES, job_ids)
 
 
 async def get(connection: Connection, query_id: int) -> StoredQuery:

@@ -77,23 +77,6 @@ FIRST_OWN_STAGE = """
 UPDATE stage_run SET status = 'ready', enq_at = now() WHERE job_id = ANY($1::bigint[]) AND stage = $2
 """
 
-QUESTIONS = """
-INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
-SELECT f.job_id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer
-FROM job_fork AS f JOIN queries AS q ON q.job_id = f.parent_id
-WHERE f.job_id = ANY($1::bigint[]) ORDER BY f.job_id
-"""
-
-JUDGEMENTS = """
-INSERT INTO query_judgement (query_id, document, relevance)
-SELECT n.id, judged.document, judged.relevance
-FROM job_fork AS f
-JOIN queries AS n ON n.job_id = f.job_id
-JOIN queries AS q ON q.job_id = f.parent_id
-JOIN query_judgement AS judged ON judged.query_id = q.id
-WHERE f.job_id = ANY($1::bigint[])
-"""
-
 # What is copied was computed by these models: a stage of the fork finds another one of the name changed.
 MODELS = """
 INSERT INTO run_model (run_id, model, identity, is_from_submission)
@@ -181,10 +164,10 @@ async def store(
     stage: str,
     settings_hash: str,
     kept: Mapping[int, Sequence[Source]],
-) -> None:
+) -> list[int]:
     """Make a new run a fork: its jobs, in their order, begin with copies of these attempts of the jobs of the parent.
 
-    In the transaction that stores the run. Nothing happens to the parent.
+    In the transaction that stores the run. Nothing happens to the parent. Returns the jobs of the fork.
     """
     await connection.execute(HOLD, parent_id)
     job_ids = await jobs.of_run(connection, run_id)
@@ -216,9 +199,8 @@ async def store(
     stages = sorted({source.stage for attempts in kept.values() for source in attempts})
     await connection.execute(COPIED_STAGES, job_ids, stages)
     await connection.execute(FIRST_OWN_STAGE, job_ids, stage)
-    await connection.execute(QUESTIONS, job_ids)
-    await connection.execute(JUDGEMENTS, job_ids)
     await connection.execute(MODELS, run_id, parent_id)
+    return job_ids
 
 
 async def unfinished(connection: Connection, run_ids: Sequence[int]) -> list[int]:
