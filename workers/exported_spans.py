@@ -11,45 +11,41 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import Status
 
 
-class WithoutWords(SpanExporter):
+class _WithoutWords(SpanExporter):
     """Leaves out the messages of errors, which may quote what failed."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """See SpanExporter."""
-        return self._exporter.export([_without_words(span) for span in spans])
+        return self._exporter.export(
+            [
+                ReadableSpan(
+                    span.name,
+                    span.context,
+                    span.parent,
+                    span.resource,
+                    span.attributes,
+                    kind=span.kind,
+                    status=Status(span.status.status_code),
+                    start_time=span.start_time,
+                    end_time=span.end_time,
+                    instrumentation_scope=span.instrumentation_scope,
+                )
+                for span in spans
+            ]
+        )
 
     def shutdown(self) -> None:
-        """See SpanExporter."""
         self._exporter.shutdown()
 
 
-def _without_words(span: ReadableSpan) -> ReadableSpan:
-    return ReadableSpan(
-        span.name,
-        span.context,
-        span.parent,
-        span.resource,
-        span.attributes,
-        kind=span.kind,
-        status=Status(span.status.status_code),
-        start_time=span.start_time,
-        end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
-    )
+def provider(exporter: SpanExporter | None = None) -> TracerProvider:
+    """Records the spans of stages and what is inside them, statements too; not those of heartbeats, say.
 
-
-def provider() -> TracerProvider:
-    """Records the spans of stages and what is inside them, statements too; not those of heartbeats, say."""
+    Without an exporter it sends them to the collector that OpenTelemetry's variables name.
+    """
     made = TracerProvider(sampler=ParentBased(ALWAYS_OFF), resource=Resource.create({"service.name": "ragq"}))
+    made.add_span_processor(BatchSpanProcessor(_WithoutWords(exporter or OTLPSpanExporter())))
     AsyncPGInstrumentor().instrument(tracer_provider=made)
-    return made
-
-
-def exporting() -> TracerProvider:
-    """Sends to the collector that OpenTelemetry's variables name."""
-    made = provider()
-    made.add_span_processor(BatchSpanProcessor(WithoutWords(OTLPSpanExporter())))
     return made

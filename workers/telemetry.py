@@ -25,10 +25,8 @@ class StageFailed(Exception):
 
 #: OpenTelemetry's own variables; one of them switches it on.
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_NOWHERE: Final = trace.NoOpTracerProvider()
 
-#: Its `shutdown` sends what is not sent yet.
-_provider: Any = _NOWHERE
+_provider: trace.TracerProvider = trace.NoOpTracerProvider()
 
 
 def start(environment: Mapping[str, str]) -> None:
@@ -36,16 +34,16 @@ def start(environment: Mapping[str, str]) -> None:
     if not any(environment.get(name) for name in ENDPOINTS):
         return
     try:
-        from workers.exported_spans import exporting
+        from workers.exported_spans import provider
     except ImportError as error:
         raise StackError(
             f"{ENDPOINTS[0]} is set, and {error.name} is not installed. `pip install 'ragq[otel]'` installs it; or "
             "unset the variable."
         ) from error
-    use(exporting())
+    use(provider())
 
 
-def use(provider: Any) -> None:
+def use(provider: trace.TracerProvider) -> None:
     """Trace with this from now on."""
     global _provider
     _provider = provider
@@ -53,9 +51,9 @@ def use(provider: Any) -> None:
 
 def stop() -> None:
     """Send what is not sent yet, for some seconds at most, and trace no more."""
-    if _provider is not _NOWHERE:
-        _provider.shutdown()
-    use(_NOWHERE)
+    if not isinstance(_provider, trace.NoOpTracerProvider):
+        _provider.shutdown()  # type: ignore[attr-defined]  # Of the SDK's provider.
+    use(trace.NoOpTracerProvider())
 
 
 @contextmanager

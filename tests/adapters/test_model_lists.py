@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from adapters.model_lists import ollama_identity, openai_identity
+from adapters.model_lists import ollama_identity, openai_identity, retry_after_s
 from adapters.ollama import OllamaChat
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
@@ -100,3 +100,27 @@ async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeyp
         monkeypatch.setattr("adapters.model_lists.LOOKUP_VALID_S", 0.0)
         assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
         await chat.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "0"}, 0.0),
+        ({"Retry-After": " 20 "}, 20.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "99999999999999999999"}, 3600.0),
+        ({"Retry-After": "inf"}, 3600.0),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "tomorrow"}, None),
+        ({"Retry-After": "Fri, 13 Mar 2026 10:00:42 GMT", "Date": "Fri, 13 Mar 2026 10:00:00 GMT"}, 42.0),
+        ({"Retry-After": "Fri, 13 Mar 2020 10:00:42 GMT"}, 0.0),
+        ({"Retry-After": "Fri, 13 Mar 9999 10:00:42 GMT"}, 3600.0),
+        ({"Retry-After": "Fri, 99 Mar 2026 10:00:42 GMT"}, None),
+    ],
+)
+def test_the_time_of_a_refusal_is_seconds_or_a_date_of_at_most_an_hour(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after_s(httpx.Response(429, headers=headers)) == seconds

@@ -95,31 +95,28 @@ async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel
             await ollama.close()
 
 
-async def test_a_reply_reports_its_tokens_and_time(chats: Chats) -> None:
-    reply = await chats.working.chat(CALL)
+async def test_a_reply_reports_its_tokens_and_time_and_is_repeated_at_temperature_0(chats: Chats) -> None:
+    reply, again = await chats.working.chat(CALL), await chats.working.chat(CALL)
+    found = await chats.working.identity(PACKAGED_LLM)
+
     assert (reply.text != "", reply.model, reply.stop_reason in ("stop", "length")) == (True, PACKAGED_LLM, True)
     assert (reply.prompt_tokens or 0) > 0
     assert 0 < (reply.reply_tokens or 0) <= 24
     assert reply.seconds >= 0
-
-
-async def test_a_reply_carries_the_digest_of_its_model(chats: Chats) -> None:
-    reply = await chats.working.chat(CALL)
-    assert reply.digest == (await chats.working.identity(PACKAGED_LLM)).digest
-
-
-async def test_an_identity_names_the_server_and_the_model_and_is_the_same_when_asked_again(chats: Chats) -> None:
-    found = await chats.working.identity(PACKAGED_LLM)
-
-    assert found.model == PACKAGED_LLM
+    assert (reply.text, reply.stop_reason) == (again.text, again.stop_reason)
+    assert (found.model, found.digest) == (PACKAGED_LLM, reply.digest)
     assert found.server
     assert found.digest or found.listed
     assert await chats.working.identity(PACKAGED_LLM) == found
 
 
-async def test_the_reply_conforms_to_the_schema(chats: Chats) -> None:
+async def test_the_reply_conforms_to_the_schema_and_in_json_mode_is_an_object(chats: Chats) -> None:
     reply = await chats.working.chat(CALL.model_copy(update={"json_schema": VERDICT, "max_tokens": 100}))
     jsonschema.validate(json.loads(reply.text), VERDICT)
+
+    question = Message(role="user", content='Is water wet? Answer with a JSON object of one key, "wet".')
+    call = ChatCall(model=PACKAGED_LLM, messages=(question,), json_mode=True, max_tokens=200)
+    assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
 
 
 async def test_the_pieces_of_a_stream_are_the_reply_and_change_nothing_of_it(chats: Chats) -> None:
@@ -159,21 +156,6 @@ async def test_a_stream_that_breaks_off_is_a_transport_error(breaking_chat: Chat
     with pytest.raises(httpx.TransportError):
         await breaking_chat.chat(CALL, pieces.append)
     assert pieces[0] == "Yes"
-
-
-async def test_json_mode_gives_an_object(chats: Chats) -> None:
-    call = ChatCall(
-        model=PACKAGED_LLM,
-        messages=(Message(role="user", content='Is water wet? Answer with a JSON object of one key, "wet".'),),
-        json_mode=True,
-        max_tokens=200,
-    )
-    assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
-
-
-async def test_temperature_0_repeats_the_reply(chats: Chats) -> None:
-    first, second = await chats.working.chat(CALL), await chats.working.chat(CALL)
-    assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
 
 
 async def test_token_signals_are_given_on_request_and_change_no_text(chats: Chats) -> None:

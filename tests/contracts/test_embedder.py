@@ -67,10 +67,13 @@ async def slow_embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedde
         await made.close()
 
 
-async def test_there_is_one_float32_row_per_text_in_order(embedder: Embedder) -> None:
+async def test_there_is_one_float32_row_per_text_in_order_also_of_calls_at_the_same_time(embedder: Embedder) -> None:
     matrix, backwards = await rows(embedder, TEXTS), await rows(embedder, TEXTS[::-1])
+    singly = await asyncio.gather(*(rows(embedder, [text]) for text in TEXTS))
+
     assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
     np.testing.assert_allclose(backwards[::-1], matrix, atol=1e-5)
+    np.testing.assert_allclose(np.vstack(singly), matrix, atol=1e-5)
 
 
 async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
@@ -84,21 +87,13 @@ async def test_the_name_and_the_digest_stay_the_same(embedder: Embedder) -> None
     assert await embedder.dtype() in ("float32", "F32", "")
 
 
-async def test_calls_at_the_same_time_get_their_own_rows(embedder: Embedder) -> None:
-    matrices = await asyncio.gather(*(rows(embedder, [text]) for text in TEXTS))
-    np.testing.assert_allclose(np.vstack(matrices), await rows(embedder, TEXTS), atol=1e-5)
-
-
-async def test_a_text_that_is_too_long_is_cut_and_named_on_request(embedder: Embedder) -> None:
+async def test_a_text_that_is_too_long_is_cut_and_named_on_request_and_refused_otherwise(embedder: Embedder) -> None:
     embedded = await embedder.embed_batch([TEXTS[0], LONG, TEXTS[1]], timeout_s=60, truncate=True)
 
     longer = await embedder.embed_batch([LONG + "And then I get up."], timeout_s=60, truncate=True)
     assert (embedded.cut, longer.cut) == ((1,), (0,))
     np.testing.assert_allclose(embedded.vectors[::2], await rows(embedder, TEXTS[:2]), atol=1e-5)
     np.testing.assert_allclose(embedded.vectors[1], longer.vectors[0], atol=1e-5)
-
-
-async def test_a_text_that_is_too_long_is_refused_otherwise(embedder: Embedder) -> None:
     with pytest.raises(TextTooLongError, match=r"Text 2 of 3 \(5200 characters.*RAGQ_LONG_TEXTS=truncate") as caught:
         await embedder.embed_batch([TEXTS[0], LONG, LONG], timeout_s=60, truncate=False)
 

@@ -10,7 +10,6 @@ import pytest
 import structlog
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
@@ -24,7 +23,7 @@ from tests.store.conftest import StoreRun
 from tests.workers.processes import stage_runner
 from workers import telemetry
 from workers.call_limits import CallLimits
-from workers.exported_spans import WithoutWords, provider
+from workers.exported_spans import provider
 from workers.ledger_chat import CallLedger, LedgerChat
 from workers.runner import StageRunner
 from workers.telemetry import StageFailed
@@ -48,9 +47,7 @@ def exported() -> InMemorySpanExporter:
 @pytest.fixture
 async def runner(database: Database, exported: InMemorySpanExporter) -> AsyncIterator[StageRunner]:
     """A traced runner."""
-    made = provider()
-    made.add_span_processor(SimpleSpanProcessor(WithoutWords(exported)))
-    telemetry.use(made)
+    telemetry.use(provider(exported))
     with stage_runner(database, FUNCTIONS) as running:
         yield running
     telemetry.stop()
@@ -81,6 +78,12 @@ async def failing(work: Work) -> Result[Said]:
 seen: list[dict[str, Any]] = []
 
 
+def finished(exported: InMemorySpanExporter) -> tuple[ReadableSpan, ...]:
+    """The spans that have left the worker."""
+    telemetry._provider.force_flush()  # type: ignore[attr-defined]
+    return exported.get_finished_spans()
+
+
 def facts(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
@@ -95,7 +98,7 @@ async def test_a_run_is_one_trace_of_stages_with_their_statements_and_calls(
     for job_id in stored.job_ids:
         await runner.run("extract", job_id, is_redelivered=False)
 
-    spans = exported.get_finished_spans()
+    spans = finished(exported)
     stages = [span for span in spans if span.name == "stage extract"]
     (call,) = [span for span in spans if span.name == "chat m"]
     assert [facts(span)["ragq.job"] for span in stages] == stored.job_ids
@@ -117,7 +120,7 @@ async def test_no_word_of_anybody_is_in_spans(
         except StageFailed:
             assert function is failing
 
-    spans = exported.get_finished_spans()
+    spans = finished(exported)
     failed = [span for span in spans if span.status.status_code is StatusCode.ERROR]
     assert [(span.name, facts(span).get("error.type"), span.status.description, span.events) for span in failed] == [
         ("SELECT", None, None, ()),
@@ -131,7 +134,7 @@ async def test_what_runs_beside_stages_is_not_traced(
 ) -> None:
     async with database.connection() as connection:
         await connection.execute("SELECT 1")
-    assert exported.get_finished_spans() == ()
+    assert finished(exported) == ()
 
 
 def test_a_named_collector_without_the_packages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

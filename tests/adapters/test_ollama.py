@@ -1,0 +1,131 @@
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from adapters.ollama import OllamaChat, OllamaEmbedder, context_tokens
+from adapters.weights import PACKAGED_LLM, sha256_of
+from schemas.errors import EmbeddingValidationError, LLMError
+from schemas.values.chat import ChatCall
+from stack.embedded_llm import embedded_weights
+from tests.adapters.conftest import Closing
+from tests.canned import canned, http
+from tests.scripted_ollama import ScriptedOllama
+
+Chatting = Callable[[str], OllamaChat]
+Embedding = Callable[[str, str], OllamaEmbedder]
+
+
+@pytest.fixture
+def chat(closing: Closing) -> Chatting:
+    """Makes chat models of a URL."""
+    return lambda url: closing(OllamaChat(url))
+
+
+@pytest.fixture
+def embedder(closing: Closing) -> Embedding:
+    """Makes embedders of a name and a URL."""
+    return lambda name, url: closing(OllamaEmbedder(name, url=url))
+
+
+def asking(content: str, **fields: object) -> ChatCall:
+    return ChatCall.model_validate({"model": "m", "messages": [{"role": "user", "content": content}], **fields})
+
+
+async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never_shrinks(chat: Chatting) -> None:
+    with ScriptedOllama() as server:
+        server.model(name="m")
+        model = chat(f"http://127.0.0.1:{server.port}")
+        await model.chat(asking("Am I?", temperature=0.2, sample=3, max_tokens=50))
+        for length in (20_000, 10, 10_000_000):
+            await model.chat(asking("a" * length))
+
+    requests = [body for path, body in server.requests if path == "/api/chat"]
+    assert requests[0] == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Am I?"}],
+        "tools": [],
+        "stream": False,
+        "options": {"temperature": 0.2, "seed": 3, "num_ctx": 4096, "num_predict": 50},
+        "truncate": False,
+        "shift": False,
+    }
+    # 20,000 bytes are at most 10,000 tokens, and the reply needs space too; the context of the model is 32,768.
+    assert [request["options"]["num_ctx"] for request in requests] == [4096, 16384, 16384, 32768]
+
+
+async def test_the_digest_of_the_packaged_model_is_that_of_its_file(chat: Chatting, ollama_url: str) -> None:
+    assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
+
+
+async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(
+    chat: Chatting, embedder: Embedding, ollama_url: str
+) -> None:
+    for ask, expected in (
+        (chat(ollama_url).identity("m"), r"has no model 'm'. It has: .*--profile demo"),
+        (chat(ollama_url).chat(asking("a")), r"has no model 'm'. It has: .*--profile demo"),
+        (embedder("nope", ollama_url).digest(), "has no model 'nope'"),
+        (embedder("nope", ollama_url).embed_batch(["a"], timeout_s=9, truncate=False), "has no model 'nope'"),
+    ):
+        with pytest.raises(LLMError, match=expected) as caught:
+            await ask
+        assert caught.value.status == 404
+
+
+async def test_a_prompt_longer_than_the_model_is_refused_and_not_cut(chat: Chatting, ollama_url: str) -> None:
+    with pytest.raises(LLMError, match=f"longer than the context of model '{PACKAGED_LLM}'.*nothing was cut") as caught:
+        await chat(ollama_url).chat(asking("word " * 9000, model=PACKAGED_LLM))
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("content", "prompt_tokens", "expected"),
+    [
+        (None, 7, r"Model 'm' at .* answered without text"),
+        ("Yes.", 4096, "filled the context of 4096 tokens of model 'm' and may have been cut"),
+    ],
+)
+async def test_a_reply_without_text_or_of_a_cut_prompt_is_an_error(
+    chat: Chatting, content: str | None, prompt_tokens: int, expected: str
+) -> None:
+    # Every path gets the fields of all.
+    message = {"role": "assistant", "content": content}
+    body = {"models": [{"model": "m"}], "model_info": {}, "message": message, "prompt_eval_count": prompt_tokens}
+    async with canned(http(200, json.dumps(body))) as url:
+        with pytest.raises(LLMError, match=expected):
+            await chat(url).chat(asking("a"))
+
+
+@pytest.mark.parametrize(
+    ("content", "max_tokens", "expected"),
+    [
+        ("", None, 4096),
+        ("a" * 6016, None, 4096),  # 3008 + 64 + 1024 = 4096
+        ("a" * 6018, None, 8192),  # one token more
+        ("ß" * 3009, None, 8192),  # bytes count, not characters
+        ("a" * 6018, 1000, 4096),
+    ],
+)
+def test_context_tokens_hold_prompt_and_reply(content: str, max_tokens: int | None, expected: int) -> None:
+    assert context_tokens(asking(content, max_tokens=max_tokens)) == expected
+
+
+def rows(*embeddings: Sequence[float]) -> str:
+    return json.dumps({"model": "m", "embeddings": embeddings})
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "expected"),
+    [
+        (rows([1.0, 0.0]), EmbeddingValidationError, "m returned 1 vectors for 2 texts"),
+        ("my secret", LLMError, "something other than Ollama's JSON"),
+        ('{"embeddings": "my secret"}', LLMError, "something other than Ollama's JSON"),
+    ],
+)
+async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
+    embedder: Embedding, body: str, error: type[Exception], expected: str
+) -> None:
+    async with canned(http(200, body)) as url:
+        with pytest.raises(error, match=expected) as caught:
+            await embedder("m", url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
+    assert "secret" not in repr(caught.value)

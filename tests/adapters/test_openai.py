@@ -1,0 +1,138 @@
+import json
+from collections.abc import Callable
+
+import httpx
+import numpy as np
+import pytest
+
+from adapters.openai import TEXTS_PER_REQUEST, OpenAIChat, OpenAIEmbedder
+from schemas.errors import EmbeddingValidationError, LLMError, TextTooLongError
+from schemas.values.chat import ChatCall, Message
+from stages.failures import is_transport_error
+from tests.adapters.conftest import Closing
+from tests.canned import canned, http
+from tests.fakes.embedder import hash_vector
+from tests.scripted_openai import ScriptedOpenAI
+
+SECRET = "I told nobody about the lighthouse. "
+CALL = ChatCall(model="m", messages=(Message(role="user", content="my secret"),), timeout_s=9)
+Chatting = Callable[[str], OpenAIChat]
+Embedding = Callable[[str], OpenAIEmbedder]
+
+
+@pytest.fixture
+def chat(closing: Closing) -> Chatting:
+    """Makes chat models of a URL."""
+    return lambda url: closing(OpenAIChat(url, api_key="sk-top"))
+
+
+@pytest.fixture
+def embedder(closing: Closing) -> Embedding:
+    """Makes embedders of a URL."""
+    return lambda url: closing(OpenAIEmbedder("m", base_url=url, api_key="sk-top"))
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "is_temporary"),
+    [(429, "7", True), (503, None, True), (401, None, False), (404, None, False)],
+)
+async def test_a_fault_is_recognised_by_its_status_and_shows_no_text_and_no_credentials(
+    chat: Chatting, status: int, retry_after: str | None, is_temporary: bool
+) -> None:
+    reply = http(status, '{"error": {"message": "about my secret"}}')
+    if retry_after is not None:
+        reply = reply.replace(b"Connection:", f"Retry-After: {retry_after}\r\nConnection:".encode())
+    async with canned(reply) as url:
+        with pytest.raises(LLMError, match=f"model 'm' with status {status}") as caught:
+            await chat(url.replace("//", "//me:hidden@")).chat(CALL)
+
+    assert (caught.value.status, is_transport_error(caught.value)) == (status, is_temporary)
+    assert caught.value.retry_after_s == (7.0 if retry_after else None)
+    assert "my secret" in caught.value.detail
+    assert "secret" not in repr(caught.value)
+    assert "hidden" not in repr(caught.value)
+
+
+async def test_a_reply_of_another_shape_is_an_error_that_quotes_nothing(chat: Chatting) -> None:
+    without_text = {"choices": [{"message": {"content": None, "reasoning_content": "hm"}, "finish_reason": "length"}]}
+    found = {
+        "about my secret": r"body is wrong \(json_invalid\)",
+        '{"choices": []}': r"choices is wrong \(too_short\)",
+        '{"choices": [{"message": {"content": "a"}, "logprobs": {"content": [{"token": "my secret"}]}}]}': (
+            r"choices\.0\.logprobs\.content\.0\.logprob is wrong \(missing\)"
+        ),
+        '{"choices": [{"message": {"content": ["my secret"]}}]}': r"choices\.0\.message\.content is wrong",
+        json.dumps(without_text): r"answered without text \(finish_reason 'length'\)",
+    }
+    for body, message in found.items():
+        async with canned(http(200, body)) as url:
+            with pytest.raises(LLMError, match=message) as caught:
+                await chat(url).chat(CALL)
+        assert "secret" not in repr(caught.value)
+
+
+async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
+    model = chat("http://127.0.0.1:1/v1/")
+    with pytest.raises(httpx.ConnectError) as caught:
+        await model.chat(CALL)
+    assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
+
+
+async def test_a_stream_is_put_together_as_the_whole_reply(chat: Chatting) -> None:
+    logprobs = [{"logprob": -0.1, "top_logprobs": [{"logprob": -0.1}]}] * 2
+    pieces: list[str] = []
+    async with ScriptedOpenAI(pieces=("By ", "oxygen."), logprobs=logprobs) as server:
+        reply = await chat(server.url).chat(CALL.model_copy(update={"top_logprobs": 1}), pieces.append)
+
+    assert (pieces, reply.text, reply.stop_reason) == (["By ", "oxygen."], "By oxygen.", "stop")
+    assert (reply.prompt_tokens, reply.reply_tokens, reply.tokens is None) == (7, 2, False)
+    assert server.asked[0]["stream_options"] == {"include_usage": True}
+
+
+async def test_an_error_within_a_stream_quotes_nothing(chat: Chatting) -> None:
+    body = 'data: {"choices": [{"delta": {"content": "By"}}]}\n\ndata: {"error": {"message": "my secret"}}\n\n'
+    reply = http(200, body).replace(b"application/json", b"text/event-stream")
+    async with canned(reply) as url:
+        with pytest.raises(LLMError, match="model 'm' with an error") as caught:
+            await chat(url).chat(CALL, lambda text: None)
+    assert ("my secret" in caught.value.detail, "secret" in repr(caught.value)) == (True, False)
+
+
+async def test_many_texts_are_sent_in_several_requests_and_come_back_in_order(embedder: Embedding) -> None:
+    texts = [f"text {number}" for number in range(TEXTS_PER_REQUEST + 1)]
+    async with ScriptedOpenAI() as server:
+        embedded = await embedder(server.url).embed_batch(texts, timeout_s=9, truncate=False)
+
+    assert [len(asked["input"]) for asked in server.asked] == [TEXTS_PER_REQUEST, 1]
+    np.testing.assert_allclose(embedded.vectors, [hash_vector(text) for text in texts], atol=1e-6)
+
+
+@pytest.mark.parametrize("indices", [(0,), (0, 0), (0, 2), (0, 1, 2)])
+async def test_a_row_for_each_text_is_demanded(embedder: Embedding, indices: tuple[int, ...]) -> None:
+    rows = [{"index": index, "embedding": [1.0, 1.0]} for index in indices]
+    async with canned(http(200, json.dumps({"data": rows}))) as url:
+        with pytest.raises(EmbeddingValidationError, match="vectors for 2 texts, or not one for each"):
+            await embedder(url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
+
+
+@pytest.mark.parametrize("reads", [1, 100, 127, 1000])
+async def test_of_a_long_text_the_longest_start_is_kept_to_within_an_eighth(embedder: Embedding, reads: int) -> None:
+    async with ScriptedOpenAI(reads=reads) as server:
+        embedded = await embedder(server.url).embed_batch([SECRET * 100], timeout_s=9, truncate=True)
+
+    kept = max(len(asked["input"][0]) for asked in server.asked if len(asked["input"][0]) <= reads)
+    assert (embedded.cut, reads * 7 / 8 <= kept) == ((0,), True)
+    assert embedded.vectors[0].tolist() == pytest.approx(hash_vector((SECRET * 100)[:kept]))
+
+
+async def test_a_server_that_cuts_is_noticed_by_the_tokens_that_it_reports(embedder: Embedding) -> None:
+    async with ScriptedOpenAI(reads=200, cuts=True) as server:
+        embedding = embedder(server.url)
+        with pytest.raises(TextTooLongError, match=r"Text 2 of 2"):
+            await embedding.embed_batch(["short", SECRET * 100], timeout_s=9, truncate=False)
+        cut = (await embedding.embed_batch([SECRET * 5, SECRET * 6], timeout_s=9, truncate=True)).cut
+    assert (len(SECRET * 5), cut) == (180, (1,))
+
+    async with ScriptedOpenAI(reads=200, cuts=True, reports_usage=False) as server:
+        with pytest.raises(LLMError, match=r"a text that it cut would go unnoticed.*--auto-truncate false"):
+            await embedder(server.url).embed_batch([SECRET * 5], timeout_s=9, truncate=True)
