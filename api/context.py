@@ -15,7 +15,7 @@ from api.security.authentication import LoginLimit
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.estimates import Prices
-from services.reports import prices_of
+from services.estimates import prices_of
 from store.database import Database
 from store.runs.edits import Changes
 

@@ -1,5 +1,6 @@
 """What commands that store runs have in common: `--dry-run`, which prints instead of submitting, and `--wait`."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +9,14 @@ from rich.console import Group
 
 from cli.config import with_open_database
 from cli.main import carry_out
-from cli.options import Decorator, known_prices, together
+from cli.options import Decorator, together
 from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
 from cli.sheets import rows_drawing
+from schemas.settings.base import ENV_FILE
+from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.estimates import Estimate
-from services.estimates import Plan, estimate
+from schemas.values.estimates import Estimate, Prices
+from services.estimates import Plan, estimate, prices_of
 from stages.reports.costs import money_in_words, stages_table
 from stages.reports.words import NOT_AVAILABLE, counted, duration, number, tokens_in_words
 from store.database import Database
@@ -26,6 +29,11 @@ dry_run_option = click.option(
     is_flag=True,
     help="Print jobs, model calls, tokens, time, money, and why it would be refused. Nothing is stored or sent.",
 )
+
+
+def known_prices() -> Prices | None:
+    """The prices of the file that RAGQ_PRICES names; None without one."""
+    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE))
 
 
 def print_estimates(plans: Sequence[Plan], settings: EffectiveSettings | None = None, *, as_json: bool) -> None:

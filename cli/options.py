@@ -12,14 +12,11 @@ from pydantic.fields import FieldInfo
 from cli.output import print_text
 from schemas.settings.base import ENV_FILE, Layer, outside_layers
 from schemas.settings.names import check_names
-from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value, first_problem
-from schemas.values.estimates import Prices
 from schemas.values.runs import Option
-from services.reports import prices_of
 from stages.reports.words import counted
 
 
@@ -212,11 +209,6 @@ def _warn(warnings: Sequence[str]) -> None:
     if (more := len(warnings) - _WARNINGS) > 0:
         names = counted(more, "more name")
         print_text(f"Warning: {names} without effect; `ragq doctor` lists them.", err=True)
-
-
-def known_prices() -> Prices | None:
-    """The prices of the file that RAGQ_PRICES names; None without one."""
-    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE))
 
 
 SETTINGS: Final = "settings"

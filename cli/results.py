@@ -7,10 +7,11 @@ from typing import Any, Final
 import click
 
 from cli.config import with_database, with_open_database
+from cli.estimate import known_prices
 from cli.fork import from_option
 from cli.ids import RUN
 from cli.main import INTERRUPTED
-from cli.options import Choice, Typed, given, known_prices, request_options, together
+from cli.options import Choice, Typed, given, request_options, together
 from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused

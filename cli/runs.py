@@ -9,8 +9,9 @@ from typing import Any, Final
 import click
 
 from cli.config import with_database
+from cli.estimate import known_prices
 from cli.ids import RUN
-from cli.options import SETTINGS, known_prices, wanted_options
+from cli.options import SETTINGS, wanted_options
 from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_list, print_older
 from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read

@@ -1,12 +1,16 @@
 """Dry runs: what a submission would do, from its plan and the medians of past runs. Nothing is stored or sent."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
 from schemas.values.chat import ModelIdentity
@@ -184,3 +188,27 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
+
+
+_LARGEST_PRICES: Final = 1024 * 1024
+_PRICES: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
+
+
+def prices_of(settings: ProcessSettings) -> Prices | None:
+    """The prices of the TOML file that RAGQ_PRICES names; None where it is unset.
+
+    Raises Refused for a file that has none, with what is wrong.
+    """
+    if (file := settings.ragq_prices) is None:
+        return None
+    try:
+        if file.stat().st_size > _LARGEST_PRICES:
+            raise Refused(f"{file} is larger than {_LARGEST_PRICES} bytes, which no price file is.")
+        return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"The price file {file} cannot be read ({type(error).__name__}).") from None
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"The price file {file} is not TOML: {error}.") from None
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
+        raise Refused(f"The price file {file} cannot be used: {problems}. It looks like this:\n{_PRICES}") from None

@@ -128,7 +128,7 @@ class PairScorer(Protocol):
         The model scores `batch_size` pairs at a time. A pair beyond `max_tokens`, or beyond the model's own limit, is
         truncated, the longer of the two texts first. The same call gives the same logits. Without passages the list is
         empty, and the model is not called. Raises LLMTimeoutError with `timeout_s` when the logits are not computed in
-        time, after which no further batch runs, and RerankError when the model cannot score pairs or a logit is not a
+        time, after which no further batch runs, and DomainError when the model cannot score pairs or a logit is not a
         finite number.
         """
         ...
@@ -187,7 +187,7 @@ class ReferenceSearch(Protocol):
         `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participants`
         are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty.
         Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
-        ReferenceIndexMissingError when there is no such index.
+        EmbeddingArtifactMismatchError when there is no such index.
         """
         ...
 
@@ -217,7 +217,7 @@ class EvidenceSearch(Protocol):
 
         Participants without a score for the item do not count, and `exclude_participants` are never returned. Without
         queries the list is empty. Raises EmbeddingDimensionMismatchError when a query has another dimension than the
-        index, and ReferenceIndexMissingError when there is no such index.
+        index, and EmbeddingArtifactMismatchError when there is no such index.
         """
         ...
 

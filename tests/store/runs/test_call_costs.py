@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
+from schemas.settings.process import ProcessSettings
 from schemas.values.estimates import ModelPrice, Prices
-from services.reports import cost_of_run, read_prices
+from services.estimates import prices_of
+from services.reports import cost_of_run
 from stages.reports.costs import cost_words
 from store.database import Connection
 from store.runs import jobs, stages
@@ -98,6 +100,6 @@ def test_a_price_file_is_read_or_refused_with_what_is_wrong(tmp_path: Any) -> No
     good.write_text('currency = "EUR"\n[models.big]\nprompt = 2\nreply = 10\n')
     bad.write_text('currency = "EUR"\n[models.big]\nprompt = -2\n')
 
-    assert read_prices(good) == PRICES
+    assert prices_of(ProcessSettings(ragq_prices=good)) == PRICES
     with pytest.raises(Refused, match=r"models\.big\.prompt"):
-        read_prices(bad)
+        prices_of(ProcessSettings(ragq_prices=bad))
