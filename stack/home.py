@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import platform
 import secrets
@@ -11,12 +10,16 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from signal import Signals
+
+from pydantic import Field
 
 from schemas.errors import StackError
+from schemas.values.base import Value
 from schemas.values.runs import Environment
 
 
@@ -49,24 +52,34 @@ ROOTS_HOME = Path("/var/lib/ragq")
 LONGEST_SOCKET_PATH = 90
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordedPart:
-    """What was started under a name, so that the process can be recognised when its supervisor is gone."""
+#: Seconds that a server has to stop.
+SERVER_STOP_S = 30
 
+
+class Part(Value):
+    """One process to supervise. What is known of it recognises it when its supervisor is gone."""
+
+    name: str
     command: list[str]
-    port: int | None
+    port: int | None = None
+    user: str | None = None
+    """The user to switch to; None keeps the current one."""
+    environment: dict[str, str] = Field(default_factory=dict, repr=False)
+    """What is added to the supervisor's own."""
+    stop_signal: Signals = Signals.SIGTERM
+    stop_timeout_s: int = SERVER_STOP_S
 
 
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """What `ragq up` started: the servers in use, its own or given ones, and the parts it supervises."""
+class State(Value):
+    """What `ragq up` starts: the servers in use, its own or given ones, and the parts that it supervises."""
 
-    #: Seconds since the epoch; every process of the stack is younger.
     started: float
-    #: URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST.
-    servers: dict[str, str]
-    flower_url: str | None
-    parts: dict[str, RecordedPart]
+    """Seconds since the epoch; every process of the stack is younger."""
+    servers: dict[str, str] = Field(repr=False)
+    """URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST."""
+    parts: dict[str, Part]
+    """By name, in the order in which they start."""
+    flower_url: str | None = None
     api_url: str | None = None
 
 
@@ -158,14 +171,12 @@ class Home:
         Raises StackError where the folder cannot be read, or was written by another version.
         """
         try:
-            stored = json.loads(self._state.read_text())
-            parts = {name: RecordedPart(**part) for name, part in stored.pop("parts").items()}
-            return State(**stored, parts=parts)
+            return State.model_validate_json(self._state.read_text())
         except FileNotFoundError:
             return None
         except OSError as error:
             raise unusable(self.folder, error) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except ValueError as error:
             raise StackError(
                 f"{self._state} cannot be read ({type(error).__name__}). It was not written by this version of ragq. "
                 "End the processes of that stack, remove the file and run `ragq up`."
@@ -173,7 +184,7 @@ class Home:
 
     def write_state(self, state: State) -> None:
         """Record what is about to be started. The file holds passwords, so it is private."""
-        write_private(self._state, json.dumps(asdict(state), indent=2))
+        write_private(self._state, state.model_dump_json(indent=2))
 
     def forget_state(self) -> None:
         """Nothing runs any more."""

@@ -2,14 +2,13 @@
 
 import math
 import os
-import signal
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, given_servers, masked
-from stack.home import Home, State, kept_password
+from stack.home import Home, Part, State, kept_password
 from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 from stack.postgres import PostgresServer
 from stack.probes import WORKER
@@ -39,41 +38,18 @@ MOST_ARENAS = "2"
 
 #: Seconds after RAGQ_STOP_SECONDS in which a worker gives its stages back; then it is killed.
 WORKER_GIVES_BACK_S = 4
-SERVER_STOP_S = 30
 #: It stores nothing, and nobody waits for a reply when it is stopped.
 LLM_STOP_S = 2
 API_STOP_S = 15
 FLOWER_STOP_S = 10
 
 
+DEFAULTS = ProcessSettings()
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of parts as ORDER has them, each once."""
     return sorted(set(names), key=ORDER.index)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One process to supervise."""
-
-    name: str
-    command: list[str]
-    port: int | None = None
-    #: The user to switch to; None keeps the current one.
-    user: str | None = None
-    #: What is added to the supervisor's own environment.
-    environment: dict[str, str] = field(default_factory=dict)
-    stop_signal: signal.Signals = signal.SIGTERM
-    stop_timeout_s: int = SERVER_STOP_S
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The parts to run and the servers they use."""
-
-    parts: list[Part]
-    servers: dict[str, str]
-    flower_url: str | None
-    api_url: str | None
 
 
 def servers_from_outside(environment: Mapping[str, str], running: State | None) -> dict[str, str]:
@@ -100,14 +76,14 @@ def make_plan(
     wanted: Collection[str],
     running: Collection[str],
     ports: Mapping[str, int] = MappingProxyType({}),
-    worker_stop_s: float = 0.0,
-    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
-) -> Plan:
-    """The parts in starting order, each ready to be started.
+    settings: ProcessSettings = DEFAULTS,
+    started: float = 0.0,
+) -> State:
+    """The parts, each ready to be started, and the servers that they use.
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
     `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one. `llm_concurrency` is the number of stages at a time of the worker for language models.
+    another one.
     """
     names = in_order({*wanted, *running})
     servers = dict(outside)
@@ -156,8 +132,8 @@ def make_plan(
     # What comes from outside is in the inherited environment already.
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
-    concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
-    worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
+    concurrency = WORKER_CONCURRENCY | {"llm": settings.llm_stages}
+    worker_stops_in = math.ceil(settings.ragq_stop_seconds) + WORKER_GIVES_BACK_S
     for name in names:
         if name.startswith(WORKER):
             worker = name.removeprefix(WORKER)
@@ -188,7 +164,8 @@ def make_plan(
                 stop_timeout_s=FLOWER_STOP_S,
             )
         )
-    return Plan(parts=parts, servers=servers, flower_url=flower_url, api_url=api_url)
+    named = {part.name: part for part in parts}
+    return State(started=started, servers=servers, parts=named, flower_url=flower_url, api_url=api_url)
 
 
 def _free(port: int, name: str) -> int:

@@ -15,8 +15,7 @@ from typing import Any
 from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from schemas.errors import StackError
-from stack.home import Home, write_private
-from stack.parts import Part
+from stack.home import Home, Part, write_private
 from stack.probes import WORKER
 from stack.processes import wait_for_end
 

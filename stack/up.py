@@ -8,12 +8,12 @@ from functools import partial
 from types import MappingProxyType
 
 from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
 from stack.connections import masked
-from stack.home import Home, RecordedPart, State
+from stack.home import Home, Part, State
 from stack.logs import last_lines
-from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, in_order, make_plan, servers_from_outside
+from stack.parts import DEFAULTS, EMBEDDED, SERVERS, WORKERS, in_order, make_plan, servers_from_outside
 from stack.probes import Ping, healthy
-from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, end_orphans, status
 from stack.supervision import SUPERVISOR, Supervisor
 
@@ -75,8 +75,7 @@ def up(
     flower: bool = True,
     timeout_s: float = 120.0,
     ports: Mapping[str, int] = MappingProxyType({}),
-    worker_stop_s: float = 0.0,
-    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
+    settings: ProcessSettings = DEFAULTS,
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,
@@ -84,11 +83,9 @@ def up(
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
-    `ports` are chosen ones, by part; a worker that is stopped has `worker_stop_s` to finish its stages.
-    `llm_concurrency` is that of `make_plan`.
-    `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
-    stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
-    this call started is stopped again then.
+    `ports` are chosen ones, by part. `migrate` brings a database URL to the newest schema. `report` receives a line per
+    step. Processes that a killed stack left behind are ended first. Raises StackError when a part does not get healthy
+    within `timeout_s`; whatever this call started is stopped again then.
     """
     with home.locked(), ExitStack() as undo:
         supervisor = Supervisor(home)
@@ -97,25 +94,19 @@ def up(
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
-        plan = make_plan(
-            home,
-            outside,
-            wanted=wanted,
-            running=running,
-            ports=ports,
-            worker_stop_s=worker_stop_s,
-            llm_concurrency=llm_concurrency,
-        )
-        planned = _state_of(plan, supervisor, started=state.started if state else time.time())
-        home.write_state(planned)
+        started = state.started if state else time.time()
+        plan = make_plan(home, outside, wanted=wanted, running=running, ports=ports, settings=settings, started=started)
+        parts = list(plan.parts.values())
+        itself = Part(name=SUPERVISOR, command=supervisor.command)
+        home.write_state(plan.model_copy(update={"parts": plan.parts | {SUPERVISOR: itself}}))
         if state is None:
             undo.callback(end_all, home)
-            supervisor.launch(plan.parts, environment)
+            supervisor.launch(parts, environment)
         else:
-            supervisor.apply(plan.parts)
+            supervisor.apply(parts)
 
-        answering = partial(healthy, state=planned, ping=ping)
-        names = {part.name for part in plan.parts}
+        answering = partial(healthy, state=plan, ping=ping)
+        names = set(plan.parts)
         if names <= running:
             report(f"The stack in {home.folder} is already running.")
         # The language model too: a worker that takes up an interrupted stage asks it at once.
@@ -145,12 +136,6 @@ def _found(home: Home, supervisor: Supervisor, report: Report) -> tuple[State | 
         for name in end_orphans(home, state):
             report(f"{name:<14}left behind by a killed stack, ended")
     return None, set()
-
-
-def _state_of(plan: Plan, supervisor: Supervisor, *, started: float) -> State:
-    parts = {part.name: RecordedPart(command=part.command, port=part.port) for part in plan.parts}
-    parts[SUPERVISOR] = RecordedPart(command=supervisor.command, port=None)
-    return State(started=started, servers=plan.servers, flower_url=plan.flower_url, parts=parts, api_url=plan.api_url)
 
 
 def _check_outside(outside: Mapping[str, str], answering: Answering) -> None:

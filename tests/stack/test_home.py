@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StackError
-from stack.home import Home, RecordedPart, State, find_home
+from stack.home import Home, Part, State, find_home
 
 STATE = State(
     started=12.5,
     servers={"DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:1/ragq"},
     flower_url=None,
-    parts={"postgres": RecordedPart(command=["postgres", "-D", "x"], port=1)},
+    parts={"postgres": Part(name="postgres", command=["postgres", "-D", "x"], port=1)},
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stack.home import Home, RecordedPart, State
+from stack.home import Home, Part, State
 from stack.status import end_orphans, find_orphans
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -19,7 +19,7 @@ def sleeping(folder: Path) -> Iterator[int]:
 
 
 def state(started: float, command: list[str] = SLEEP) -> State:
-    parts = {"valkey": RecordedPart(command=command, port=None)}
+    parts = {"valkey": Part(name="valkey", command=command)}
     return State(started=started, servers={}, flower_url=None, parts=parts)
 
 

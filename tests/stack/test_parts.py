@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StackError
-from stack.home import Home, RecordedPart, State
+from stack.home import Home, Part, State
 from stack.parts import ORDER, make_plan, servers_from_outside
 from stack.ports import free_port
 
@@ -15,7 +15,7 @@ OUTSIDE = {
 
 
 def running(**parts: int) -> State:
-    recorded = {name: RecordedPart(command=[name], port=port) for name, port in parts.items()}
+    recorded = {name: Part(name=name, command=[name], port=port) for name, port in parts.items()}
     return State(started=0.0, servers=OUTSIDE, flower_url=None, parts=recorded)
 
 
@@ -23,8 +23,8 @@ def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
     outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
     plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "worker-llm"], running=())
     host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
-    assert [part.name for part in plan.parts] == ["valkey", "llm", "worker-llm"]
-    assert plan.parts[-1].environment == {
+    assert [*plan.parts] == ["valkey", "llm", "worker-llm"]
+    assert plan.parts["worker-llm"].environment == {
         "REDIS_URL": plan.servers["REDIS_URL"],
         "OLLAMA_HOST": host,
         "OLLAMA_PORT": port,
@@ -35,7 +35,7 @@ def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
 def test_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
     outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
     plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "api"], running=())
-    api = plan.parts[-1]
+    api = plan.parts["api"]
     assert api.environment == {
         "REDIS_URL": plan.servers["REDIS_URL"],
         "RAGQ_API_HOST": "127.0.0.1",
@@ -46,7 +46,7 @@ def test_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
 
 def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    [flower] = make_plan(home, OUTSIDE, wanted=["flower"], running=()).parts
+    flower = make_plan(home, OUTSIDE, wanted=["flower"], running=()).parts["flower"]
     assert flower.environment == {"FLOWER_BASIC_AUTH": f"ragq:{home.flower_password.read_text()}"}
     assert home.flower_password.read_text() not in " ".join(flower.command)
 
@@ -68,7 +68,7 @@ def test_no_two_parts_have_one_port(open_folder: Path) -> None:
 
     plan = make_plan(home, {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
 
-    assert len({part.port for part in plan.parts}) == 4
+    assert len({part.port for part in plan.parts.values()}) == 4
 
 
 def test_a_running_stack_keeps_the_servers_it_was_started_with() -> None:

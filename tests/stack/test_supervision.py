@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StackError
-from stack.home import Home
-from stack.parts import Part
+from stack.home import Home, Part
 from stack.supervision import Supervisor, configuration
 from tests.eventually import eventually
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.chains import QUEUES
-from stack.home import Home
-from stack.parts import Part
+from stack.home import Home, Part
 from stack.processes import worker_command
 from stack.supervision import HEARTBEATS, Supervisor
 from tests.acceptance.conftest import GiveEvidence
