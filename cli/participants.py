@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +25,6 @@ from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
-from store.database import Connection
-from store.references import interviews
 
 
 def _default_transcripts() -> str:
@@ -208,98 +205,70 @@ def participants(
     if others := no_participants(directory / transcripts):
         draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
     refuse_wrong_variant(data_set.participants.values())
-    people = [*data_set.participants.values()]
     if variant is not None:
-        people = [vary(person, TranscriptVariant(variant)) for person in people]
-    splits = [] if no_splits else [*data_set.splits.values()]
-    own_name = directory.resolve().name if name is None else name
-
-    async def keep(connection: Connection) -> tuple[ImportedParticipants, dict[TranscriptVariant, int]]:
-        imported = await import_participants(
-            connection,
-            own_name,
-            people,
-            splits,
-            labels=data_set.labels.values(),
-            paper_splits=not no_splits,
-            replace_stored=replace,
-            dry_run=dry_run,
-        )
-        return imported, await interviews.variants(connection, own_name)
-
-    imported, stored = with_database(keep)
-    changes = imported.changes
-    sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
-    variants = Counter(person.variant for person in people)
-    labelled = sum(person.items is not None for person in people)
-    irregular = {str(person.id): dict(person.irregular_rows) for person in people if person.irregular_rows}
+        varied = {one.id: vary(one, TranscriptVariant(variant)) for one in data_set.participants.values()}
+        data_set = data_set.model_copy(update={"participants": varied})
+    imported = with_database(
+        import_participants,
+        directory.resolve().name if name is None else name,
+        data_set,
+        with_splits=not no_splits,
+        replace_stored=replace,
+        dry_run=dry_run,
+    )
     if as_json:
-        print_json(
-            {
-                "data_set": imported.data_set,
-                "dry_run": dry_run,
-                "participants": len(people),
-                "labelled": labelled,
-                "variants": variants,
-                "splits": sizes,
-                **changes._asdict(),
-                "made_splits": [split.name for split in imported.made],
-                "patched_items": data_set.patched,
-                "irregular_rows": irregular,
-                "stored_variants": stored,
-            }
-        )
+        print_json(imported)
         return
     done = "Would import" if dry_run else "Imported"
-    print_text(f"{done} {counted(len(people), 'participant')}, {labelled} of them with item labels.")
+    print_text(f"{done} {counted(imported.participants, 'participant')}, {imported.labelled} of them with item labels.")
     for line in change_lines(imported):
         draw(f"  {line}")
-    print_text(f"  transcript variant {counted_variants(variants) or 'none'}")
-    for split, size in sizes.items():
-        is_made = split in {made.name for made in imported.made}
-        print_text(f"  split {split}: {size}" + (" (published ids)" if is_made else ""))
-    for number, item in data_set.patched.items():
+    print_text(f"  transcript variant {counted_variants(imported.variants) or 'none'}")
+    for split, size in imported.splits.items():
+        print_text(f"  split {split}: {size}" + (" (published ids)" if split in imported.made_splits else ""))
+    for number, item in imported.patched_items.items():
         print_text(f"  participant {number}: {item} was rebuilt from the total")
-    for participant_id, rows in list(irregular.items())[:SHOWN]:
+    for number, rows in list(imported.irregular_rows.items())[:SHOWN]:
         kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
-        print_text(f"  participant {participant_id}: rows kept as they are: {kept}")
-    if len(irregular) > SHOWN:
-        print_text(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
-    if len(stored) > 1:
-        print_text(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
-    for notice in notices(imported, dry_run=dry_run, replace=replace):
+        print_text(f"  participant {number}: rows kept as they are: {kept}")
+    if len(imported.irregular_rows) > SHOWN:
+        print_text(f"  {len(imported.irregular_rows) - SHOWN} more participants have such rows; --json has all of them")
+    if len(imported.stored_variants) > 1:
+        print_text(
+            f"Transcripts of several variants are stored: {counted_variants(imported.stored_variants)}.", err=True
+        )
+    for notice in notices(imported, replace=replace):
         draw(notice, err=True)
 
 
 def change_lines(imported: ImportedParticipants) -> Iterator[str]:
     """How much is new, unchanged, changed and conflicting, and what of each participant and split."""
-    changes = imported.changes
     counts = {
-        "new": len(changes.new),
-        "unchanged": len(changes.unchanged),
-        "changed": len(changes.changed),
-        "conflicting": len(changes.conflicting),
+        "new": len(imported.new),
+        "unchanged": len(imported.unchanged),
+        "changed": len(imported.changed),
+        "conflicting": len(imported.conflicting),
     }
     yield f"data set {imported.data_set}: {', '.join(f'{count} {state}' for state, count in counts.items())}"
-    lines = [f"participant {number} adds {', '.join(names)}" for number, names in changes.changed.items()]
-    lines += [f"participant {number} has another {', '.join(names)}" for number, names in changes.conflicting.items()]
+    lines = [f"participant {number} adds {', '.join(names)}" for number, names in imported.changed.items()]
+    lines += [f"participant {number} has another {', '.join(names)}" for number, names in imported.conflicting.items()]
     yield from lines[:SHOWN]
     if len(lines) > SHOWN:
         yield f"and {len(lines) - SHOWN} more; --json has all of them"
 
 
-def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> Iterator[str]:
+def notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:
     """What an import replaced or left out, and why the paper's splits were not made."""
-    changes = imported.changes
-    if dry_run and changes.has_conflicts and not replace:
+    if imported.dry_run and imported.has_conflicts and not replace:
         yield f"This import would be refused. {REMEDIES}"
-    if changes.conflicting_splits:
+    if imported.conflicting_splits:
+        done = "To be replaced" if imported.dry_run else "Replaced"
         yield (
-            f"{'To be replaced' if dry_run else 'Replaced'}: {', '.join(changes.conflicting_splits.values())}. "
+            f"{done}: {', '.join(imported.conflicting_splits.values())}. "
             "An index that was built on other participants is to be built again (`ragq index references`)."
         )
-    if changes.unknown:
-        yield f"Labels of participants whose transcripts are not stored were left out: {listed(changes.unknown)}."
+    if imported.unknown:
+        yield f"Labels of participants whose transcripts are not stored were left out: {listed(imported.unknown)}."
     if imported.others:
         yield (
             f"Stored with other participants and left as they are: {', '.join(imported.others)}. "

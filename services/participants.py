@@ -1,8 +1,10 @@
 """Participant runs: who is assessed, in which modes, on which reference index."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from pydantic import Field
 
 from schemas.chains import stages_of
 from schemas.errors import EvidenceSchemaError, Refused
@@ -10,15 +12,17 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
+from schemas.values.base import Value
 from schemas.values.participants import (
     AssessmentMode,
-    Labels,
+    DataSet,
     Participant,
     PHQ8Item,
-    Split,
+    RowIrregularity,
     SplitMethod,
     SplitOrigin,
     StoredPerson,
+    StoredSplit,
     TranscriptVariant,
 )
 from schemas.values.requests import ParticipantRequest
@@ -187,21 +191,40 @@ REMEDIES: Final = (
 )
 
 
-class Changes(NamedTuple):
-    """What an import does to what its data set has: participants by number, with the names of what changes."""
+class ImportedParticipants(Value):
+    """What an import did, or would do: participants by number, with the names of what changes."""
 
-    new: tuple[int, ...] = ()
-    unchanged: tuple[int, ...] = ()
-    changed: Mapping[int, tuple[str, ...]] = {}
+    data_set: str
+    dry_run: bool
+    participants: int
+    """Those in the import."""
+    labelled: int
+    """Those of them with item labels."""
+    variants: dict[TranscriptVariant, int]
+    splits: dict[str, int]
+    """The participants of each that was imported or made."""
+    new: tuple[int, ...]
+    unchanged: tuple[int, ...]
+    changed: dict[int, tuple[str, ...]]
     """The import adds these to what is stored, such as labels that were not known."""
-    conflicting: Mapping[int, tuple[str, ...]] = {}
+    conflicting: dict[int, tuple[str, ...]]
     """These are stored otherwise: they are refused, or replaced."""
-    unknown: tuple[int, ...] = ()
+    unknown: tuple[int, ...]
     """The import has labels of them, and nobody has their transcripts: left out."""
-    new_splits: tuple[str, ...] = ()
-    unchanged_splits: tuple[str, ...] = ()
-    conflicting_splits: Mapping[str, str] = {}
+    new_splits: tuple[str, ...]
+    unchanged_splits: tuple[str, ...]
+    conflicting_splits: dict[str, str]
     """Stored with other participants: the stored ones in words."""
+    made_splits: tuple[str, ...] = ()
+    """The paper's splits, made because the import has no files of them."""
+    patched_items: dict[int, PHQ8Item]
+    irregular_rows: dict[int, dict[RowIrregularity, int]]
+    stored_variants: dict[TranscriptVariant, int] = Field(default_factory=dict)
+    """Those that the data set has now."""
+    missing: tuple[int, ...] = Field(default=(), exclude=True)
+    """Published participants that are not stored with item labels; nothing is made then."""
+    others: tuple[str, ...] = Field(default=(), exclude=True)
+    """Paper splits that are stored with other participants, and were left as they are."""
 
     @property
     def has_conflicts(self) -> bool:
@@ -209,73 +232,78 @@ class Changes(NamedTuple):
         return bool(self.conflicting or self.conflicting_splits)
 
 
-class ImportedParticipants(NamedTuple):
-    """What an import did, or would do."""
-
-    data_set: str
-    changes: Changes
-    made: tuple[Split, ...] = ()
-    """The paper's splits, made because the import has no files of them."""
-    missing: tuple[int, ...] = ()
-    """Published participants that are not stored with item labels; nothing is made then."""
-    others: tuple[str, ...] = ()
-    """Paper splits that are stored with other participants, and were left as they are."""
-
-
 async def import_participants(
     connection: Connection,
-    data_set: str,
-    people: Sequence[Participant],
-    splits: Sequence[Split],
+    name: str,
+    data_set: DataSet,
     *,
-    labels: Iterable[Labels] = (),
-    paper_splits: bool,
+    with_splits: bool = True,
     replace_stored: bool = False,
     dry_run: bool = False,
 ) -> ImportedParticipants:
-    """Add participants and splits to a data set, all or nothing. `labels` are those of people without a transcript in
-    the import, who may have one that is stored.
+    """Add participants and splits to the data set of a name, all or nothing.
 
     What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
     otherwise, unless it may be replaced; a dry run stores nothing and raises nothing.
 
-    With `paper_splits`, and without a paper split among the splits, the paper's are made when every participant of them
-    is stored with item labels, and none of them is stored with other participants.
+    Without a paper split among those of the import, the paper's are made when every participant of them is stored with
+    item labels, and none of them is stored with other participants. None is imported or made without `with_splits`.
     """
-    _refuse_name(data_set)
-    labels = list(labels)
+    _refuse_name(name)
+    people, labels = data_set.participants, data_set.labels
+    splits = [*data_set.splits.values()] if with_splits else []
     async with connection.transaction():
-        await interviews.lock(connection, data_set)
-        stored = await interviews.people(connection, data_set, [one.id for one in (*people, *labels)])
-        of_labels = [stored[one.id].model_copy(update=dict(one)) for one in labels if one.id in stored]
-        merged, changes = _merged([*people, *of_labels], stored)
-        before = await splits_of(connection, data_set)
+        await interviews.lock(connection, name)
+        stored = await interviews.people(connection, name, [*people, *labels])
+        of_labels = [stored[one].model_copy(update=dict(labels[one])) for one in labels if one in stored]
+        merges = [_merge(stored[one.id], one) for one in (*people.values(), *of_labels) if one.id in stored]
+        before = await splits_of(connection, name)
         others = {split.name: described(split) for split in stored_otherwise(splits, before)}
-        changes = changes._replace(
-            unknown=tuple(sorted(one.id for one in labels if one.id not in stored)),
+        imported = ImportedParticipants(
+            data_set=name,
+            dry_run=dry_run,
+            participants=len(people),
+            labelled=sum(one.items is not None for one in people.values()),
+            variants=Counter(one.variant for one in people.values()),
+            splits={split.name: len(split.participant_ids) for split in splits},
+            new=tuple(one for one in people if one not in stored),
+            unchanged=tuple(one.person.id for one in merges if not (one.added or one.replaced)),
+            changed={one.person.id: one.added for one in merges if one.added and not one.replaced},
+            conflicting={one.person.id: one.replaced for one in merges if one.replaced},
+            unknown=tuple(sorted(one for one in labels if one not in stored)),
             new_splits=tuple(split.name for split in splits if split.name not in before),
             unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
             conflicting_splits=others,
+            patched_items=data_set.patched,
+            irregular_rows={one.id: one.irregular_rows for one in people.values() if one.irregular_rows},
         )
-        imported = ImportedParticipants(data_set, changes)
-        if dry_run:
-            return imported
-        if changes.has_conflicts and not replace_stored:
-            raise Refused(_refusal(data_set, changes))
-        await interviews.keep(connection, data_set, merged, splits)
-        if not paper_splits or any(split.name in PAPER_FILES for split in splits):
-            return imported
-        known = await interviews.known(connection, data_set)
-        if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
-            return imported._replace(missing=missing)
-        new = [
-            split.model_copy(update={"origin": SplitOrigin(method=SplitMethod.PUBLISHED)})
-            for split in published_splits()
-        ]
-        if unlike := stored_otherwise(new, before):
-            return imported._replace(others=tuple(split.name for split in unlike))
-        await interviews.keep_splits(connection, data_set, new)
-    return imported._replace(made=tuple(new))
+        made: dict[str, Any] = {}
+        if not dry_run:
+            if imported.has_conflicts and not replace_stored:
+                raise Refused(_refusal(imported))
+            kept = [people[one] for one in imported.new]
+            kept += [one.person for one in merges if one.added or one.replaced]
+            await interviews.keep(connection, name, kept, splits)
+            if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
+                made = await _make_paper_splits(connection, imported, before)
+        made["stored_variants"] = await interviews.variants(connection, name)
+        return imported.model_copy(update=made)
+
+
+async def _make_paper_splits(
+    connection: Connection, imported: ImportedParticipants, before: Mapping[str, StoredSplit]
+) -> dict[str, Any]:
+    """Store the paper's splits where that is possible. Fields of what the import did, with why it was not."""
+    known = await interviews.known(connection, imported.data_set)
+    if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
+        return {"missing": missing}
+    origin = SplitOrigin(method=SplitMethod.PUBLISHED)
+    new = [split.model_copy(update={"origin": origin}) for split in published_splits()]
+    if unlike := stored_otherwise(new, before):
+        return {"others": tuple(split.name for split in unlike)}
+    await interviews.keep_splits(connection, imported.data_set, new)
+    sizes = {split.name: len(split.participant_ids) for split in new}
+    return {"made_splits": tuple(sizes), "splits": imported.splits | sizes}
 
 
 def _refuse_name(data_set: str) -> None:
@@ -286,30 +314,16 @@ def _refuse_name(data_set: str) -> None:
         )
 
 
-def _merged(people: Iterable[Participant], stored: Mapping[int, Participant]) -> tuple[list[Participant], Changes]:
-    """What is to be stored of people who are new or change, and what the import does to each."""
-    new, unchanged, kept = [], [], []
-    changed, conflicting = {}, {}
-    for person in people:
-        before = stored.get(person.id)
-        if before is None:
-            new.append(person.id)
-            kept.append(person)
-            continue
-        merged, added, replaced = _merge(before, person)
-        if added or replaced:
-            kept.append(merged)
-        if replaced:
-            conflicting[person.id] = replaced
-        elif added:
-            changed[person.id] = added
-        else:
-            unchanged.append(person.id)
-    return kept, Changes(tuple(new), tuple(unchanged), changed, conflicting)
+class _Merge(NamedTuple):
+    """A participant after the import, with the names of what it adds, and of what it replaces."""
+
+    person: Participant
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
 
 
-def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
-    """A participant after the import, what it adds, and what it replaces. What the import does not know stays."""
+def _merge(before: Participant, new: Participant) -> _Merge:
+    """What the import does not know stays."""
     added: list[str] = []
     replaced: list[str] = []
     values: dict[str, Any] = {}
@@ -337,17 +351,19 @@ def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[st
         (replaced if is_known else added).append("transcript variant")
     variant = before.variant if knows_less else new.variant
     merged = new.model_copy(update={**values, "items": items, "variant": variant})
-    return merged, tuple(added), tuple(replaced)
+    return _Merge(merged, tuple(added), tuple(replaced))
 
 
-def _refusal(data_set: str, changes: Changes) -> str:
-    found = [f"{split} has other participants in this import" for split in changes.conflicting_splits.values()]
-    found += [f"participant {number}: {', '.join(names)}" for number, names in changes.conflicting.items()]
-    counts = {"split": len(changes.conflicting_splits), "participant": len(changes.conflicting)}
-    stored = " and ".join(counted(count, noun) for noun, count in counts.items() if count)
+def _refusal(imported: ImportedParticipants) -> str:
+    splits, people = imported.conflicting_splits, imported.conflicting
+    found = [f"{split} has other participants in this import" for split in splits.values()]
+    found += [f"participant {number}: {', '.join(names)}" for number, names in people.items()]
+    stored = " and ".join(
+        counted(count, noun) for noun, count in (("split", len(splits)), ("participant", len(people))) if count
+    )
     return "\n".join(
         [
-            f"Data set '{data_set}' has {stored} stored otherwise; nothing was imported:",
+            f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:",
             first_lines(found),
             REMEDIES,
         ]

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
+from schemas.values.participants import DataSet, Labels, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
 from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
@@ -50,9 +50,12 @@ async def brought(
     anyway: bool = False,
     dry_run: bool = False,
 ) -> ImportedParticipants:
-    return await import_participants(
-        connection, data_set, people, splits, labels=labels, paper_splits=False, replace_stored=anyway, dry_run=dry_run
+    given = DataSet(
+        participants={one.id: one for one in people},
+        labels={one.id: one for one in labels},
+        splits={one.name: one for one in splits},
     )
+    return await import_participants(connection, data_set, given, replace_stored=anyway, dry_run=dry_run)
 
 
 def split(name: str, *numbers: int) -> Split:
@@ -102,11 +105,10 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
 
     found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
 
-    changes = found.changes
-    assert (changes.new, changes.unchanged) == ((305,), (300,))
-    assert changes.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
-    assert changes.conflicting == {303: ("PHQ8_Sleep", "transcript")}
-    assert (changes.new_splits, list(changes.conflicting_splits)) == (("test",), ["train"])
+    assert (found.new, found.unchanged) == ((305,), (300,))
+    assert found.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
+    assert found.conflicting == {303: ("PHQ8_Sleep", "transcript")}
+    assert (found.new_splits, list(found.conflicting_splits)) == (("test",), ["train"])
     assert sorted(await interviews.known(connection, "clinic")) == [300, 301, 303, 304]
 
 
@@ -132,7 +134,7 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(conne
 
     found = await brought(connection, [new], anyway=True)
 
-    assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
+    assert found.conflicting == {301: ("PHQ8_Score", "item labels")}
     stored = await interviews.known(connection, "clinic")
     assert (stored[301].phq8_score, stored[301].items) == (20, None)
 
