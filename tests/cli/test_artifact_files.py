@@ -6,6 +6,8 @@ import pytest
 from cli.index import ArtifactNotFoundError, read_artifact_files
 from schemas.errors import Refused
 from stages.participants.artifacts import ArtifactFile
+from tests.cli.conftest import Ragq
+from tests.stages.participants.artifacts.builders import artifact_files
 
 FILES = {ArtifactFile.VECTORS: b"vectors", ArtifactFile.TEXTS: b"texts", ArtifactFile.TAGS: b"tags"}
 
@@ -36,3 +38,30 @@ def test_without_vectors_or_texts_there_is_no_index(tmp_path: Path, missing: Art
     with pytest.raises(ArtifactNotFoundError, match=f"There is no .*small{missing}") as refusal:
         read_artifact_files(vectors, asked_for=())
     assert isinstance(refusal.value, FileNotFoundError)
+
+
+PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
+
+
+def test_an_index_is_imported(ragq: Ragq) -> None:
+    write_files(Path(), artifact_files())
+
+    done = ragq("index", "import", "small.npz", *PAPER)
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "Imported index 'small' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
+    )
+
+
+def test_an_index_is_not_imported_under_the_name_of_another_split_or_variant(ragq: Ragq) -> None:
+    write_files(Path(), artifact_files())
+    for named, arguments, names, built_from in [
+        ("x_avec_train", (), "avec-train", "paper-train"),
+        ("x_participant_qa", ("--variant", "raw"), "participant_qa", "paper-train and raw"),
+    ]:
+        refused = ragq("index", "import", "small.npz", *PAPER, "--name", named, *arguments).exception
+        assert str(refused) == (
+            f"The name '{named}' names {names}, and the files were built from {built_from}; nothing was imported. "
+            "Import them with `--name x_paper_train`."
+        )
+    assert ragq("index", "import", "small.npz", *PAPER, "--name", "x_paper_train").exit_code == 0

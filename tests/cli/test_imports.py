@@ -1,25 +1,34 @@
 """Imports of a data set."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from cli.participants import read_directory
 from schemas.errors import Refused
+from schemas.values.participants import TranscriptVariant
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
 
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tELLIE\thi\n4\t3\tParticipant\thello\n5\t6\tRA\twait\n"
 
 
-def write(folder: Path, participant_id: int) -> None:
+INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
+
+
+def write_transcript(folder: Path, participant_id: int, rows: str = ROWS) -> None:
+    """An interview in a folder of them."""
     place = folder / f"{participant_id}_P"
     place.mkdir(parents=True)
-    (place / f"{participant_id}_TRANSCRIPT.csv").write_text(ROWS)
+    (place / f"{participant_id}_TRANSCRIPT.csv").write_text(rows)
 
 
 def test_an_import_prints_and_stores_variants_and_irregular_rows(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
-    write(tmp_path / "data/transcripts", 316)
-    write(tmp_path / "data/transcripts", 319)
+    write_transcript(tmp_path / "data/transcripts", 316)
+    write_transcript(tmp_path / "data/transcripts", 319)
 
     done = ragq("import", "participants", "data")
     again = ragq("import", "participants", "data", "--json")
@@ -46,7 +55,7 @@ def test_an_import_prints_and_stores_variants_and_irregular_rows(ragq: Ragq, sto
 
 
 def test_transcripts_with_the_interviewer_are_not_of_the_participant_alone(ragq: Ragq, tmp_path: Path) -> None:
-    write(tmp_path / "data/transcripts_participant_only", 316)
+    write_transcript(tmp_path / "data/transcripts_participant_only", 316)
 
     done = ragq("import", "participants", "data", "--transcripts", "transcripts_participant_only")
 
@@ -54,3 +63,39 @@ def test_transcripts_with_the_interviewer_are_not_of_the_participant_alone(ragq:
     assert "Name the variant of these files with --transcripts-variant." in str(done.exception)
     named = ("--transcripts", "transcripts_participant_only", "--transcripts-variant", "both_speakers_clean")
     assert "  transcript variant both_speakers_clean (1)" in ragq("import", "participants", "data", *named).stdout
+
+
+def test_participants_are_the_folders_with_a_number(tmp_path: Path) -> None:
+    write_transcript(tmp_path / "transcripts", 1000)
+    write_transcript(tmp_path / "transcripts", 303)
+    (tmp_path / "transcripts" / "notes_P").mkdir()
+    (tmp_path / "transcripts" / "300_P.zip").write_bytes(b"")
+    assert [*read_directory(tmp_path).participants] == [303, 1000]
+
+
+def test_real_interviews_in_the_same_layout_are_read() -> None:
+    if not INTERVIEWS.is_dir():
+        pytest.skip(f"{INTERVIEWS} is not there; set RAGQ_DATA_DIR")
+    transcripts = read_directory(INTERVIEWS).participants
+    assert [*transcripts] == [*range(600, 657)]
+    assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
+
+
+@pytest.mark.parametrize(
+    ("folder", "manifest", "named", "variant"),
+    [
+        ("transcripts", None, None, "raw"),
+        ("transcripts_participant_only", None, None, "participant_only"),
+        ("interviews", None, None, "unknown"),
+        ("interviews", '{"variant": "participant_qa", "stats": []}', None, "participant_qa"),
+        ("transcripts_participant_only", '{"variant": "both_speakers_clean"}', None, "both_speakers_clean"),
+        ("interviews", '{"variant": "participant_qa"}', TranscriptVariant.RAW, "raw"),
+    ],
+)
+def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the_folder(
+    tmp_path: Path, folder: str, manifest: str | None, named: TranscriptVariant | None, variant: str
+) -> None:
+    write_transcript(tmp_path / folder, 303)
+    if manifest is not None:
+        (tmp_path / folder / "preprocess_manifest.json").write_text(manifest)
+    assert read_directory(tmp_path, transcripts=folder, variant=named).participants[303].variant == variant

@@ -14,7 +14,7 @@ from store import vocabularies
 from store.database import Connection
 from store.references import interviews
 from tests.cli.conftest import Ragq, Stored
-from tests.cli.test_daic_woz_files import write_transcript
+from tests.cli.test_imports import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
 from tests.store.small_corpora import SearchableChunk, store_corpus

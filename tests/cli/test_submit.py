@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ragq, Stored
-from tests.cli.test_daic_woz_files import write_transcript
+from tests.cli.test_imports import write_transcript
 from tests.commit_proxy import CommitProxy
 
 ZERO_SHOT = ("submit", "--participants", "303", "--zero-shot-only")

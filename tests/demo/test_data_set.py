@@ -1,24 +1,24 @@
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from demo.data_set import write_data_set
+from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
 from stages.participants.daic_woz import parse_data_set
 
 TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
 
 
-def test_the_default_seed_gives_these_bytes_on_every_machine(files: Mapping[str, bytes]) -> None:
+def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_has_no_problem_with_them(
+    files: Mapping[str, bytes],
+) -> None:
     tree = hashlib.sha256()
     for name in sorted(files):
         tree.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())
     assert tree.hexdigest() == TREE_SHA256
-
-
-def test_the_importer_has_no_problem_with_it(files: Mapping[str, bytes]) -> None:
     assert parse_data_set(files).problems == ()
 
 
@@ -29,9 +29,10 @@ def test_writing_twice_changes_nothing(tmp_path: Path, files: Mapping[str, bytes
     assert {name: path.read_bytes() for name, path in written.items()} == files
 
 
-@pytest.mark.parametrize("name", ["303_AUDIO.wav", "README.txt"])
+@pytest.mark.parametrize("name", ["303_AUDIO.wav", "README.txt", "mine.md"])
 def test_other_files_are_never_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"mine")
-    with pytest.raises(Refused, match=f"already holds {name}, which is not of this data set"):
-        write_data_set(tmp_path)
+    for write in (write_data_set, partial(write_packaged, name="works")):
+        with pytest.raises(Refused, match=f"already holds {name}, which is not of this data set"):
+            write(tmp_path)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"mine")]
