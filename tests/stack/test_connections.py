@@ -1,11 +1,16 @@
+"""Which servers are used, and how."""
+
 import os
+import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schemas.errors import StackError
 from stack.connections import connections, database_url, ollama_url
 from stack.home import Home, State
+from workers.app import make_app
 
 SERVERS = {
     "DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:5001/ragq",
@@ -78,3 +83,24 @@ def test_ollama_hosts_are_read_as_ollama_reads_them(host: str, port: str | None,
 def test_an_impossible_port_of_ollama_is_refused(host: str, port: str | None) -> None:
     with pytest.raises(StackError, match="the port is not a number from 1 to 65535"):
         ollama_url(host, port)
+
+
+def test_tls_checks_the_certificate_and_the_name_of_a_broker_by_the_authorities_of_its_url() -> None:
+    def asked_for(url: str) -> Any:
+        with make_app(url).connection_for_read() as connection:
+            return connection.ssl
+
+    redis = "rediss://:pw@broker.example:6379/0"
+    assert asked_for(redis) == {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
+    # redis-py asks for a certificate of the host unless it is told otherwise.
+    assert asked_for(f"{redis}?ssl_ca_certs=/ca.pem") == {"ssl_ca_certs": "/ca.pem"}
+    amqp = "amqps://me:pw@broker.example:5671/ragq?ssl_ca_certs=/ca.pem&ssl_certfile=/me.pem&ssl_keyfile=/me.key"
+    assert asked_for(amqp) == {
+        "cert_reqs": ssl.CERT_REQUIRED,
+        "server_hostname": "broker.example",
+        "ca_certs": "/ca.pem",
+        "certfile": "/me.pem",
+        "keyfile": "/me.key",
+    }
+    assert make_app(amqp).connection_for_read().virtual_host == "ragq"
+    assert make_app("amqp://me:pw@broker.example/ragq").conf.broker_use_ssl is None

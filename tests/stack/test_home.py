@@ -1,12 +1,19 @@
+"""The folder of a stack, its files, and what is known of the machine."""
+
 import fcntl
+import getpass
 import os
+import platform
+import socket
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from schemas.errors import StackError
-from stack.home import Home, Part, State, find_home
+from stack import home
+from stack.home import Home, Part, State, find_home, kept_password, this_environment, write_private
 
 STATE = State(
     started=12.5,
@@ -62,3 +69,49 @@ def test_a_folder_of_somebody_else_is_refused_with_its_owner(tmp_path: Path) -> 
     os.chown(tmp_path, 65534, -1)
     with pytest.raises(StackError, match=r"cannot be used: .*\. Set RAGQ_HOME to a folder of your own"):
         Home(tmp_path).make()
+
+
+def test_a_private_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    write_private(tmp_path / "key", "first")
+    write_private(tmp_path / "key", "second")
+    assert (tmp_path / "key").read_text() == "second"
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_a_password_is_made_once(tmp_path: Path) -> None:
+    first = kept_password(tmp_path / "password")
+    assert len(first) == 48
+    assert kept_password(tmp_path / "password") == first
+
+
+def test_versions_and_hardware_are_named_and_no_host_user_or_folder() -> None:
+    found = this_environment()
+    text = found.model_dump_json()
+
+    assert found.python == platform.python_version()
+    assert {"numpy", "torch", "pydantic", "pgvector", "celery", "sentence-transformers"} <= found.packages.keys()
+    assert found.cpu and found.cores
+    assert str(Path.home()) not in text
+    assert socket.gethostname() not in text or socket.gethostname() in platform.platform()
+    assert f'"{getpass.getuser()}"' not in text
+
+
+def test_a_checkout_has_a_commit_and_whether_it_has_changes(tmp_path: Path) -> None:
+    def git(*command: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org", *command],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    assert home._commit(tmp_path) == (None, None)
+    git("init")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-m", "one")
+
+    assert home._commit(tmp_path) == (git("rev-parse", "HEAD"), False)
+    (tmp_path / "file").write_text("2")
+    assert home._commit(tmp_path) == (git("rev-parse", "HEAD"), True)

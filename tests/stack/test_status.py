@@ -1,12 +1,17 @@
-"""The memory of the parts of a stack."""
+"""The memory of the parts of a stack, and processes that a killed one left behind."""
 
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
-from stack.status import memory_of
+from stack.home import Home, Part, State
+from stack.status import end_orphans, find_orphans, memory_of
 
 SHARED = 100_000_000
 FORKS = f"""
@@ -33,3 +38,29 @@ def test_what_processes_share_counts_once() -> None:
         for one in [*psutil.Process(process.pid).children(), psutil.Process(process.pid)]:
             one.kill()
         process.communicate()
+
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+@contextmanager
+def sleeping(folder: Path) -> Iterator[int]:
+    with subprocess.Popen(SLEEP, cwd=folder) as process:
+        yield process.pid
+        process.kill()
+
+
+def state(started: float, command: list[str] = SLEEP) -> State:
+    parts = {"valkey": Part(name="valkey", command=command)}
+    return State(started=started, servers={}, flower_url=None, parts=parts)
+
+
+def test_a_recorded_command_inside_the_home_that_is_younger_than_the_stack_is_ours_and_ended(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    started = time.time()
+    with sleeping(tmp_path) as pid:
+        assert find_orphans(Home(tmp_path / "home"), state(started)) == {}
+        assert find_orphans(Home(tmp_path), state(time.time() + 10)) == {}
+        assert find_orphans(Home(tmp_path), state(started)) == {pid: "valkey"}
+        assert end_orphans(Home(tmp_path), state(started)) == ["valkey"]
+        assert find_orphans(Home(tmp_path), state(started)) == {}

@@ -90,32 +90,35 @@ def stack(shared: Stack) -> Iterator[Stack]:
     assert shared.processes() == []
 
 
-def test_up_makes_every_part_healthy_and_reports_it(stack: Stack) -> None:
-    parts = stack.up()
+def test_a_stack_keeps_its_data_beside_another_and_leaves_a_taken_port(
+    stack: Stack, open_folder: Path, ollama: str
+) -> None:
+    parts = stack.up(migrate=lambda url: execute(url, "CREATE TABLE kept ()"))
     assert {name: (part.state == "external", part.healthy) for name, part in parts.items()} == {
         "postgres": (False, True),
         "valkey": (False, True),
         "llm": (True, True),
     }
     assert sorted(line.split()[0] for line in stack.reported) == ["postgres", "schema", "valkey"]
+    url, port = stack.database_url, parts["valkey"].port
 
+    # A deep path, so that the supervisor's socket must be elsewhere; with a space, as users have them.
+    other = Stack(open_folder / "another home" / ("deep" * 20), ollama)
+    other.up()
+    assert other.database_url != url
+    assert sorted(other.down()) == ["postgres", "valkey"]
+    assert stack.status()["postgres"][1]
+    other.home.supervisor_socket.parent.rmdir()
 
-def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> None:
-    stack.up(migrate=lambda url: execute(url, "CREATE TABLE IF NOT EXISTS migrated ()"))
-    execute(stack.database_url, "SELECT FROM migrated")
-
-
-def test_data_ports_and_passwords_are_kept_over_down_and_up(stack: Stack) -> None:
-    stack.up()
-    url = stack.database_url
-    execute(url, "CREATE TABLE kept ()")
     assert sorted(stack.down()) == ["postgres", "valkey"]
-    stack.up()
+    with socket.create_server((LOOPBACK, port or 0)):
+        again = stack.up()
+    assert (again["valkey"].healthy, again["valkey"].port != port) == (True, True)
     assert stack.database_url == url
-    execute(url, "SELECT FROM kept")
+    execute(url, "DROP TABLE kept")
 
 
-def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack) -> None:
+def test_what_a_killed_stack_left_is_found_and_replaced_and_one_killed_whole_starts_again(stack: Stack) -> None:
     first = stack.up()
     kill_supervisor(stack)
     assert stack.status() == {"postgres": ("orphaned", False), "valkey": ("orphaned", False)}
@@ -124,38 +127,13 @@ def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack
     assert not pids(first).items() & {name: pid for name, pid in pids(second).items() if pid}.items()
     assert sorted(stack.processes()).count("valkey-server") == 1
 
-
-def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
-    parts = stack.up()
     kill_supervisor(stack)
-    for pid in filter(None, pids(parts).values()):
+    for pid in filter(None, pids(second).values()):
         kill_tree(pid)
     assert all(part.healthy for part in stack.up().values())
 
 
-def test_a_port_taken_by_another_process_is_left_to_it(stack: Stack) -> None:
-    port = stack.up()["valkey"].port
-    stack.down()
-    with socket.create_server((LOOPBACK, port or 0)):
-        parts = stack.up()
-        assert parts["valkey"].healthy
-        assert parts["valkey"].port != port
-
-
-def test_a_part_that_cannot_start_shows_its_log_and_nothing_runs_on(stack: Stack) -> None:
-    stack.up()
-    stack.down()
-    config = stack.home.folder / "postgres" / "cluster" / "postgresql.conf"
-    sound = config.read_text()
-    config.write_text("shared_buffers = nonsense\n")
-    with pytest.raises(StackError, match=r'(?s)^postgres ends as soon .*logs/postgres\.log:\n.*"shared_buffers"'):
-        stack.up()
-    assert stack.processes() == []
-    assert stack.home.read_state() is None
-    config.write_text(sound)
-
-
-def test_a_failing_migration_leaves_nothing_running(stack: Stack) -> None:
+def test_what_cannot_start_is_told_and_nothing_runs_on(stack: Stack) -> None:
     def migrate(url: str) -> None:
         raise StackError("no such revision")
 
@@ -163,20 +141,15 @@ def test_a_failing_migration_leaves_nothing_running(stack: Stack) -> None:
         stack.up(migrate=migrate)
     assert stack.processes() == []
 
-
-def test_a_server_from_outside_that_does_not_answer_is_named(stack: Stack) -> None:
-    broken = Stack(stack.home.folder, f"127.0.0.1:{free_port()}")
+    outside = Stack(stack.home.folder, f"127.0.0.1:{free_port()}")
     with pytest.raises(StackError, match=r"^OLLAMA_HOST is http://127\.0\.0\.1:\d+, and nothing usable answers there"):
-        broken.up()
+        outside.up()
     assert stack.processes() == []
 
-
-def test_two_homes_run_side_by_side(stack: Stack, open_folder: Path, ollama: str) -> None:
-    # A deep path, so that the supervisor's socket must be elsewhere; with a space, as users have them.
-    other = Stack(open_folder / "another home" / ("deep" * 20), ollama)
-    stack.up()
-    other.up()
-    assert other.database_url != stack.database_url
-    assert sorted(other.down()) == ["postgres", "valkey"]
-    assert stack.status()["postgres"][1]
-    other.home.supervisor_socket.parent.rmdir()
+    config = stack.home.folder / "postgres" / "cluster" / "postgresql.conf"
+    sound = config.read_text()
+    config.write_text("shared_buffers = nonsense\n")
+    with pytest.raises(StackError, match=r'(?s)^postgres ends as soon .*logs/postgres\.log:\n.*"shared_buffers"'):
+        stack.up()
+    assert (stack.processes(), stack.home.read_state()) == ([], None)
+    config.write_text(sound)

@@ -1,15 +1,20 @@
+"""The servers that come as wheels."""
+
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import psutil
 import pytest
+import redis
 
 from schemas.errors import StackError
 from stack import ports
+from stack.ports import LOOPBACK
 from stack.probes import execute
-from tests.embedded import PostgresServer
+from tests.embedded import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.servers
 
@@ -31,12 +36,9 @@ async def value(server: PostgresServer, query: str) -> Any:
         await connection.close()
 
 
-async def test_a_client_without_the_password_is_refused(postgres: PostgresServer) -> None:
+async def test_a_killed_postgres_starts_again_with_its_data_on_the_same_port(postgres: PostgresServer) -> None:
     with pytest.raises(asyncpg.InvalidPasswordError):
         await asyncpg.connect(postgres.url.replace(postgres.password, "guess"))
-
-
-async def test_a_killed_server_starts_again_with_its_data_on_the_same_port(postgres: PostgresServer) -> None:
     url = postgres.url
     execute(url, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (7)")
     postgres.kill()
@@ -78,3 +80,25 @@ def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monk
     monkeypatch.setattr(ports, "USER_NAMESPACE", ("no-such-program",))
     with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):
         PostgresServer(tmp_path / "postgres").prepare()
+
+
+def test_valkey_listens_on_loopback_with_a_password_and_starts_again_on_its_port(tmp_path: Path) -> None:
+    with ValkeyServer(tmp_path / "valkey") as valkey:
+        listening = {c.laddr for c in psutil.Process(valkey.pid).net_connections() if c.status == psutil.CONN_LISTEN}
+        assert listening == {(LOOPBACK, valkey.port)}
+        with redis.Redis(port=valkey.port) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+        url = valkey.url
+        valkey.kill()
+        assert not valkey.answers()
+        valkey.start()
+        assert (valkey.url, valkey.answers()) == (url, True)
+
+
+def test_durable_data_is_kept_over_a_restart(tmp_path: Path) -> None:
+    server = ValkeyServer(tmp_path)
+    with server, redis.Redis.from_url(server.url) as client:
+        client.set("kept", 1)
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+    with server, redis.Redis.from_url(server.url) as client:
+        assert client.get("kept") == b"1"
