@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import structlog
@@ -17,7 +17,7 @@ from schemas.statuses import JobStatus
 from schemas.values.estimates import Prices
 from store.database import Database
 from store.runs.attempts import AttemptTotals, Counts
-from store.runs.backlog import QueueFigures, queue_figures
+from store.runs.backlog import queue_figures
 
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -51,7 +51,7 @@ class Metrics:
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_again_at = 0.0
-        self._kept: tuple[QueueFigures, Counts] | None = None
+        self._kept: tuple[Mapping[tuple[str, ...], float], Counts] | None = None
         self._registry = CollectorRegistry()
         self.requests = Histogram(
             "ragq_http_request_seconds",
@@ -69,7 +69,7 @@ class Metrics:
         registry.register(_Collected([*_gauges(figures), *_counters(totals, self._prices)]))
         return generate_latest(registry) + generate_latest(self._registry)
 
-    async def _read(self) -> tuple[QueueFigures, Counts]:
+    async def _read(self) -> tuple[Mapping[tuple[str, ...], float], Counts]:
         async with self._reading:
             began = time.monotonic()
             if self._kept is None or began >= self._read_again_at:
@@ -90,25 +90,26 @@ class _Collected:
         return self._metrics
 
 
-def _gauges(figures: QueueFigures) -> Iterator[Metric]:
+def _gauges(figures: Mapping[tuple[str, ...], float]) -> Iterator[Metric]:
     depth = GaugeMetricFamily("ragq_queue_depth", "Stages that are due.", labels=("stage",))
     oldest = GaugeMetricFamily(
         "ragq_queue_oldest_seconds", "Age of the stage that has been due longest.", labels=("stage",)
     )
     for stage in QUEUES:
-        queue = figures.queues.get(stage)
-        depth.add_metric((stage,), 0 if queue is None else queue.due)
-        oldest.add_metric((stage,), 0 if queue is None else queue.oldest_seconds)
+        depth.add_metric((stage,), figures.get(("due", stage), 0))
+        oldest.add_metric((stage,), figures.get(("oldest_seconds", stage), 0))
     jobs = GaugeMetricFamily("ragq_jobs", "Stored jobs.", labels=("kind", "status"))
     for kind in _KINDS:
         for status in JobStatus:
-            jobs.add_metric((kind, status), figures.jobs.get((kind, status), 0))
+            jobs.add_metric((kind, status), figures.get(("jobs", kind, status), 0))
     leases = GaugeMetricFamily(
         "ragq_leases", "Stages that workers hold; expired ones are reclaimed.", labels=("state",)
     )
-    leases.add_metric(("held",), figures.leases_held)
-    leases.add_metric(("expired",), figures.leases_expired)
-    seen = GaugeMetricFamily("ragq_workers", "Worker processes seen in the last ten seconds.", value=figures.workers)
+    for state in ("held", "expired"):
+        leases.add_metric((state,), figures["leases", state])
+    seen = GaugeMetricFamily(
+        "ragq_workers", "Worker processes seen in the last ten seconds.", value=figures[("workers",)]
+    )
     yield from (depth, oldest, jobs, leases, seen)
 
 

@@ -104,12 +104,6 @@ class AttemptsReply(Reply):
     attempts: list[Attempt]
 
 
-class RunPatch(RunChanges, Body):
-    """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
-
-    model_config = with_example(name="baseline", note="the threshold of the paper")
-
-
 class ActionBody(Body, RunLimits):
     """What an action takes: a reason, the stage that a retry begins with, or limits in place of those of the run."""
 
@@ -147,7 +141,7 @@ async def show_run(
 
 
 @router.patch("/{run_id}")
-async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunOverview:
+async def patch_run(run_id: PathId, ctx: Context, body: RunChanges) -> RunOverview:
     """Change the name, the note or the priority of a run, or several of them."""
     async with ctx.database.connection() as connection:
         await change_run(connection, run_id, body)

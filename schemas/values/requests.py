@@ -43,6 +43,10 @@ NO_TERMS: Final = RunTerms()
 class RunChanges(Request):
     """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "baseline", "note": "the threshold of the paper"}]}
+    )
+
     name: Annotated[Text, StringConstraints(max_length=200)] | None = None
     """One line of 1 to 100 characters that is no number of a run or job."""
     note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(default=None, repr=False)

@@ -6,7 +6,6 @@ and notify CHANNEL.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -225,39 +224,19 @@ FROM stage_run WHERE status = 'running'
 """
 
 
-class Queue(NamedTuple):
-    """The stages that are due in one queue."""
+async def queue_figures(connection: Connection) -> dict[tuple[str, ...], float]:
+    """The queue as it is now, by what is counted and its labels.
 
-    due: int
-    oldest_seconds: float
-    """How long the one that waits longest has been due."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueueFigures:
-    """The queue at one moment."""
-
-    queues: dict[str, Queue]
-    """By name; those without due rows are absent."""
-    jobs: dict[tuple[str, str], int]
-    """By kind and state."""
-    leases_held: int
-    leases_expired: int
-    """Claims whose lease ran out, and that the reaper has not taken back yet."""
-    workers: int
-    """Worker processes with a heartbeat in the last ten seconds."""
-
-
-async def queue_figures(connection: Connection) -> QueueFigures:
-    """The queue as it is now."""
+    By queue the stages that are `due`, and the `oldest_seconds` that one has been so; `jobs` by kind and state;
+    `leases` that are `held`, and those `expired` that the reaper has not taken back; `workers` that run.
+    """
+    found: dict[tuple[str, ...], float] = {("workers",): await workers.seen(connection)}
+    for row in await connection.fetch(QUEUES):
+        found |= {(what, row["queue"]): row[what] for what in ("due", "oldest_seconds")}
+    for row in await connection.fetch(JOBS):
+        found["jobs", row["kind"], row["status"]] = row["jobs"]
     leases = await connection.fetchrow(LEASES)
-    return QueueFigures(
-        queues={row["queue"]: Queue(row["due"], row["oldest_seconds"]) for row in await connection.fetch(QUEUES)},
-        jobs={(row["kind"], row["status"]): row["jobs"] for row in await connection.fetch(JOBS)},
-        leases_held=leases["held"],
-        leases_expired=leases["expired"],
-        workers=await workers.seen(connection, within_s=workers.SEEN_WITHIN_SECONDS),
-    )
+    return found | {("leases", state): leases[state] for state in ("held", "expired")}
 
 
 SET_PRIORITY = f"UPDATE run SET priority = $2 WHERE id = $1 RETURNING pg_notify('{CHANNEL}', id::text)"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import asyncpg
 
@@ -217,25 +217,17 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
     return StoredRun(run_id, True, job_ids)
 
 
-class _Prepared(NamedTuple):
-    """A job as it is written."""
-
-    mode: str
-    subject: str
-    inputs: str
-    stages: tuple[str, ...]
-    queues: tuple[str, ...]
+_Prepared: TypeAlias = tuple[NewJob, str, tuple[str, ...]]
+"""A job, its inputs as JSON, and the queues of its stages."""
 
 
 async def _prepared(run: NewRun) -> AsyncIterator[list[_Prepared]]:
     """The jobs in batches; each is made on another thread while the one before it is written."""
     settings = thaw(run.settings)
     ready = (
-        _Prepared(
-            job.mode,
-            job.subject,
+        (
+            job,
             json.dumps(job.inputs),
-            tuple(job.stages),
             tuple(settings.queue_of(run.kind, job.mode, stage, job.inputs) for stage in job.stages),
         )
         for job in run.jobs
@@ -256,14 +248,14 @@ async def _write(
         "job",
         columns=_JOB_COLUMNS,
         records=[
-            (job_id, run_id, ordinal, kind, job.mode, job.subject, job.inputs, "waiting")
-            for ordinal, (job_id, job) in enumerate(zip(ids, batch, strict=True), start=first)
+            (job_id, run_id, ordinal, kind, job.mode, job.subject, inputs, "waiting")
+            for ordinal, (job_id, (job, inputs, _)) in enumerate(zip(ids, batch, strict=True), start=first)
         ],
         timeout=seconds,
     )
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = defaultdict(list)
-    for job_id, job in zip(ids, batch, strict=True):
-        alike[job.stages, job.queues].append(job_id)
+    for job_id, (job, _, queues) in zip(ids, batch, strict=True):
+        alike[tuple(job.stages), queues].append(job_id)
     for (stages, queues), job_ids in alike.items():
         rows = len(job_ids) * len(stages)
         await connection.execute(INSERT_STAGES, job_ids, stages, queues, timeout=bulk_seconds(rows))

@@ -115,7 +115,7 @@ async def capacities(connection: Connection, broker: str) -> list[Capacity]:
     return [Capacity(**dict(row)) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
 
 
-async def seen(connection: Connection, *, within_s: float) -> int:
+async def seen(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS) -> int:
     """How many workers have a heartbeat younger than `within_s` seconds."""
     return int(await connection.fetchval(SEEN, within_s))
 
