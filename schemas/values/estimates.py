@@ -1,5 +1,6 @@
 """What a submission would do, estimated before anything is stored."""
 
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -64,7 +65,12 @@ class StageWork(Value):
     job_id: int | None
     stage: str
     attempts: int
+    """Those that ended; one that still runs does not count."""
     seconds: float
+    started_at: datetime
+    """The start of the first attempt."""
+    ended_at: datetime | None
+    """The end of the last one; None before any has ended."""
 
 
 class StageCalls(Value):
@@ -117,6 +123,17 @@ class SavedStages(Value):
 
     stages: int = Field(examples=[3])
     seconds: float = Field(examples=[12.5])
+
+
+class RunWork(Value):
+    """What the cost of a run is computed from."""
+
+    stages: tuple[StageWork, ...]
+    calls: tuple[StageCalls, ...] = ()
+    retries: SavedStages = SavedStages(stages=0, seconds=0.0)
+    """Stages before the one that an attempt after a failure began with."""
+    forks: SavedStages = SavedStages(stages=0, seconds=0.0)
+    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
 
 
 class RunCost(Value):

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
-from schemas.values.estimates import SavedStages, StageCalls
+from schemas.values.estimates import RunWork
 from schemas.values.participants import AssessmentMode, RankedReferences, TranscriptVariant, ValidatedReferences
 from schemas.values.scoring import Draw, ParticipantScores
 
@@ -375,21 +375,6 @@ class ScoredJob(Value):
     """None until stage `validate` is done, and in zero-shot."""
 
 
-class AttemptTime(Value):
-    """The start and the end of an attempt."""
-
-    job_id: int
-    stage: str
-    started_at: datetime
-    ended_at: datetime | None
-    """None while it runs."""
-
-    @property
-    def seconds(self) -> float:
-        """0 while it runs."""
-        return 0.0 if self.ended_at is None else (self.ended_at - self.started_at).total_seconds()
-
-
 class OutputTelemetry(Value):
     """How the output of a stage was obtained."""
 
@@ -414,10 +399,8 @@ class ReportedRun(Value):
     settings_hash: str
     request: dict[str, Any]
     settings: dict[str, SettingValue]
-    attempts: tuple[AttemptTime, ...]
-    stage_calls: tuple[StageCalls, ...] = ()
-    retried: SavedStages = SavedStages(stages=0, seconds=0.0)
-    copied: SavedStages = SavedStages(stages=0, seconds=0.0)
+    work: RunWork
+    """By job and stage."""
     telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from schemas.chains import in_order
 from schemas.settings.run import FrozenSettings
-from schemas.values.estimates import Estimate, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.estimates import Estimate, Prices, RunCost, RunWork, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
-from schemas.values.runs import AttemptTime, OutputTelemetry, ScoredRun
+from schemas.values.runs import OutputTelemetry, ScoredRun
 from stages.reports.results import jobs_of, modes_of
 from stages.reports.tables import Real, Table
 from stages.reports.words import counted, duration, tokens_in_words
@@ -18,14 +18,9 @@ from stages.reports.words import counted, duration, tokens_in_words
 _MILLION = 1_000_000
 
 
-def run_cost(
-    work: Sequence[StageWork],
-    calls: Sequence[StageCalls],
-    retried: SavedStages,
-    copied: SavedStages,
-    prices: Prices | None = None,
-) -> RunCost:
+def run_cost(found: RunWork, prices: Prices | None = None) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
+    work, calls = [one for one in found.stages if one.attempts], found.calls
     paid_models = {call.model for call in calls if call.paid}
     return RunCost(
         currency=None if prices is None else prices.currency,
@@ -42,8 +37,8 @@ def run_cost(
             prices,
             lambda one: f"j{one.job_id}",
         ),
-        retries=retried,
-        forks=copied,
+        retries=found.retries,
+        forks=found.forks,
     )
 
 
@@ -55,20 +50,6 @@ def tokens_by_job(calls: Sequence[StageCalls]) -> Counter[int]:
             found[call.job_id] += call.prompt_tokens + call.reply_tokens
             found[call.job_id] += call.saved_prompt_tokens + call.saved_reply_tokens
     return found
-
-
-def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:
-    """The attempts that have ended, by job and stage."""
-    found: dict[tuple[int, str], tuple[int, float]] = {}
-    for one in attempts:
-        if one.ended_at is None:
-            continue
-        count, seconds = found.get((one.job_id, one.stage), (0, 0.0))
-        found[one.job_id, one.stage] = count + 1, seconds + one.seconds
-    return [
-        StageWork(job_id=job_id, stage=stage, attempts=count, seconds=seconds)
-        for (job_id, stage), (count, seconds) in found.items()
-    ]
 
 
 def cost_words(cost: RunCost) -> Iterator[str]:
@@ -232,24 +213,24 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 def run_timings(run: ScoredRun | QueryRun, prices: Prices | None = None) -> RunTimings:
     """The times of a run, and what it took; of participants in each mode too."""
-    ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
+    work = run.work.stages
     return RunTimings(
         submitted_at=run.submitted_at,
-        started_at=min((attempt.started_at for attempt in run.attempts), default=None),
-        finished_at=max(ends, default=None),
+        started_at=min((one.started_at for one in work), default=None),
+        finished_at=max((one.ended_at for one in work if one.ended_at is not None), default=None),
         modes={mode: _of_mode(run, mode, prices) for mode in modes_of(run)} if isinstance(run, ScoredRun) else {},
-        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
+        cost=run_cost(run.work, prices),
     )
 
 
 def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> ModeTimings:
     ids = {job.job_id for job in jobs_of(run, mode)}
-    attempts = [attempt for attempt in run.attempts if attempt.job_id in ids]
-    ends = [attempt.ended_at for attempt in attempts if attempt.ended_at is not None]
-    duration = max(ends) - min(attempt.started_at for attempt in attempts) if ends else None
+    work = [one for one in run.work.stages if one.job_id in ids]
+    ends = [one.ended_at for one in work if one.ended_at is not None]
+    duration = max(ends) - min(one.started_at for one in work) if ends else None
     return ModeTimings(
         total_duration_seconds=None if duration is None else duration.total_seconds(),
-        spent=_spent(work_of(attempts), [call for call in run.stage_calls if call.job_id in ids], prices),
+        spent=_spent(work, [call for call in run.work.calls if call.job_id in ids], prices),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.estimates import SavedStages, StageCalls, StageWork
+from schemas.values.estimates import RunWork
 from store.database import Connection
 from store.runs.forks import COPIED
 
@@ -51,9 +51,11 @@ JOIN LATERAL (
 WHERE j.run_id = $1
 """
 
+# What another run computed has no times here.
 WORK = f"""
-SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, count(*) AS attempts,
-       coalesce(sum(extract(epoch FROM a.ended_at - a.started_at)), 0)::float8 AS seconds
+SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, count(a.ended_at) AS attempts,
+       coalesce(sum(extract(epoch FROM a.ended_at - a.started_at)), 0)::float8 AS seconds,
+       min(a.started_at) AS started_at, max(a.ended_at) AS ended_at
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id
 WHERE j.run_id = $1 AND a.worker_id <> '{COPIED}'
 GROUP BY 1, a.stage ORDER BY 1, min(a.id)
@@ -66,24 +68,14 @@ WHERE j.run_id = $1 AND a.worker_id = '{COPIED}'
 """
 
 
-async def stage_work(connection: Connection, run_id: int, *, by_job: bool) -> tuple[StageWork, ...]:
-    """The attempts of each stage, of each job or of the whole run."""
-    return tuple(StageWork(**dict(row)) for row in await connection.fetch(WORK, run_id, by_job))
-
-
-async def stage_calls(connection: Connection, run_id: int, *, by_job: bool = True) -> tuple[StageCalls, ...]:
-    """The calls of each stage to each model over all attempts, of each job or of the whole run."""
-    return tuple(StageCalls(**dict(row)) for row in await connection.fetch(CALLS, run_id, by_job))
-
-
-async def retried_stages(connection: Connection, run_id: int) -> SavedStages:
-    """The stored stages that attempts after failures kept, each counted once for each such attempt."""
-    return SavedStages(**dict(await connection.fetchrow(RETRIED, run_id)))
-
-
-async def copied_stages(connection: Connection, run_id: int) -> SavedStages:
-    """The stages whose outputs a fork copied, with the seconds of the attempts that computed them."""
-    return SavedStages(**dict(await connection.fetchrow(OF_FORK, run_id)))
+async def of_run(connection: Connection, run_id: int, *, by_job: bool) -> RunWork:
+    """The work and the calls of each stage over all attempts, of each job or of the whole run, and what was saved."""
+    return RunWork(
+        stages=map(dict, await connection.fetch(WORK, run_id, by_job)),
+        calls=map(dict, await connection.fetch(CALLS, run_id, by_job)),
+        retries=dict(await connection.fetchrow(RETRIED, run_id)),
+        forks=dict(await connection.fetchrow(OF_FORK, run_id)),
+    )
 
 
 USES = """

@@ -4,7 +4,6 @@ from typing import Any
 
 from schemas.errors import Refused, run_missing
 from schemas.values.runs import (
-    AttemptTime,
     IndexIdentity,
     OutputTelemetry,
     ReportedRun,
@@ -14,7 +13,6 @@ from schemas.values.runs import (
 from store.database import Connection
 from store.runs import call_costs
 from store.runs.failures import run_failures
-from store.runs.forks import COPIED
 from store.runs.run_view import run_origin, siblings
 
 RUN = """
@@ -50,15 +48,6 @@ WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
 ORDER BY id
 """
 
-# What another run computed has no times here.
-ATTEMPTS = f"""
-SELECT a.job_id, a.stage, a.started_at, a.ended_at
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.worker_id <> '{COPIED}'
-ORDER BY j.ordinal, s.position, a.number
-"""
-
-
 # Of every output that counts and whose stage parses replies or embeds texts.
 TELEMETRY = """
 SELECT a.job_id, a.stage, coalesce(a.output -> 'repairs', '[]') AS repairs,
@@ -73,10 +62,7 @@ async def reported(connection: Connection, run_id: int) -> ReportedRun:
     """What the report of a run that is stored needs, whatever its kind."""
     return ReportedRun(
         **await connection.fetchrow(RUN, run_id),
-        attempts=tuple(AttemptTime(**row) for row in await connection.fetch(ATTEMPTS, run_id)),
-        stage_calls=await call_costs.stage_calls(connection, run_id),
-        retried=await call_costs.retried_stages(connection, run_id),
-        copied=await call_costs.copied_stages(connection, run_id),
+        work=await call_costs.of_run(connection, run_id, by_job=True),
         telemetry=tuple(OutputTelemetry(**row) for row in await connection.fetch(TELEMETRY, run_id)),
         origin=await run_origin(connection, run_id),
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
-from schemas.values.estimates import StageCalls
+from schemas.values.estimates import RunWork, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.queries import RankedQuery
 from schemas.values.runs import (
-    AttemptTime,
     FailedAttempt,
     IndexIdentity,
     OutputTelemetry,
@@ -123,6 +123,22 @@ def paying(job_id: int) -> StageCalls:
     return StageCalls(**values | {"job_id": job_id, "stage": "score", "model": "scorer", "paid": 2, "reused": 1})
 
 
+def work(*jobs: ScoredJob | RankedQuery, stage: str, calls: Iterable[StageCalls] = ()) -> RunWork:
+    """Each of these jobs took its number in seconds."""
+    stages = [
+        StageWork(
+            job_id=one.job_id,
+            stage=stage,
+            attempts=1,
+            seconds=one.job_id,
+            started_at=NOON,
+            ended_at=NOON + timedelta(seconds=one.job_id),
+        )
+        for one in jobs
+    ]
+    return RunWork(stages=tuple(stages), calls=tuple(calls))
+
+
 def run(
     *jobs: ScoredJob,
     run_id: int = 12,
@@ -144,13 +160,7 @@ def run(
         jobs=jobs,
         indexes=(INDEX,),
         failures=tuple(failures),
-        attempts=tuple(
-            AttemptTime(
-                job_id=one.job_id, stage="score", started_at=NOON, ended_at=NOON + timedelta(seconds=one.job_id)
-            )
-            for one in jobs
-        ),
-        stage_calls=tuple(paying(one.job_id) for one in jobs),
+        work=work(*jobs, stage="score", calls=[paying(one.job_id) for one in jobs]),
         telemetry=tuple(
             OutputTelemetry(
                 job_id=one.job_id,

@@ -1,7 +1,6 @@
 """Short ways to write runs of queries. Chunk 10 * n + m is a piece of document `dn`."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
@@ -17,8 +16,8 @@ from schemas.values.queries import (
     RankedQuery,
     RetrievedChunks,
 )
-from schemas.values.runs import AttemptTime, SettingValue
-from tests.stages.reports.builders import NOON
+from schemas.values.runs import SettingValue
+from tests.stages.reports.builders import NOON, work
 
 DOCUMENTS = {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
 FEW_DRAWS = RetrievalMeasures(bootstrap_resamples=50)
@@ -110,12 +109,7 @@ def query_run(
             "lines": {chunk_id: chunk_id for chunk_id in range(100)},
             "unknown_documents": 0,
             "failures": {},
-            "attempts": tuple(
-                AttemptTime(
-                    job_id=one.job_id, stage="retrieve", started_at=NOON, ended_at=NOON + timedelta(seconds=one.job_id)
-                )
-                for one in queries
-            ),
+            "work": work(*queries, stage="retrieve"),
             **changes,
         }
     )

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.differences import Comparison, Gate
-from schemas.values.estimates import StageCalls
+from schemas.values.estimates import RunWork, StageCalls
 from stages.reports.comparison import RunInMode, compare_queries, compare_scores
 from stages.reports.comparison_sheet import condition, gate, gate_words
 from tests.stages.reports.builders import CHOSEN, ZERO_SHOT, job, run, scores
@@ -72,8 +72,10 @@ def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, 
         )
 
     jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
-    cheap = run(*jobs, run_id=12).model_copy(update={"stage_calls": calls(90, *[0] * 12)})
-    dear = run(*jobs).model_copy(update={"stage_calls": calls(40, *(right - 50 + one for one in range(12)))})
+    cheap = run(*jobs, run_id=12).model_copy(update={"work": RunWork(stages=(), calls=calls(90, *[0] * 12))})
+    dear = run(*jobs).model_copy(
+        update={"work": RunWork(stages=(), calls=calls(40, *(right - 50 + one for one in range(12))))}
+    )
     found = compare_scores([RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT)], chosen=CHOSEN)
 
     (verdict,) = decided(found, "cost increases by more than 50").verdicts
@@ -82,7 +84,9 @@ def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, 
     assert (verdict.outcome, verdict.of, verdict.subjects) == (outcome, "zero_shot", 12)
 
     asked = [query(f"q{one}", {}, both_legs([11], [11], [11]), job_id=one) for one in range(12)]
-    of_queries = [query_run(*asked, stage_calls=calls(paid, *[0] * 12), run_id=paid) for paid in (90, right)]
+    of_queries = [
+        query_run(*asked, work=RunWork(stages=(), calls=calls(paid, *[0] * 12)), run_id=paid) for paid in (90, right)
+    ]
     queries = gate([compare_queries(of_queries, measures=FEW_DRAWS)], [condition("cost increases by more than 50")])
     assert [one.outcome for one in queries.verdicts] == [outcome]
 

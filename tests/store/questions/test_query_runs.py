@@ -50,7 +50,7 @@ async def test_rankings_judgements_and_names_are_read(connection: Connection) ->
     assert (second.status, second.retrieved, second.ranking) == (JobStatus.FAILED, None, None)
     assert (third.ranking, third.verdicts, third.groups) == (None, None, None)
     assert (found.unknown_documents, found.failures) == (1, {"work_changed": 1})
-    assert [attempt.stage for attempt in found.attempts][:2] == ["retrieve", "rerank"]
+    assert [one.stage for one in found.work.stages][:2] == ["retrieve", "rerank"]
 
 
 async def test_no_text_is_read(connection: Connection) -> None:

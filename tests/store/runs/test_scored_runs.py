@@ -37,7 +37,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(connection: Connectio
         (FEW_SHOT, 330, JobStatus.WAITING, None, None),
     ]
     assert found.settings == {"LLM_BACKEND": SettingValue(value="ollama", source="option")}
-    assert [(attempt.job_id - first, attempt.stage) for attempt in found.attempts] == [
+    assert [(one.job_id - first, one.stage) for one in found.work.stages if one.job_id] == [
         (0, "extract"),
         (0, "score"),
         (1, "extract"),
