@@ -1,6 +1,5 @@
 """`ragq export` and `verify`: a run as a file, which is checked without a database."""
 
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -50,7 +49,7 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
         raise click.UsageError(f"{path.parent} is no folder.")
     exported = with_database(export_run, run_id, path)
     if as_json:
-        print_json(asdict(exported))
+        print_json(exported)
         return
     print_text(f"{path}")
     rows = ", ".join(f"{count} {table}" for table, count in exported.rows.items() if count)
@@ -72,7 +71,7 @@ def verify(file: Path, as_json: bool) -> None:
     """
     found = check_file(file)
     if as_json:
-        print_json(asdict(found))
+        print_json(found)
     else:
         for problem in found.problems:
             print_text(problem)

@@ -9,18 +9,20 @@ import importlib.util
 import io
 import json
 import os
+import shutil
 import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
 
 from schemas.errors import Refused
+from schemas.values.base import Value
 from store.database import Connection
 from store.runs import chain
 from store.runs.chain import chain_flaws, has_settings_hash
@@ -40,8 +42,7 @@ _AT_ONCE: Final = 1000
 _PART: Final = 1024**2
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportedRun:
+class ExportedRun(Value):
     """A file that was written."""
 
     run: str
@@ -53,8 +54,7 @@ class ExportedRun:
     has_parquet: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckedFile:
+class CheckedFile(Value):
     """What of a file was recomputed, and everything that is wrong with it."""
 
     file: str
@@ -65,10 +65,14 @@ class CheckedFile:
     problems: tuple[str, ...]
 
 
+Members = dict[str, dict[str, Any]]
+"""What a manifest says of each member: its `sha256`, and how many `bytes` it has."""
+
+
 async def export_run(connection: Connection, run_id: int, path: Path) -> ExportedRun:
     """Write a finished run with all its texts; the file appears whole or not at all, and its owner alone may read it.
 
-    Raises MissingError, and Refused for a run that works or whose audit has flaws.
+    Raises RunMissingError, and Refused for a run that works or whose audit has flaws.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_RUN, run_id)
@@ -79,18 +83,18 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
                 f"The audit of r{run_id} finds flaws, so it is not exported; `ragq audit r{run_id}` lists them."
             )
         partial = path.with_name(f".{path.name}.partial")
+        members: Members = {}
         try:
             with (
                 os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file,
                 zipfile.ZipFile(file, "w") as archive,
             ):
-                written = _Written(archive)
                 origin = await run_origin(connection, run_id)
-                written.add(RUN, _document({**dict(run), "origin": origin.model_dump()}))
-                rows = {table: await _add_table(connection, run_id, table, written) for table in chain.TABLES}
+                _add(archive, members, RUN, io.BytesIO(_document({**dict(run), "origin": origin.model_dump()})))
+                rows = {table: await _add_table(connection, run_id, table, archive, members) for table in chain.TABLES}
                 about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
-                manifest = _document(about | {"members": written.members})
-                written.add(MANIFEST, manifest)
+                manifest = _document(about | {"members": members})
+                _add(archive, {}, MANIFEST, io.BytesIO(manifest))
             size = partial.stat().st_size
             partial.replace(path)
         finally:
@@ -101,8 +105,69 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
         sha256=hashlib.sha256(manifest).hexdigest(),
         bytes=size,
         rows=rows,
-        has_parquet=any(name.endswith(".parquet") for name in written.members),
+        has_parquet=any(name.endswith(".parquet") for name in members),
     )
+
+
+def _add(archive: zipfile.ZipFile, members: Members, name: str, content: IO[bytes]) -> None:
+    """Write a member, and what the manifest says of it."""
+    info = zipfile.ZipInfo(name)  # of 1980: the hour of an export is none of its content
+    info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+    content.seek(0)
+    members[name] = _described(content)
+    content.seek(0)
+    with archive.open(info, "w", force_zip64=True) as into:
+        shutil.copyfileobj(content, into)
+
+
+def _described(content: IO[bytes]) -> dict[str, Any]:
+    digest, size = hashlib.sha256(), 0
+    while part := content.read(_PART):
+        digest.update(part)
+        size += len(part)
+    return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+async def _add_table(
+    connection: Connection, run_id: int, table: str, archive: zipfile.ZipFile, members: Members
+) -> int:
+    statement = await connection.prepare(chain.TABLES[table])
+    types = {column.name: column.type.name for column in statement.get_attributes()}
+    count = 0
+    with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as parquet:
+        with _parquet(parquet, types) as write:
+            cursor = await statement.cursor(run_id)
+            while found := await cursor.fetch(_AT_ONCE):
+                rows = [chain.as_values(row, types) for row in found]
+                lines.writelines(_document(row, indent=None) for row in rows)
+                write(rows)
+                count += len(rows)
+        if count:
+            _add(archive, members, f"{table}.jsonl", lines)
+        if count and parquet.tell():
+            _add(archive, members, f"{table}.parquet", parquet)
+    return count
+
+
+@contextmanager
+def _parquet(file: IO[bytes], types: Mapping[str, str]) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
+    """Writes rows as Parquet: documents are JSON in strings, times are times. Without pyarrow it writes nothing."""
+    if importlib.util.find_spec("pyarrow") is None:
+        yield lambda rows: None
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    known: dict[str, pa.DataType] = {
+        **{"int4": pa.int32(), "int8": pa.int64(), "float8": pa.float64(), "bool": pa.bool_()},
+        **{"timestamptz": pa.timestamp("us", tz="UTC"), "vector": pa.list_(pa.float32())},
+    }
+    schema = pa.schema([(name, known.get(kind, pa.string())) for name, kind in types.items()])
+    documents = [name for name, kind in types.items() if kind == "jsonb"]
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        yield lambda rows: writer.write_table(
+            pa.Table.from_pylist([{**row, **{name: _json(row[name]) for name in documents}} for row in rows], schema)
+        )
 
 
 def check_file(path: Path) -> CheckedFile:
@@ -117,9 +182,8 @@ def check_file(path: Path) -> CheckedFile:
             run = str(content["run"])
             problems += _member_problems(archive, content)
             if not problems:
-                flaws = _Flaws(archive)
-                problems += flaws
-                attempts = flaws.attempts
+                problems += _flaws(archive)
+                attempts = sum(1 for _ in _rows(archive, "attempts"))
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         problems.append(f"it cannot be read as a zip archive ({type(error).__name__})")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, struct.error) as error:
@@ -127,78 +191,6 @@ def check_file(path: Path) -> CheckedFile:
     return CheckedFile(
         file=str(path), run=run, sha256=name, attempts=attempts, problems=tuple(problems[:_MOST_PROBLEMS])
     )
-
-
-class _Written:
-    """The members of an archive, and what the manifest says of them."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self.members: dict[str, dict[str, Any]] = {}
-
-    def add(self, name: str, content: bytes | IO[bytes]) -> None:
-        digest, size = hashlib.sha256(), 0
-        info = zipfile.ZipInfo(name)  # of 1980: the hour of an export is none of its content
-        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
-        parts = io.BytesIO(content) if isinstance(content, bytes) else content
-        with self._archive.open(info, "w", force_zip64=True) as into:
-            while part := parts.read(_PART):
-                digest.update(part)
-                size += len(part)
-                into.write(part)
-        self.members[name] = {"sha256": digest.hexdigest(), "bytes": size}
-
-
-async def _add_table(connection: Connection, run_id: int, table: str, written: _Written) -> int:
-    statement = await connection.prepare(chain.TABLES[table])
-    types = {column.name: column.type.name for column in statement.get_attributes()}
-    count = 0
-    with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as parquet:
-        writer: _ParquetWriter | None = None
-        cursor = await statement.cursor(run_id)
-        while found := await cursor.fetch(_AT_ONCE):
-            rows = [chain.as_values(row, types) for row in found]
-            lines.writelines(_document(row, indent=None) for row in rows)
-            if count == 0 and importlib.util.find_spec("pyarrow") is not None:
-                writer = _ParquetWriter(parquet, types)
-            if writer is not None:
-                writer.write(rows)
-            count += len(rows)
-        if not count:
-            return 0
-        lines.seek(0)
-        written.add(f"{table}.jsonl", lines)
-        if writer is not None:
-            writer.close()
-            parquet.seek(0)
-            written.add(f"{table}.parquet", parquet)
-    return count
-
-
-class _ParquetWriter:
-    """Rows as Parquet: documents are JSON in strings, times are times."""
-
-    def __init__(self, file: IO[bytes], types: Mapping[str, str]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        known: dict[str, pa.DataType] = {
-            **{"int4": pa.int32(), "int8": pa.int64(), "float8": pa.float64(), "bool": pa.bool_()},
-            **{"timestamptz": pa.timestamp("us", tz="UTC"), "vector": pa.list_(pa.float32())},
-        }
-        self._types = types
-        self._schema = pa.schema([(name, known.get(kind, pa.string())) for name, kind in types.items()])
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
-
-    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        import pyarrow as pa
-
-        documents = [name for name, kind in self._types.items() if kind == "jsonb"]
-        flat = [{**row, **{name: _json(row[name]) for name in documents}} for row in rows]
-        self._writer.write_table(pa.Table.from_pylist(flat, schema=self._schema))
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 def _member_problems(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -213,49 +205,37 @@ def _member_problems(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> I
         return
     yield from (f"{name}: it is there twice" for name in sorted({name for name in names if names.count(name) > 1}))
     yield from (f"{name!r}: the manifest does not list it" for name in sorted({*names} - {*listed, MANIFEST}))
-    for name, expected in listed.items():
-        if name not in names:
-            yield f"{name!r}: it is missing"
-            continue
-        digest, size = hashlib.sha256(), 0
-        try:
-            with archive.open(name) as member:
-                while part := member.read(_PART):
-                    digest.update(part)
-                    size += len(part)
-        except (zipfile.BadZipFile, zlib.error, EOFError):
-            yield f"{name}: it is not what was written"
-            continue
-        if expected != {"sha256": digest.hexdigest(), "bytes": size}:
-            yield f"{name}: it is not what was written"
+    yield from (f"{name!r}: it is missing" for name in sorted({*listed} - {*names}))
+    for info in infos:
+        if info.filename in listed:
+            try:
+                with archive.open(info) as member:
+                    found = _described(member)
+            except (zipfile.BadZipFile, zlib.error, EOFError):
+                found = {}
+            if found != listed[info.filename]:
+                yield f"{info.filename}: it is not what was written"
 
 
-class _Flaws:
+def _flaws(archive: zipfile.ZipFile) -> Iterator[str]:
     """The flaws of the chain of attempts, as `ragq audit` finds them in a database."""
+    run = json.loads(_read(archive, RUN))
+    if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
+        yield f"{RUN}: the settings are not those of their hash"
+    yield from (f"attempts.jsonl: {flaw}" for flaw in chain_flaws(_attempts(archive), run["settings_hash"]))
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self._run = json.loads(_read(archive, RUN))
-        self.attempts = 0
 
-    def __iter__(self) -> Iterator[str]:
-        run = self._run
-        if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
-            yield f"{RUN}: the settings are not those of their hash"
-        yield from (f"attempts.jsonl: {flaw}" for flaw in chain_flaws(self._attempts(), run["settings_hash"]))
-
-    def _attempts(self) -> Iterator[dict[str, Any]]:
-        # In the order of attempts, as they are: no more than the vectors of one is in memory.
-        vectors = _rows(self._archive, "vectors")
-        vector = next(vectors, None)
-        for row in _rows(self._archive, "attempts"):
-            numbers = bytearray()
-            while vector is not None and vector["attempt_id"] == row["id"]:
-                numbers += struct.pack(f">{len(vector['vector'])}f", *vector["vector"])
-                vector = next(vectors, None)
-            self.attempts += 1
-            output = None if row["output"] is None else json.dumps(row["output"])
-            yield {**row, "output": output, "vectors": bytes(numbers)}
+def _attempts(archive: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
+    # In the order of attempts, as they are: no more than the vectors of one is in memory.
+    vectors = _rows(archive, "vectors")
+    vector = next(vectors, None)
+    for row in _rows(archive, "attempts"):
+        numbers = bytearray()
+        while vector is not None and vector["attempt_id"] == row["id"]:
+            numbers += struct.pack(f">{len(vector['vector'])}f", *vector["vector"])
+            vector = next(vectors, None)
+        output = None if row["output"] is None else json.dumps(row["output"])
+        yield {**row, "output": output, "vectors": bytes(numbers)}
 
 
 def _rows(archive: zipfile.ZipFile, table: str) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The file of a run: whole, equal at each export, and checked to the last byte without a database."""
 
+import hashlib
 import io
 import json
 import random
@@ -11,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import Refused
-from services import run_files
 from services.run_files import check_file, export_run
 from store.database import Connection, Database
 from tests.services.marked_run import MARK, marked_run
@@ -95,11 +95,14 @@ async def test_what_is_changed_with_the_hashes_of_its_members_breaks_the_chain(
 def written(path: Path, members: dict[str, bytes]) -> Path:
     """A file with the hashes of its members made anew."""
     manifest = json.loads(members.pop("manifest.json"))
+    listed = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        for name, content in members.items()
+    }
+    members["manifest.json"] = json.dumps(manifest | {"members": listed}).encode()
     with zipfile.ZipFile(path, "w") as archive:
-        of_all = run_files._Written(archive)
         for name, content in members.items():
-            of_all.add(name, content)
-        of_all.add("manifest.json", json.dumps(manifest | {"members": of_all.members}).encode())
+            archive.writestr(name, content)
     return path
 
 
