@@ -5,7 +5,7 @@ import pytest
 
 from store.database import Connection
 from tests.api.pages.example_runs import question_run
-from tests.cli.test_diff import twelve_worse, two_runs
+from tests.cli.test_results import twelve_worse, two_runs
 
 
 @pytest.fixture
