@@ -147,7 +147,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
         )
         raise SystemExit(NOT_PUBLISHED)
     if index.partial is not None:
-        left_out = ", ".join(map(str, index.partial["skipped_participants"]))
+        left_out = ", ".join(map(str, index.partial.skipped_participants))
         print_text(
             f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` continues "
             "what failed and publishes a fuller one.",

@@ -9,8 +9,8 @@ from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings
-from schemas.values.participants import ChunkScoresMeta, PartialBuild, TranscriptVariant
-from services.indexes import build_command, chunk_scores_meta, fitting_index
+from schemas.values.participants import ChunkScoresMeta, TranscriptVariant
+from services.indexes import build_command, fitting_index
 from services.served_models import asked_models
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
@@ -134,7 +134,7 @@ async def plan_search(
     record |= left_parity(settings.profile, settings.run)
     record |= _overlap(index, labels, both, assessed, is_allowed=allow_overlap)
     if index.partial is not None:
-        record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
+        record["left_out_references"] = list(index.partial.skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
     if (baseline := baseline_record(training_name(index.split), searched.values())) is not None:
         record["baseline"] = baseline
@@ -144,7 +144,7 @@ async def plan_search(
         record |= _unlabelled(index, searched, settings)
     else:
         inputs["chunk_scores"] = await index_runs.scored_by(connection, index.id)
-        record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
+        record["chunk_scores"] = _scorer(index.chunk_scores_meta, settings.run)
     return PlannedSearch(inputs, record)
 
 

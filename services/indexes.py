@@ -10,7 +10,7 @@ from schemas.settings.base import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import ChunkScoresMeta, Sidecar, StoredSplit, TranscriptVariant
+from schemas.values.participants import StoredSplit, TranscriptVariant
 from stages.participants.artifacts import (
     PROMPT_REMEDY,
     ArtifactFile,
@@ -61,7 +61,7 @@ async def unfit_sidecars(
             "`ragq index import NAME.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk` brings them"
         )
     elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
-        meta = chunk_scores_meta(index)
+        meta = index.chunk_scores_meta
         unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
         unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
@@ -74,11 +74,6 @@ def evidence_rule(settings: RunSettings) -> str | None:
         return None
     quantitative = settings.quantitative
     return f"of similarity {quantitative.similarity_threshold:g} and more, at most {quantitative.similarity_max_quotes}"
-
-
-def chunk_scores_meta(index: StoredIndex) -> ChunkScoresMeta | None:
-    """The scorer of the chunks; None where that is not known."""
-    return None if index.chunk_scores_meta is None else ChunkScoresMeta.from_document(index.chunk_scores_meta)
 
 
 #: What an index is built with.
@@ -268,13 +263,6 @@ def _names(indexes: Iterable[StoredIndex]) -> str:
     return ", ".join(dict.fromkeys(index.name for index in indexes)) or "none yet"
 
 
-class ImportedIndex(NamedTuple):
-    """An index that was imported, and what is worth saying about it."""
-
-    stored: StoredIndex
-    warnings: tuple[str, ...]
-
-
 async def import_artifact(
     connection: Connection,
     files: Mapping[ArtifactFile, bytes],
@@ -284,9 +272,9 @@ async def import_artifact(
     rules: LoadRules,
     data_set: str | None = None,
     default_data_set: str = "data",
-) -> ImportedIndex:
+) -> tuple[StoredIndex, list[str]]:
     """Check the files of an index against the stored splits, and store it as the current one of its name and identity
-    in one transaction.
+    in one transaction. With it is what is worth saying about it.
 
     Without a data set it is the one that has the split of the files, else the only one that is stored, else the
     default. Raises what `load_artifact` raises, and Refused for a name that names another split or variant than the
@@ -321,9 +309,9 @@ async def import_artifact(
         plan,
         artifact.participants,
         model_digest=identity.model_digest,
-        artifact_meta=_document(artifact.meta),
-        chunk_scores_meta=_document(artifact.chunk_scores_meta),
-        partial=_document(artifact.partial),
+        artifact_meta=artifact.meta,
+        chunk_scores_meta=artifact.chunk_scores_meta,
+        partial=artifact.partial,
     )
     warnings = list(artifact.warnings)
     if identity.model_digest is None:
@@ -335,8 +323,7 @@ async def import_artifact(
             f"chunks take places among the references and are not shown. `{import_command(plan.data_set)}` first, then "
             "import the index again."
         )
-    stored = await current_index(connection, f"{plan.name}@{plan.identity}")
-    return ImportedIndex(stored, tuple(warnings))
+    return await current_index(connection, f"{plan.name}@{plan.identity}"), warnings
 
 
 async def _data_set(connection: Connection, split: str, stored: Sequence[StoredSplit], *, default: str) -> str:
@@ -347,10 +334,6 @@ async def _data_set(connection: Connection, split: str, stored: Sequence[StoredS
             f"{' or '.join(f'`--data-set {shlex.quote(name)}`' for name in having)}. Nothing was imported."
         )
     return having[0] if having else default
-
-
-def _document(sidecar: Sidecar | None) -> dict[str, object] | None:
-    return None if sidecar is None else sidecar.document()
 
 
 def _refuse_wrong_name(name: str, identity: Identity) -> None:

@@ -176,9 +176,7 @@ def indexes_table(listed: Iterable[StoredIndex]) -> Table:
 
 
 def _scorer(one: StoredIndex) -> str:
-    if one.chunk_scores_meta is None:
-        return ""
     meta = one.chunk_scores_meta
-    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
-    scorer = meta.get("scorer_model") or "unknown scorer"
-    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer
+    if meta is None:
+        return ""
+    return (meta.scorer_model or "unknown scorer") + (" (the assessing model)" if meta.allow_same_model else "")

@@ -196,8 +196,8 @@ async def score_chunks(
         plan_chunk_scores, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
     )
     submitted = await submit_run(database, run, always_new=always_new)
-    shown = index.chunk_scores_meta or {}
-    is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
+    shown = index.chunk_scores_meta
+    is_shown = shown is not None and (shown.scorer_model, shown.prompt_hash) == (scorer_model, PROMPT_HASH)
     if submitted.jobs == chunks and not is_shown:
         found = await database.once(overviews.get, submitted.run_id)
         if found.states.get(JobStatus.SUCCEEDED) == found.jobs:

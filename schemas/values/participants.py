@@ -1,14 +1,20 @@
 """Participants, their transcripts, labels and splits; reference indexes; what the stages of both store."""
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from schemas.values.base import Embedded, Value
 from schemas.values.chat import FromReplies, Message
@@ -405,15 +411,10 @@ class Sidecar(Value):
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> Self:
-        """The metadata in a JSON object. Raises pydantic's ValidationError."""
-        # As JSON, because there a strict tuple may be written as an array.
-        return cls.model_validate_json(json.dumps(document))
-
-    def document(self) -> dict[str, Any]:
-        """The JSON object, with the fields that were set and no others."""
-        return self.model_dump(mode="json", exclude_unset=True)
+    @model_serializer(mode="wrap")
+    def _as_written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The fields that were set, and no others."""
+        return {name: value for name, value in dump(self).items() if name in self.model_fields_set}
 
 
 class ArtifactMeta(Sidecar):
@@ -434,7 +435,7 @@ class ArtifactMeta(Sidecar):
     min_evidence_chars: int | None = None
     split: str | None = None
     """`paper-train` or `avec-train`."""
-    transcript_variant: TranscriptVariant | None = None
+    transcript_variant: TranscriptVariant | None = Field(default=None, strict=False)
     """Only ragq writes it."""
     participant_count: int | None = None
     generated_at: str | None = None
@@ -467,7 +468,7 @@ class PartialBuild(Sidecar):
     """`.partial.json`: what was skipped, which marks an index as incomplete."""
 
     output_npz: str | None = None
-    skipped_participants: tuple[int, ...] = ()
+    skipped_participants: tuple[int, ...] = Field(default=(), strict=False)
     skipped_participant_count: int = 0
     skipped_chunks: int = 0
     chunk_skip_reason_counts: dict[str, int] = Field(default_factory=dict)

@@ -203,7 +203,7 @@ class _Files:
         """A description; None without the file, and with a problem for each field that is missing or another type."""
         document = self._object(file) if file in self.contents else None
         try:
-            return None if document is None else kind.from_document(document)
+            return None if document is None else kind.model_validate(document)
         except ValidationError as error:
             name = f"{self.name}{file}"
             self.problems.extend(validation_problems(error, file=name, line=None, what_to_do=_REMEDIES[file]))

@@ -5,7 +5,6 @@ the reaper finds that the publication is *due* and makes a job that has succeede
 is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
-import json
 from typing import Any, NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
@@ -178,7 +177,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
     left_out = [LeftOut(**dict(row)) for row in await connection.fetch(LEFT_OUT, run_id)]
     if left_out:
         partial = partial_build(left_out, output_npz=f"{index.name}.npz")
-        await connection.execute(DESCRIBE, index_id, json.dumps(partial.document()))
+        await connection.execute(DESCRIBE, index_id, partial.model_dump_json())
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
 
@@ -290,7 +289,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
             "nothing was stored."
         )
     whole = meta.model_copy(update={"source_embeddings": f"{index['name']}.npz", "total_chunks": counts["chunks"]})
-    await connection.execute(DESCRIBE_SCORES, index_id, json.dumps(whole.document()), _ISO_UTC)
+    await connection.execute(DESCRIBE_SCORES, index_id, whole.model_dump_json(), _ISO_UTC)
     return True
 
 

@@ -1,7 +1,7 @@
 """Reference indexes: planned, published, listed, and searched for the chunks nearest to what a participant said."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
-from schemas.values.participants import Neighbour, ParticipantChunks, PHQ8Item, Reference
+from schemas.values.participants import (
+    ArtifactMeta,
+    ChunkScoresMeta,
+    Neighbour,
+    PartialBuild,
+    ParticipantChunks,
+    PHQ8Item,
+    Reference,
+)
 from schemas.values.runs import IndexIdentity, IndexSource
 from stages.participants.score_reply import scores_by_item
 from stages.participants.splits import training_name
@@ -81,10 +89,10 @@ class StoredIndex(IndexPlan, IndexIdentity):
     created_at: datetime
     published_at: datetime | None
     replaced_at: datetime | None
-    artifact_meta: dict[str, Any] | None
+    artifact_meta: ArtifactMeta | None
     """The description that an imported index came with."""
-    chunk_scores_meta: dict[str, Any] | None
-    partial: dict[str, Any] | None
+    chunk_scores_meta: ChunkScoresMeta | None
+    partial: PartialBuild | None
     """What was left out; None for a complete index."""
 
     @property
@@ -179,9 +187,9 @@ async def keep_imported(
     participants: Sequence[ParticipantChunks],
     *,
     model_digest: str | None,
-    artifact_meta: Mapping[str, Any] | None,
-    chunk_scores_meta: Mapping[str, Any] | None,
-    partial: Mapping[str, Any] | None,
+    artifact_meta: ArtifactMeta | None,
+    chunk_scores_meta: ChunkScoresMeta | None,
+    partial: PartialBuild | None,
 ) -> int:
     """Store and publish an index with everything in it, all or nothing, and replace the older one of its name and
     identity. Its id.
@@ -190,7 +198,7 @@ async def keep_imported(
     """
     async with connection.transaction():
         index_id = await plan(connection, None, index)
-        documents = (_json(document) for document in (artifact_meta, chunk_scores_meta, partial))
+        documents = (one and one.model_dump_json() for one in (artifact_meta, chunk_scores_meta, partial))
         await connection.execute(DESCRIBE, index_id, *documents)
         await connection.execute(
             KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants], index.data_set
@@ -216,8 +224,9 @@ def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> 
     for person in participants:
         for ordinal, text in enumerate(person.texts):
             tags = None if person.tags is None else [tag.evidence_key for tag in person.tags[ordinal]]
-            scores = None if person.scores is None else {i.evidence_key: n for i, n in person.scores[ordinal].items()}
-            yield index_id, person.participant_id, ordinal, text, short_hash(text), tags, _json(scores)
+            of_chunk = None if person.scores is None else person.scores[ordinal]
+            scores = of_chunk and json.dumps({item.evidence_key: score for item, score in of_chunk.items()})
+            yield index_id, person.participant_id, ordinal, text, short_hash(text), tags, scores
 
 
 def _vector_records(
@@ -227,10 +236,6 @@ def _vector_records(
     vectors = to_pgvector(row for person in participants for row in person.vectors)
     for chunk_id, place, vector in zip(ids, places, vectors, strict=True):
         yield chunk_id, index_id, *place, vector
-
-
-def _json(document: Mapping[str, Any] | None) -> str | None:
-    return None if document is None else json.dumps(document)
 
 
 # A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a

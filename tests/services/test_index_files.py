@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.participants import PHQ8Item, Split
-from services.indexes import ImportedIndex, import_artifact
+from schemas.values.participants import PartialBuild, PHQ8Item, Split
+from services.indexes import import_artifact
 from stages.participants.artifacts import ArtifactFile, LoadRules
 from store.database import Connection, Database
 from store.references import interviews, references
@@ -17,7 +17,6 @@ from tests.stages.participants.artifacts.builders import META, VECTORS, artifact
 from tests.store.reference_indexes import person
 
 EVERYTHING = rules(with_tags=True, with_chunk_scores=True)
-WEIGHTS = "The files do not name the weights of the model: runs compare its name alone."
 
 
 async def imported(
@@ -26,7 +25,7 @@ async def imported(
     *,
     name: str = "small",
     loaded_by: LoadRules = EVERYTHING,
-) -> ImportedIndex:
+) -> tuple[StoredIndex, list[str]]:
     return await import_artifact(connection, files, file_name="small", index_name=name, rules=loaded_by)
 
 
@@ -52,13 +51,14 @@ async def test_an_import_is_the_current_index_of_its_name(connection: Connection
         "c" * 12,
         "1" * 12,
     )
-    assert (stored.artifact_meta, stored.model_digest, stored.partial) == (META, None, None)
+    assert stored.model_dump()["artifact_meta"] == META
+    assert (stored.model_digest, stored.partial) == (None, None)
 
 
 async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
     async def import_alone() -> StoredIndex:
         async with database.connection() as connection:
-            return (await imported(connection, artifact_files())).stored
+            return (await imported(connection, artifact_files()))[0]
 
     await asyncio.gather(*(import_alone() for _ in range(4)))
 
@@ -101,11 +101,11 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
         (303, 0, 2),
         (304, 0, None),
     ]
-    assert warnings == (
-        WEIGHTS,
+    assert warnings == [
+        "The files do not name the weights of the model: runs compare its name alone.",
         "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
         "shown. `ragq import participants DIR --name data` first, then import the index again.",
-    )
+    ]
 
 
 async def test_the_split_of_today_is_compared(connection: Connection) -> None:
@@ -135,9 +135,6 @@ async def test_a_participant_without_chunks_keeps_their_place(connection: Connec
 async def test_what_was_left_out_is_known_to_the_index(connection: Connection) -> None:
     stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
 
-    assert stored.partial == {
-        "skipped_participants": [304],
-        "skipped_participant_count": 1,
-        "skipped_chunks": 1,
-        "chunk_skip_reason_counts": {},
-    }
+    assert stored.partial == PartialBuild(
+        skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
+    )

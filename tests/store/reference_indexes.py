@@ -1,12 +1,11 @@
 """Reference indexes as rows, made without a run of stages."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pgvector import Vector
 
-from schemas.values.participants import Participant, ParticipantChunks, PHQ8Item
+from schemas.values.participants import ChunkScoresMeta, Participant, ParticipantChunks, PHQ8Item
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import references
@@ -49,7 +48,7 @@ async def publish_index(
     plan: IndexPlan,
     chunks: Sequence[ParticipantChunks],
     *,
-    chunk_scores_meta: Mapping[str, Any] | None = None,
+    chunk_scores_meta: ChunkScoresMeta | None = None,
 ) -> int:
     """Publish an index as an import of its files does. Its id."""
     return await references.keep_imported(

@@ -20,6 +20,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
+    ChunkScoresMeta,
     ParticipantChunks,
     PHQ8Item,
     RankedReferences,
@@ -221,7 +222,7 @@ async def store_everything(connection: Connection) -> None:
             connection,
             PLAN.model_copy(update={"name": name, "model": "fake", "dimension": 8}),
             [chunks_of(number, is_full=is_full) for number in TRAINED],
-            chunk_scores_meta={"prompt_hash": PROMPT_HASH} if is_full else None,
+            chunk_scores_meta=ChunkScoresMeta(prompt_hash=PROMPT_HASH) if is_full else None,
         )
 
 

@@ -212,7 +212,7 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
     of_sleep = [scores[PHQ8Item.SLEEP] for person in loaded.participants for scores in person.scores or ()]
     assert of_sleep == [3, None, None]
     assert loaded.chunk_scores_meta is not None
-    assert loaded.chunk_scores_meta.document() == CHUNK_SCORES_META
+    assert loaded.chunk_scores_meta.model_dump() == CHUNK_SCORES_META
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_partial_index_reports_what_was_left_out() -> None:
     }
     loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(partial))
     assert loaded.partial is not None
-    assert loaded.partial.document() == partial | {
+    assert loaded.partial.model_dump(mode="json") == partial | {
         "skipped_participants": [297, 304, 305],
         "skipped_participant_count": 3,
         "skipped_chunks": 3,
