@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from stack.connections import broker_address
 from stack.home import State
+
+if TYPE_CHECKING:
+    import redis
 
 PROBE_TIMEOUT_S = 2.0
 
@@ -41,19 +44,26 @@ def postgres_answers(database_url: str) -> bool:
     return True
 
 
-def redis_answers(redis_url: str) -> bool:
-    """PING comes back; a server that still loads its append-only file is not ready."""
+def redis_client(redis_url: str) -> "redis.Redis":
+    """A client that asks once, and not for long."""
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
+    return redis.Redis.from_url(
+        redis_url,
+        socket_timeout=PROBE_TIMEOUT_S,
+        socket_connect_timeout=PROBE_TIMEOUT_S,
+        retry=Retry(NoBackoff(), retries=0),
+    )
+
+
+def redis_answers(redis_url: str) -> bool:
+    """PING comes back; a server that still loads its append-only file is not ready."""
+    import redis
+
     try:
-        with redis.Redis.from_url(
-            redis_url,
-            socket_timeout=PROBE_TIMEOUT_S,
-            socket_connect_timeout=PROBE_TIMEOUT_S,
-            retry=Retry(NoBackoff(), retries=0),
-        ) as client:
+        with redis_client(redis_url) as client:
             return bool(client.ping())
     except redis.RedisError:
         return False

@@ -5,13 +5,13 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import httpx
 
-from schemas.errors import RagqError, SettingsError, StackError
+from schemas.errors import RagqError
 from schemas.settings.base import ENV_FILE
 from schemas.settings.preset import Preset
 from schemas.settings.process import OpenAIAddress, ProcessSettings
@@ -24,7 +24,6 @@ from services.doctor.servers import (
     check_broker,
     check_database,
     check_disk,
-    check_monitor,
     check_pages,
     check_settings,
     check_stack,
@@ -49,13 +48,9 @@ _UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError,
 
 def check_language_models(environment: Mapping[str, str]) -> Findings:
     """The server, its version, and whether it has every model that is asked for."""
-    try:
-        run = resolve(environment=os.environ, env_file=ENV_FILE).run
-        process = ProcessSettings.from_environment(environment)
-        servers = connections(environment).servers
-    except (SettingsError, StackError) as error:
-        yield Finding(_SERVER, Verdict.FAIL, "its settings cannot be used", shown(error))
-        return
+    run = resolve(environment=os.environ, env_file=ENV_FILE).run
+    process = ProcessSettings.from_environment(environment)
+    servers = connections(environment).servers
     if not (asked := _asked(run)):
         yield Finding(_SERVER, Verdict.OK, "none is asked: every stage has a method of its own")
     elif run.llm.backend == "openai":
@@ -69,26 +64,18 @@ def check_language_models(environment: Mapping[str, str]) -> Findings:
 
 def check_embedder(environment: Mapping[str, str]) -> Findings:
     """The model of vectors: in the worker's process, or on a server."""
-    try:
-        run = resolve(environment=os.environ, env_file=ENV_FILE).run
-        process = ProcessSettings.from_environment(environment)
-        name = resolved_model(run.model.embedding_model, run.embedding.backend)
-        servers = connections(environment).servers
-    except (SettingsError, StackError) as error:
-        yield Finding("embedder", Verdict.FAIL, "its settings cannot be used", shown(error))
-        return
-    match run.embedding.backend:
-        case "ollama":
-            url = servers.get("OLLAMA_HOST")
-            found = list(_ollama(url, {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}) if url else ())
-        case "openai":
-            asked = {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}
-            found = list(_openai(process.openai_embedding_server, asked))
-        case _:
-            found = [_on_this_machine(name)]
+    run = resolve(environment=os.environ, env_file=ENV_FILE).run
+    process = ProcessSettings.from_environment(environment)
+    name = resolved_model(run.model.embedding_model, run.embedding.backend)
+    asked = {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}
+    found: Iterable[Finding] = [_on_this_machine(name)]
+    if run.embedding.backend == "openai":
+        found = _openai(process.openai_embedding_server, asked)
+    elif run.embedding.backend == "ollama":
+        url = connections(environment).servers.get("OLLAMA_HOST")
+        missing = Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
+        found = [missing] if url is None else _ollama(url, asked)
     yield from (one._replace(name="embedder") for one in found)
-    if not found:
-        yield Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
 
 
 class _Asked(NamedTuple):
@@ -238,8 +225,7 @@ CHECKS: Final[dict[str, Check]] = {
     "broker": check_broker,
     "language model": check_language_models,
     "embedder": check_embedder,
-    "api": check_pages,
-    "flower": check_monitor,
+    "pages": check_pages,
     "disk": check_disk,
 }
 """In the order of the report."""

@@ -11,11 +11,9 @@ from typing import Final, NamedTuple
 
 import asyncpg
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from schemas.chains import QUEUES
-from schemas.errors import SettingsError, StackError
+from schemas.errors import SettingsError
 from schemas.settings.base import ENV_FILE, SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 from schemas.settings.resolve import resolve
@@ -23,7 +21,7 @@ from stack.connections import connections, masked
 from stack.home import find_home, this_environment
 from stack.parts import PORT_SETTINGS, in_order
 from stack.ports import holder, is_free
-from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
+from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers, redis_client
 from stack.supervision import SUPERVISOR, Supervisor
 from store import migrate
 from store.database import DATABASE_ERRORS, Database
@@ -70,11 +68,7 @@ UP: Final = "`ragq up` starts the embedded one"
 
 def check_database(environment: Mapping[str, str]) -> Findings:
     """Postgres, pgvector, the tables, and the workers in them."""
-    try:
-        url = connections(environment).database_url
-    except StackError as error:
-        yield Finding("postgres", Verdict.FAIL, "no database is named", shown(error))
-        return
+    url = connections(environment).database_url
     try:
         yield from asyncio.run(_database_findings(url))
     except _UNUSABLE as error:
@@ -134,14 +128,7 @@ def worker_findings(live: list[LiveWorker]) -> Findings:
 
 def check_broker(environment: Mapping[str, str]) -> Findings:
     """Valkey, Redis or RabbitMQ."""
-    try:
-        url = connections(environment).servers.get("REDIS_URL")
-    except StackError as error:
-        yield Finding("broker", Verdict.FAIL, shown(error))
-        return
-    if url is None:
-        yield Finding("broker", Verdict.FAIL, "none is named", f"Set REDIS_URL; unset, {UP}.")
-        return
+    url = connections(environment).redis_url
     if url.startswith("amqp"):
         if broker_answers(url):
             yield Finding("broker", Verdict.OK, shown(f"RabbitMQ at {masked(url)}"))
@@ -149,13 +136,7 @@ def check_broker(environment: Mapping[str, str]) -> Findings:
             yield _broker_missing(url, "no connection")
         return
     try:
-        with redis.Redis.from_url(
-            url,
-            socket_timeout=PROBE_TIMEOUT_S,
-            socket_connect_timeout=PROBE_TIMEOUT_S,
-            retry=Retry(NoBackoff(), retries=0),
-        ) as client:
-            client.ping()
+        with redis_client(url) as client:
             told = client.info("server")
         assert isinstance(told, dict)
         version = (
@@ -172,23 +153,18 @@ def _broker_missing(url: str, why: str) -> Finding:
 
 
 def check_pages(environment: Mapping[str, str]) -> Findings:
-    """The API with its pages."""
-    settings = ProcessSettings.from_environment(environment)
-    url = connections(environment).api_url or f"http://127.0.0.1:{settings.ragq_api_port}"
-    if http_answers(f"{url}/healthz"):
-        yield Finding("api", Verdict.OK, f"{url}/rag")
-    else:
-        yield Finding("api", Verdict.WARN, f"{url} does not answer", "`ragq up` or `ragq api` starts it.")
-
-
-def check_monitor(environment: Mapping[str, str]) -> Findings:
-    """Flower."""
-    settings = ProcessSettings.from_environment(environment)
-    url = connections(environment).flower_url or f"http://127.0.0.1:{settings.ragq_flower_port}"
-    if http_answers(f"{url}/healthcheck"):
-        yield Finding("flower", Verdict.OK, url)
-    else:
-        yield Finding("flower", Verdict.WARN, f"{url} does not answer", "`ragq up` starts it.")
+    """The API with its pages, and Flower."""
+    settings, servers = ProcessSettings.from_environment(environment), connections(environment)
+    api = servers.api_url or f"http://127.0.0.1:{settings.ragq_api_port}"
+    flower = servers.flower_url or f"http://127.0.0.1:{settings.ragq_flower_port}"
+    for name, url, health, shown_at, start in (
+        ("api", api, "healthz", f"{api}/rag", "`ragq up` or `ragq api` starts it."),
+        ("flower", flower, "healthcheck", flower, "`ragq up` starts it."),
+    ):
+        if http_answers(f"{url}/{health}"):
+            yield Finding(name, Verdict.OK, shown_at)
+        else:
+            yield Finding(name, Verdict.WARN, f"{url} does not answer", start)
 
 
 GB = 1e9
@@ -239,11 +215,7 @@ def check_disk(environment: Mapping[str, str]) -> Findings:
 def check_stack(environment: Mapping[str, str]) -> Findings:
     """The embedded stack, its parts and their ports."""
     home = find_home(environment)
-    try:
-        state = home.read_state()
-    except StackError as error:
-        yield Finding("stack", Verdict.FAIL, shown(error), "See the sentence: it says what to do.")
-        return
+    state = home.read_state()
     if state is None:
         yield Finding("stack", Verdict.WARN, f"nothing runs in {home.folder}", "`ragq up` starts it.")
     else:
@@ -261,10 +233,7 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
 
 
 def _chosen_ports(running: Mapping[str, int | None]) -> Findings:
-    try:
-        settings, sources = effective_process(os.environ, ENV_FILE)
-    except SettingsError:
-        return
+    settings, sources = effective_process(os.environ, ENV_FILE)
     for part, port in {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}.items():
         name = PORT_SETTINGS[part]
         if sources[name] is SettingSource.DEFAULT or running.get(part) == port or is_free(port):
