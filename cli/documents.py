@@ -1,9 +1,9 @@
 """`ragq corpus` and `ragq work`: corpora, their works, and the documents that these were made from."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -31,11 +31,9 @@ from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from services.documents import (
-    DocumentTarget,
     DocumentView,
-    Edited,
     OutlineHeading,
-    document_markdown,
+    document_text,
     document_view,
 )
 from services.listings import corpora_table, works_table
@@ -162,18 +160,15 @@ async def _shown(connection: Connection, name: str, wanted: WorksWanted) -> tupl
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
-def _document(value: str) -> DocumentTarget:
+def _document(value: str) -> dict[str, int]:
     match = _NUMBER.fullmatch(value)
     if match is None:
         raise ValueError(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.")
-    number = int(match[2])
-    return DocumentTarget(job_id=number) if match[1] else DocumentTarget(work_id=number)
+    return {"job_id" if match[1] else "work_id": int(match[2])}
 
 
 document_argument = click.argument("target", metavar="WORK|JOB", type=Typed("WORK|JOB", _document))
 
-
-Given = TypeVar("Given")
 
 _JOB = click.argument("job_id", metavar="JOB", type=JOB)
 _REPLY = click.option(
@@ -184,35 +179,32 @@ _STDIN = Path("-")
 _BEGINS = 80
 
 
-def _change(
-    metavar: str, understood: Callable[[str], Given | None], words: Sequence[str] | type[RepairAction | SelectionAction]
-) -> Typed[tuple[int, Given]]:
-    """What becomes of the heading at a line."""
+def _set(metavar: str, words: type[RepairAction | SelectionAction], effect: str) -> Callable[..., Any]:
+    """The option of what becomes of the heading at a line; its first word is one of `words`."""
 
-    def parse(value: str) -> tuple[int, Given]:
-        line, _, text = value.partition("=")
+    def parse(value: str) -> tuple[int, str]:
+        line, _, change = value.partition("=")
         if not line.isascii() or not line.isdecimal() or len(line) > 9:
             raise ValueError(f"'{value}' has no line; write it like 12=WORD.")
-        if (change := understood(text)) is None:
-            raise ValueError(f"'{text.partition(':')[0]}' is none of {', '.join(words)}.")
+        if (word := change.partition(":")[0]) not in set(words):
+            raise ValueError(f"'{word}' is none of {', '.join(words)}.")
         return int(line), change
 
-    return Typed(metavar, parse)
+    return click.option(
+        "--set", "changes", multiple=True, type=Typed(metavar, parse), help=f"{effect} May be repeated."
+    )
 
 
 @click.command("repair")
 @_JOB
 @_REPLY
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    type=_change("LINE=ACTION[:TEXT]", documents.repair_change, RepairAction),
-    help=f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given. "
-    "May be repeated.",
+@_set(
+    "LINE=ACTION[:TEXT]",
+    RepairAction,
+    f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given.",
 )
 @json_option
-def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as_json: bool) -> None:
+def repair_command(job_id: int, reply: Path | None, changes: tuple[tuple[int, str], ...], as_json: bool) -> None:
     """Decide what becomes of the headings of a document: all of them by a reply, or single ones.
 
     A reply has a line for each heading, `NUMBER : ACTION : TEXT`. The stages after it run again; what they stored stays
@@ -223,22 +215,19 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work repair j345 --reply reply.txt
         ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
     """
-    edit = _edit(reply, dict(changes), documents.REPAIR, documents.change_repairs)
-    _report(with_database(edit, job_id), "headings changed", as_json=as_json)
+    _edit(job_id, documents.REPAIR, reply, changes, "headings changed", as_json=as_json)
 
 
 @click.command("select")
 @_JOB
 @_REPLY
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    type=_change("LINE=DECISION", documents.selection_change, SelectionAction),
-    help=f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}. May be repeated.",
+@_set(
+    "LINE=DECISION",
+    SelectionAction,
+    f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}.",
 )
 @json_option
-def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as_json: bool) -> None:
+def select_command(job_id: int, reply: Path | None, changes: tuple[tuple[int, str], ...], as_json: bool) -> None:
     """Decide which sections of a document are embedded: all of them by a reply, or single ones.
 
     A reply has lines `NUMBER : SKIP` or `NUMBER : VECTORIZE`. What is inside a skipped section is skipped unless it has
@@ -249,22 +238,19 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[Any, ...], as
         ragq work select j345 --reply reply.txt
         ragq work select j345 --set 12=SKIP
     """
-    edit = _edit(reply, dict(changes), documents.SELECT, documents.change_selection)
-    _report(with_database(edit, job_id), "headings skipped", as_json=as_json)
+    _edit(job_id, documents.SELECT, reply, changes, "headings skipped", as_json=as_json)
 
 
 def _edit(
-    reply: Path | None,
-    changes: dict[int, Given],
-    step: str,
-    change: Callable[[Connection, int, dict[int, Given]], Awaitable[Edited]],
-) -> Callable[[Connection, int], Awaitable[Edited]]:
+    job_id: int, step: str, reply: Path | None, changes: Sequence[tuple[int, str]], words: str, *, as_json: bool
+) -> None:
     if (reply is None) == (not changes):
         raise click.UsageError("Give --reply FILE for all headings, or --set LINE=ACTION for single ones.")
-    if reply is None:
-        return lambda connection, job_id: change(connection, job_id, changes)
-    text = _text_of(reply)
-    return lambda connection, job_id: documents.paste(connection, job_id, step, text)
+    text = None if reply is None else _text_of(reply)
+    edited = with_database(documents.edit, job_id, step, reply=text, changes=dict(changes))
+    shown = {"job": f"j{edited.job_id}", "stage": edited.stage, "changed": edited.changed}
+    told = f"j{edited.job_id} continues after stage '{edited.stage}': {edited.changed} {words}."
+    print_result(shown, told, as_json=as_json)
 
 
 def _text_of(reply: Path) -> str:
@@ -274,12 +260,6 @@ def _text_of(reply: Path) -> str:
         return read_stdin().decode("utf-8")
     except UnicodeDecodeError:
         raise Refused("The reply on stdin is not UTF-8; send it as UTF-8 text.") from None
-
-
-def _report(edited: Edited, words: str, *, as_json: bool) -> None:
-    shown = {"job": f"j{edited.job_id}", "stage": edited.stage, "changed": edited.changed}
-    text = f"j{edited.job_id} continues after stage '{edited.stage}': {edited.changed} {words}."
-    print_result(shown, text, as_json=as_json)
 
 
 @group()
@@ -327,7 +307,7 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
 @work.command("show")
 @document_argument
 @json_option
-def work_show_command(target: DocumentTarget, as_json: bool) -> None:
+def work_show_command(target: dict[str, int], as_json: bool) -> None:
     """Show a work and its document: how it was converted, how far its job is, and what became of each heading.
 
     The number of a line is that of the converted document, as `ragq work repair` takes it; `at` is the line in the
@@ -338,7 +318,7 @@ def work_show_command(target: DocumentTarget, as_json: bool) -> None:
         ragq work show 7
         ragq work show j345 --json
     """
-    shown = with_database(document_view, target)
+    shown = with_database(document_view, **target)
     if as_json:
         print_json(_view_json(shown))
         return
@@ -355,7 +335,7 @@ def work_show_command(target: DocumentTarget, as_json: bool) -> None:
 @work.command("export")
 @document_argument
 @json_option
-def export_command(target: DocumentTarget, as_json: bool) -> None:
+def export_command(target: dict[str, int], as_json: bool) -> None:
     """Print the markdown of a work, or of a job: sanitised, or as it was converted if it is no further.
 
     \b
@@ -363,7 +343,7 @@ def export_command(target: DocumentTarget, as_json: bool) -> None:
         ragq work export 7 > tea.md
         ragq work export j345 > converted.md
     """
-    markdown = with_database(document_markdown, target)
+    markdown, _ = with_database(document_text, **target)
     if as_json:
         print_json({"markdown": markdown})
     else:

@@ -5,7 +5,7 @@ An edit is an attempt of its stage. What the stages after it stored stays in the
 import asyncio
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic import Field, computed_field
 
@@ -17,20 +17,22 @@ from schemas.values.documents import (
     Cleaned,
     ConvertedDocument,
     DecidedBy,
+    DocumentLine,
     DocumentOutline,
+    Heading,
     RepairAction,
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
     SelectionAction,
     TocEntry,
+    WorkView,
 )
 from stages.documents.outline import outline
-from stages.documents.repair import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
+from stages.documents.repair import changed_repairs, is_usable, repair_by_reply, repair_prompt
 from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
 from stages.queries.templates import TemplateTag
 from store.corpora import works
-from store.corpora.works import work_missing
 from store.database import Connection
 from store.questions import presets
 from store.runs import attempts, edits, jobs
@@ -42,13 +44,6 @@ KIND = "work"
 MODE = "document"
 
 
-class DocumentTarget(NamedTuple):
-    """A work, or the job of a document; one of them is given."""
-
-    work_id: int | None = None
-    job_id: int | None = None
-
-
 async def document_job(connection: Connection, job_id: int) -> Job:
     """The job of a document. Raises MissingError, for a job of another kind too."""
     job = await jobs.get(connection, job_id)
@@ -58,18 +53,6 @@ async def document_job(connection: Connection, job_id: int) -> Job:
             slug="document-missing",
         )
     return job
-
-
-async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
-    """The job of a document, or that which made a work what it is; None for a work that no stored job made.
-
-    Raises as `document_job`, and Refused for a work that is not stored.
-    """
-    if target.job_id is not None:
-        return await document_job(connection, target.job_id)
-    assert target.work_id is not None
-    job_id = (await works.work(connection, target.work_id)).job_id
-    return None if job_id is None else await document_job(connection, job_id)
 
 
 async def output_of(connection: Connection, job_id: int, output: type[Output]) -> Output | None:
@@ -100,17 +83,11 @@ async def refuse_replaced(connection: Connection, *job_ids: int) -> None:
         )
 
 
-class OutlineHeading(Value):
+class OutlineHeading(Heading):
     """A heading of a document, and what became of it."""
 
-    line: int = Field(examples=[12])
-    """Of the converted markdown, from 1; names the heading in a repair."""
-    level: int = Field(examples=[3])
-    text: str = Field(repr=False, examples=["2.1 Oxidation"])
     page: int | None = Field(default=None, examples=[31])
     """From 1; null in formats without pages."""
-    toc_level: int | None = Field(default=None, examples=[2])
-    """The level in the document's own table of contents; null where it has no such entry."""
     action: RepairAction | None = Field(default=None, examples=["H2"])
     """What stage `repair` did; null before that is stored."""
     repaired_level: int | None = Field(default=None, examples=[2])
@@ -132,29 +109,18 @@ class OutlineHeading(Value):
         return self.toc_level is not None and self.toc_level != level
 
 
-class DocumentView(Value):
+class DocumentView(DocumentLine):
     """A document: its job, what the stages found, and its headings."""
 
-    job_id: int | None = Field(examples=[34])
-    """Null for a work that no stored job made; its headings are those of the stored markdown."""
     run_id: int | None = Field(default=None, examples=[12])
     status: JobStatus | None = Field(default=None, examples=["succeeded"])
     stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
     """The status of each stage, in the order of the chain."""
-    work_id: int | None = Field(default=None, examples=[7])
-    """Null before the document is a work, and when the work was made from another file since."""
-    title: str | None = Field(default=None, repr=False, examples=["On Tea"])
-    corpus: str | None = Field(default=None, examples=["default"])
-    """Null when it is deleted."""
-    name: str | None = Field(default=None, repr=False, examples=["tea.pdf"])
-    """The name of the file."""
-    format: str | None = Field(default=None, examples=["pdf"])
     converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
     variant: str | None = Field(default=None, examples=["outline"])
     """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
     reason: str | None = Field(default=None, examples=["the document has its own headings"])
     """Why they were found so."""
-    pages: int | None = Field(default=None, examples=[310])
     cleaned: Cleaned | None = None
     repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
     selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
@@ -183,44 +149,41 @@ class DocumentView(Value):
         return len(self.missing) + sum(heading.disagrees for heading in self.headings)
 
 
-async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
-    """A document, read at one moment. Raises Refused, and MissingError, for a job of another kind too."""
+async def document_view(
+    connection: Connection, *, job_id: int | None = None, work_id: int | None = None
+) -> DocumentView:
+    """A document by its job, or by its work, read at one moment. Raises MissingError, for a job of another kind too."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await job_of(connection, target)
-        if job is None:
-            assert target.work_id is not None
-            return await _of_markdown(connection, target.work_id)
-        return await _of_job(connection, job)
+        if job_id is None:
+            assert work_id is not None
+            work = await works.work(connection, work_id)
+            if work.job_id is None:
+                return await _of_markdown(connection, work)
+            job_id = work.job_id
+        return await _of_job(connection, await document_job(connection, job_id))
 
 
-async def document_markdown(connection: Connection, target: DocumentTarget) -> str:
-    """The markdown of a work; or that of a job, sanitised if that is stored, and as it was converted before.
+async def document_text(
+    connection: Connection, *, job_id: int | None = None, work_id: int | None = None
+) -> tuple[str, Sequence[int]]:
+    """The markdown of a work; or that of a job, sanitised if that is stored, and as it was converted before. With the
+    line at which each page begins.
 
-    Raises as `document_view`, WorkChangedError, and Refused for a job that has converted nothing yet.
+    Raises as `document_view`, Refused for a work that does not match its hash, and MissingError for a job that has
+    converted nothing yet.
     """
-    if target.work_id is not None:
-        stored = await works.markdown(connection, target.work_id)
-        if stored is None:
-            raise work_missing(target.work_id)
-        return stored
-    job = await job_of(connection, target)
-    assert job is not None
-    if sanitised := await output_of(connection, job.id, SanitisedDocument):
-        return sanitised.markdown
-    return (await needed(connection, job.id, ConvertedDocument)).markdown
+    if work_id is not None:
+        return await works.markdown(connection, work_id), await works.page_lines(connection, work_id)
+    assert job_id is not None
+    await document_job(connection, job_id)
+    made = await output_of(connection, job_id, SanitisedDocument) or await needed(connection, job_id, ConvertedDocument)
+    return made.markdown, made.page_lines
 
 
-async def _of_markdown(connection: Connection, work_id: int) -> DocumentView:
-    markdown = await works.markdown(connection, work_id)
-    if markdown is None:
-        raise work_missing(work_id)
-    found = await asyncio.to_thread(outline, markdown, ())
-    title = (await works.titles(connection, [work_id]))[work_id]
-    headings = tuple(
-        OutlineHeading(line=heading.line, level=heading.level, text=heading.text, work_line=heading.line)
-        for heading in found.headings
-    )
-    return DocumentView(job_id=None, work_id=work_id, title=title, format="markdown", headings=headings)
+async def _of_markdown(connection: Connection, work: WorkView) -> DocumentView:
+    found = await asyncio.to_thread(outline, await works.markdown(connection, work.id), ())
+    headings = tuple(OutlineHeading(**dict(heading), work_line=heading.line) for heading in found.headings)
+    return DocumentView(work_id=work.id, title=work.title, format="markdown", headings=headings)
 
 
 async def _of_job(connection: Connection, job: Job) -> DocumentView:
@@ -235,19 +198,13 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
     if converted is not None and found is not None:
         headings = await asyncio.to_thread(_headings, converted, found, repaired, sanitised, selected)
     return DocumentView(
-        job_id=job.id,
+        **dict(line),
         run_id=job.run_id,
         status=job.status,
         stages={run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
-        work_id=line.work_id,
-        title=line.title,
-        corpus=line.corpus,
-        name=line.name,
-        format=None if converted is None else converted.format,
         converter=None if converted is None else converted.converter,
         variant=None if converted is None else converted.headings_by,
         reason=None if converted is None else converted.reason,
-        pages=None if converted is None else converted.pages,
         cleaned=None if converted is None else converted.cleaned,
         repaired_by=None if repaired is None else repaired.by,
         selected_by=None if selected is None else selected.by,
@@ -275,11 +232,8 @@ def _headings(
         selection = None if work_line is None else selections.get(work_line)
         headings.append(
             OutlineHeading(
-                line=heading.line,
-                level=heading.level,
-                text=heading.text,
-                page=_page(converted.page_lines, heading.line),
-                toc_level=heading.toc_level,
+                **dict(heading),
+                page=bisect_right(converted.page_lines, heading.line) or None,
                 action=None if repair is None else repair.action,
                 repaired_level=_level(heading.level, repair.action) if repair is not None and is_kept else None,
                 repaired_text=repair.text if repair is not None and is_kept else None,
@@ -301,10 +255,6 @@ def _work_lines(
     kept = [heading.line for heading in found.headings if heading.line not in removed]
     lines = [heading.line for heading in outline(sanitised.markdown, ()).headings]
     return dict(zip(kept, lines, strict=True)) if len(kept) == len(lines) else {}
-
-
-def _page(page_lines: Sequence[int], line: int) -> int | None:
-    return bisect_right(page_lines, line) or None
 
 
 def _level(own: int, action: RepairAction) -> int:
@@ -343,79 +293,57 @@ async def decision_prompt(connection: Connection, job_id: int, step: str) -> str
     return select_prompt(with_headings(sections_of(sanitised.markdown)), template=template)
 
 
-async def paste(connection: Connection, job_id: int, step: str, reply: str) -> Edited:
-    """Store what a reply makes of the headings of a document, or which sections it selects.
+async def edit(
+    connection: Connection, job_id: int, step: str, *, reply: str | None = None, changes: Mapping[int, str] = {}
+) -> Edited:
+    """Store what a reply makes of the headings of a document, or which sections it selects; without a reply, what
+    changes do for the headings at these lines.
 
-    Raises ReplyShapeError for a reply that cannot be used, StageRunningError, Refused for a job whose
-    work has another text since and while an earlier stage is not done, and as `decision_prompt`.
+    A change of a repair is like `H2:Green leaves`, at a line of the converted document; one of a selection is SKIP or
+    VECTORIZE, at a line of the sanitised one. Raises HeadingReplyError for a reply that cannot be used,
+    StageRunningError, Refused for lines without a heading, for words that are no title, for a job whose work has
+    another text since and while an earlier stage is not done, and as `decision_prompt`.
     """
     async with connection.transaction():
         await refuse_replaced(connection, (await document_job(connection, job_id)).id)
-        if step == REPAIR:
-            headings = (await needed(connection, job_id, DocumentOutline)).headings
-            return await _store(
-                connection, job_id, RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
-            )
-        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+        stage = REPAIR if step == REPAIR else SELECT
+        decided = await (_repaired if stage == REPAIR else _selected)(connection, job_id, reply, changes)
+        await edits.set_output(connection, job_id, stage, decided.model_dump(mode="json"))
+    return Edited(job_id=job_id, stage=stage, changed=decided.changed)
+
+
+async def _repaired(
+    connection: Connection, job_id: int, reply: str | None, changes: Mapping[int, str]
+) -> RepairedTitles:
+    if reply is not None:
+        headings = (await needed(connection, job_id, DocumentOutline)).headings
+        return RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
+    stored = (await needed(connection, job_id, RepairedTitles)).repairs
+    _refuse_unknown(job_id, changes, [repair.line for repair in stored], REPAIR)
+    repairs = changed_repairs(stored, changes)
+    wrong = [repair.line for repair in repairs if repair.line in changes and not is_usable(repair)]
+    if wrong:
+        raise Refused(
+            f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
+            f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
+        )
+    return RepairedTitles(repairs=repairs, by=DecidedBy.USER)
+
+
+async def _selected(
+    connection: Connection, job_id: int, reply: str | None, changes: Mapping[int, str]
+) -> SelectedSections:
+    found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+    if reply is not None:
         chosen = select_by_reply(reply, found, by=DecidedBy.PASTED)
-        return await _store(connection, job_id, SelectedSections(selections=chosen, by=DecidedBy.PASTED))
+        return SelectedSections(selections=chosen, by=DecidedBy.PASTED)
+    stored = (await needed(connection, job_id, SelectedSections)).selections
+    _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
+    embeds = {line: change == SelectionAction.VECTORIZE for line, change in changes.items()}
+    return SelectedSections(selections=changed_selections(found, stored, embeds), by=DecidedBy.USER)
 
 
-async def change_repairs(connection: Connection, job_id: int, changes: Mapping[int, Change]) -> Edited:
-    """Store other repairs for the headings at these lines of the converted document.
-
-    Raises Refused for lines without a heading and for words that are no title, and as `paste`.
-    """
-    async with connection.transaction():
-        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
-        stored = await needed(connection, job_id, RepairedTitles)
-        _refuse_unknown(job_id, changes, [repair.line for repair in stored.repairs], REPAIR)
-        repairs = changed_repairs(stored.repairs, changes)
-        wrong = [repair.line for repair in repairs if repair.line in changes and not is_usable(repair)]
-        if wrong:
-            raise Refused(
-                f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
-                f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
-            )
-        return await _store(connection, job_id, RepairedTitles(repairs=repairs, by=DecidedBy.USER))
-
-
-async def change_selection(connection: Connection, job_id: int, changes: Mapping[int, bool]) -> Edited:
-    """Store whether the sections of the headings at these lines of the sanitised document are embedded. Raises as
-    `change_repairs`."""
-    async with connection.transaction():
-        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
-        stored = await needed(connection, job_id, SelectedSections)
-        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
-        _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
-        chosen = changed_selections(found, stored.selections, changes)
-        return await _store(connection, job_id, SelectedSections(selections=chosen, by=DecidedBy.USER))
-
-
-def repair_change(text: str) -> Change | None:
-    """The change that a text means, like `H2:Green leaves`; None for one that means none.
-
-    >>> repair_change("H2:Green leaves")
-    Change(action=<RepairAction.H2: 'H2'>, text='Green leaves')
-    """
-    word, colon, words = text.partition(":")
-    if word not in set(RepairAction):
-        return None
-    return Change(RepairAction(word), words if colon else None)
-
-
-def selection_change(text: str) -> bool | None:
-    """Whether a section is embedded, by SKIP or VECTORIZE; None for another text."""
-    return text == SelectionAction.VECTORIZE if text in set(SelectionAction) else None
-
-
-async def _store(connection: Connection, job_id: int, output: RepairedTitles | SelectedSections) -> Edited:
-    stage, changed = (REPAIR, output.changed) if isinstance(output, RepairedTitles) else (SELECT, output.skipped)
-    await edits.set_output(connection, job_id, stage, output.model_dump(mode="json"))
-    return Edited(job_id=job_id, stage=stage, changed=changed)
-
-
-def _refuse_unknown(job_id: int, changes: Mapping[int, Any], known: Sequence[int], stage: str) -> None:
+def _refuse_unknown(job_id: int, changes: Mapping[int, str], known: Sequence[int], stage: str) -> None:
     unknown = sorted(set(changes) - set(known))
     if unknown:
         found = f"Line {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown)} lines, {unknown[0]} first, are"

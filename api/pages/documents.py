@@ -3,9 +3,8 @@ the result, the sections that are skipped, and what is computed again.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
@@ -23,19 +22,17 @@ from schemas.errors import LLMResponseParseError, MissingError, Refused, Templat
 from schemas.values.base import MAX_ID
 from schemas.values.documents import (
     Bibliography,
-    ConvertedDocument,
     RepairAction,
-    SanitisedDocument,
+    SelectionAction,
     WorkChunk,
     WorkHeading,
 )
 from schemas.values.requests import ChunksWanted
 from services import documents
-from services.documents import DocumentTarget, Edited, document_job, document_view, output_of
+from services.documents import document_job, document_text, document_view
 from stages.corpora.blocks import lines_of
 from stages.corpora.cut import pages_of
 from stages.documents.outline import DocumentFormat, format_of
-from stages.documents.repair import Change
 from store.corpora import corpora, works
 from store.database import Connection
 from store.runs.run_view import job_view
@@ -49,7 +46,9 @@ FRAMING_POLICY: Final = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 Show = Literal["outline", "text", "sections"]
-Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
+
+#: What is decided on a part of the page.
+_STEPS: Final = {"outline": documents.REPAIR, "sections": documents.SELECT}
 
 
 class TextLine(NamedTuple):
@@ -79,16 +78,12 @@ async def change_headings(request: Request, ctx: Context, _form: CheckedForm, jo
     """Store the repairs that the form changed: those whose fields differ from what they were filled in with."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
     changes = {
-        int(line): Change(RepairAction(action), " ".join(fields.get(f"words-{line}", "").split()))
+        int(line): f"{action}:{fields.get(f'words-{line}', '')}"
         for line, action in _numbered(fields, "action-")
         if (action, fields.get(f"words-{line}")) != (fields.get(f"was-{line}"), fields.get(f"read-{line}"))
         and action in set(RepairAction)
     }
-    if not changes:
-        return RedirectResponse(f"/documents/{job_id}", 303)
-    return await _edited(
-        request, ctx, job_id, "outline", lambda connection: documents.change_repairs(connection, job_id, changes)
-    )
+    return await _edited(request, ctx, job_id, "outline", changes=changes)
 
 
 @router.post("/documents/{job_id:int}/sections")
@@ -96,19 +91,11 @@ async def change_sections(request: Request, ctx: Context, _form: CheckedForm, jo
     """Store which of the listed sections are embedded."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
     changes = {
-        int(line): f"embed-{line}" in fields
+        int(line): str(SelectionAction.VECTORIZE if f"embed-{line}" in fields else SelectionAction.SKIP)
         for line, was in _numbered(fields, "was-")
         if (was == "true") != (f"embed-{line}" in fields)
     }
-    if not changes:
-        return RedirectResponse(f"/documents/{job_id}?show=sections", 303)
-    return await _edited(
-        request,
-        ctx,
-        job_id,
-        "sections",
-        lambda connection: documents.change_selection(connection, job_id, changes),
-    )
+    return await _edited(request, ctx, job_id, "sections", changes=changes)
 
 
 @router.post("/documents/{job_id:int}/{part}/pasted")
@@ -121,22 +108,26 @@ async def paste(
     reply: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
-    show: Show = "outline" if part == "headings" else "sections"
-    step = documents.REPAIR if part == "headings" else documents.SELECT
-    edit = partial(documents.paste, job_id=job_id, step=step, reply=reply)
-    return await _edited(request, ctx, job_id, show, edit, pasted=reply)
+    return await _edited(request, ctx, job_id, "outline" if part == "headings" else "sections", reply=reply)
 
 
 async def _edited(
-    request: Request, ctx: ApiContext, job_id: int, show: Show, edit: Edit, *, pasted: str = ""
+    request: Request,
+    ctx: ApiContext,
+    job_id: int,
+    show: Show,
+    *,
+    reply: str | None = None,
+    changes: Mapping[int, str] = {},
 ) -> Response:
+    address = f"/documents/{job_id}?show={show}"
+    if reply is None and not changes:
+        return RedirectResponse(address, 303)
     try:
-        async with ctx.database.connection() as connection:
-            await edit(connection)
+        await ctx.database.once(documents.edit, job_id, _STEPS[show], reply=reply, changes=changes)
     except (Refused, LLMResponseParseError) as error:
-        return await _page(request, ctx, job_id, show, wrong=str(error), pasted=pasted)
-    saved = "headings" if show == "outline" else "sections"
-    return RedirectResponse(f"/documents/{job_id}?show={show}&saved={saved}", 303)
+        return await _page(request, ctx, job_id, show, wrong=str(error), pasted=reply or "")
+    return RedirectResponse(f"{address}&saved={'headings' if show == 'outline' else 'sections'}", 303)
 
 
 async def _page(
@@ -152,8 +143,7 @@ async def _page(
 ) -> Response:
     lines, all_lines, prompt = list[TextLine](), 0, None
     async with ctx.database.connection() as connection:
-        view = await document_view(connection, DocumentTarget(job_id=job_id))
-        (line,) = (await works.lines(connection, [job_id])).values()
+        view = await document_view(connection, job_id=job_id)
         job = await job_view(connection, job_id)
         if show == "text":
             lines, all_lines = await _text(connection, job_id, part)
@@ -167,7 +157,6 @@ async def _page(
         status=422 if wrong else 200,
         headers={"Content-Security-Policy": FRAMING_POLICY},
         view=view,
-        line=line,
         job=job,
         lines=lines,
         prompt=prompt,
@@ -184,14 +173,10 @@ async def _page(
 
 async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[TextLine], int]:
     """A part of the markdown: sanitised if that is stored, and as it was converted before."""
-    made = await output_of(connection, job_id, SanitisedDocument)
-    if made is None:
-        converted = await output_of(connection, job_id, ConvertedDocument)
-        if converted is None:
-            return [], 0
-        markdown, page_lines = converted.markdown, converted.page_lines
-    else:
-        markdown, page_lines = made.markdown, made.page_lines
+    try:
+        markdown, page_lines = await document_text(connection, job_id=job_id)
+    except MissingError:
+        return [], 0
     lines = lines_of(markdown)
     begins = {line: number for number, line in enumerate(page_lines, start=1)}
     first = (part - 1) * PAGE_LINES + 1
@@ -202,9 +187,8 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
-    step = documents.REPAIR if show == "outline" else documents.SELECT
     try:
-        return await documents.decision_prompt(connection, job_id, step)
+        return await documents.decision_prompt(connection, job_id, _STEPS[show])
     except (MissingError, TemplateMissingError):
         return None
 

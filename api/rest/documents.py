@@ -12,7 +12,7 @@ from schemas.values.base import Text
 from schemas.values.documents import ListedChunks, WorkView
 from schemas.values.requests import ChunksWanted
 from services import documents
-from services.documents import DocumentTarget, DocumentView, Edited, document_markdown, document_view
+from services.documents import DocumentView, Edited, document_text, document_view
 from stages.documents.outline import MOST_CHARS
 from store.corpora import works
 
@@ -47,13 +47,13 @@ Step = Annotated[Literal["repair", "selection"], Path(examples=["repair"])]
 @router.get("/documents/{job_id}")
 async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
     """A document by its job, also before it is a work."""
-    return await ctx.database.once(document_view, DocumentTarget(job_id=job_id))
+    return await ctx.database.once(document_view, job_id=job_id)
 
 
 @router.get("/documents/{job_id}/markdown")
 async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
     """Sanitised, or as it was converted when it is no further."""
-    markdown = await ctx.database.once(document_markdown, DocumentTarget(job_id=job_id))
+    markdown, _ = await ctx.database.once(document_text, job_id=job_id)
     return DocumentMarkdownReply(job_id=job_id, markdown=markdown)
 
 
@@ -68,7 +68,7 @@ async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> Docu
 async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    return await ctx.database.once(documents.paste, job_id, step, body.reply)
+    return await ctx.database.once(documents.edit, job_id, step, reply=body.reply)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -18,7 +18,6 @@ from schemas.values.base import Text
 from services.corpora import corpus_of_name
 from store import migrate
 from store.corpora import corpora, works
-from store.corpora.works import work_missing
 from store.migrate import SEEDED_TABLES, seed
 
 router = APIRouter(route_class=StrictRoute)
@@ -249,8 +248,6 @@ async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         markdown = await works.markdown(connection, work_id)
-    if markdown is None:
-        raise work_missing(work_id)
     return WorkContentReply(
         work_id=work.id,
         work_title=work.title,

@@ -60,12 +60,12 @@ class ConvertedDocument(Value):
 class Heading(Value):
     """A heading of a document."""
 
-    line: int
-    """Of the converted markdown, from 1."""
-    level: int
-    text: str = Field(repr=False)
-    toc_level: int | None = None
-    """The level that the table of contents gives it; None where it has no such entry."""
+    line: int = Field(examples=[12])
+    """Of the converted markdown, from 1; names the heading in a repair."""
+    level: int = Field(examples=[3])
+    text: str = Field(repr=False, examples=["2.1 Oxidation"])
+    toc_level: int | None = Field(default=None, examples=[2])
+    """The level in the document's own table of contents; null where it has no such entry."""
 
 
 class DocumentOutline(Value):
@@ -164,7 +164,7 @@ class SelectedSections(DecidedHeadings):
     selections: tuple[Selection, ...]
 
     @property
-    def skipped(self) -> int:
+    def changed(self) -> int:
         """Headings whose sections are not embedded."""
         return sum(not selection.embeds for selection in self.selections)
 
@@ -427,3 +427,25 @@ class ListedChunks(Value):
     total: int = Field(examples=[12])
     next_offset: int | None = Field(examples=[100])
     """The `offset` of the next part; null in the last one."""
+
+
+class DocumentLine(Value):
+    """A document on its way to a work."""
+
+    job_id: int | None = Field(default=None, examples=[34])
+    """Null for a work that no stored job made; its headings are those of the stored markdown."""
+    name: str | None = Field(default=None, repr=False, examples=["tea.pdf"])
+    """The name of its file."""
+    corpus: str | None = Field(default=None, examples=["default"])
+    """Null when it is deleted."""
+    size: int | None = Field(default=None, examples=[310_000])
+    """Bytes; null when the file is no longer stored."""
+    format: str | None = Field(default=None, examples=["pdf"])
+    """Found by its content; null before it is converted, like the number of pages."""
+    pages: int | None = Field(default=None, examples=[310])
+    work_id: int | None = Field(default=None, examples=[7])
+    """Null before the document is a work, and when the work was made from another file since."""
+    title: str | None = Field(default=None, repr=False, examples=["On Tea"])
+    chunks: int | None = Field(default=None, examples=[940])
+    """Chunks that were to be embedded."""
+    skipped_chunks: int | None = Field(default=None, examples=[12])

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
@@ -91,14 +91,6 @@ _CONTENTS_CHARS: Final = 20_000
 _NONE: Final = "There are none."
 
 
-class Change(NamedTuple):
-    """What a heading is changed to."""
-
-    action: RepairAction
-    text: str | None = None
-    """None keeps the words."""
-
-
 def repair_prompt(
     headings: Sequence[Heading], toc: Sequence[TocEntry], *, template: str, before: Sequence[Repair] = ()
 ) -> str:
@@ -161,12 +153,15 @@ def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]
     return repairs
 
 
-def changed_repairs(repairs: Sequence[Repair], changes: Mapping[int, Change]) -> tuple[Repair, ...]:
-    """The repairs, and for the lines of the changes those instead."""
-    return tuple(
-        _repair(repair.line, repair.text, *changes[repair.line]) if repair.line in changes else repair
-        for repair in repairs
-    )
+def changed_repairs(repairs: Sequence[Repair], changes: Mapping[int, str]) -> tuple[Repair, ...]:
+    """The repairs, and for the lines of the changes those instead: `H2` keeps the words, `H2:Leaves` has others."""
+    changed = []
+    for repair in repairs:
+        if repair.line in changes:
+            action, _, text = changes[repair.line].partition(":")
+            repair = _repair(repair.line, repair.text, RepairAction(action), text)
+        changed.append(repair)
+    return tuple(changed)
 
 
 def is_usable(repair: Repair) -> bool:
@@ -177,8 +172,8 @@ def is_usable(repair: Repair) -> bool:
     return any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
 
 
-def _repair(line: int, own: str, action: RepairAction, text: str | None) -> Repair:
-    words = " ".join((text or "").split()) or own
+def _repair(line: int, own: str, action: RepairAction, text: str) -> Repair:
+    words = " ".join(text.split()) or own
     if action is RepairAction.REMOVE:
         words = own[:LONGEST_TITLE]
     return Repair(line=line, action=action, text=words)

@@ -1,7 +1,6 @@
 """Works as they are stored, read while they are what they were."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from schemas.values.base import Value
 from schemas.values.documents import (
     Bibliography,
     CorpusChunk,
+    DocumentLine,
     ListedChunks,
     ListedWork,
     ListedWorks,
@@ -67,13 +67,12 @@ async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, Wo
     }
 
 
-async def markdown(connection: Connection, work_id: int) -> str | None:
-    """The markdown of a work as it was imported; None when there is no such work.
-
-    Raises WorkChangedError when it does not match its hash.
-    """
+async def markdown(connection: Connection, work_id: int) -> str:
+    """The markdown of a work as it was imported. Raises MissingError, and Refused when it does not match its hash."""
     row = await connection.fetchrow(TEXTS, [work_id])
-    return None if row is None else _intact(row)
+    if row is None:
+        raise work_missing(work_id)
+    return _intact(row)
 
 
 async def unchanged_texts(connection: Connection, hashes: Mapping[int, str]) -> dict[int, WorkText]:
@@ -393,29 +392,7 @@ WHERE j.kind = 'work' AND j.id = ANY($1::bigint[])
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class DocumentLine:
-    """A document on its way to a work."""
-
-    job_id: int
-    name: str = field(repr=False)
-    """The name of its file."""
-    corpus: str | None
-    """None when it is deleted."""
-    size: int | None
-    """Bytes; None when the file is no longer stored."""
-    format: str | None
-    """Found by its content; None before it is converted, like the number of pages."""
-    pages: int | None
-    work_id: int | None
-    """None before it is cut, and when another file or nothing is in the work's place."""
-    title: str | None = field(repr=False)
-    chunks: int | None
-    """Chunks that were to be embedded."""
-    skipped_chunks: int | None
-
-
 async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, DocumentLine]:
     """The documents of jobs, by the id of the job; jobs of other kinds are absent."""
     rows = await connection.fetch(LINES, list(job_ids))
-    return {row["job_id"]: DocumentLine(**dict(row)) for row in rows}
+    return {row["job_id"]: DocumentLine(**row) for row in rows}

@@ -6,7 +6,6 @@ from schemas.errors import MissingError, Refused, ReplyShapeError
 from schemas.values.documents import (
     CutDocument,
     DecidedBy,
-    RepairAction,
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
@@ -14,10 +13,9 @@ from schemas.values.documents import (
 from schemas.values.requests import WorksWanted
 from schemas.values.runs import Target
 from services import documents
-from services.documents import DocumentTarget, document_markdown, document_view
+from services.documents import document_text, document_view
 from services.forks import ForkRequest, fork
 from services.runs import redo
-from stages.documents.repair import Change
 from store.corpora import works
 from store.runs import attempts
 from tests.refusals import refused
@@ -70,7 +68,7 @@ async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(
 
     async with library.database.connection() as connection:
         prompt = await documents.decision_prompt(connection, job_id, "repair")
-        edited = await documents.paste(connection, job_id, "repair", REPAIR)
+        edited = await documents.edit(connection, job_id, "repair", reply=REPAIR)
     assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
@@ -91,7 +89,7 @@ async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: 
 
     async with library.database.connection() as connection:
         prompt = await documents.decision_prompt(connection, job_id, "select")
-        edited = await documents.paste(connection, job_id, "select", "9 : SKIP")
+        edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
     assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("select", 1)
     await library.run(job_id)
@@ -108,14 +106,11 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
     for stage in ["repair", "select"]:
         async with library.database.connection() as connection:
             with pytest.raises(ReplyShapeError):
-                await documents.paste(connection, job_id, stage, "9 : DANCE")
+                await documents.edit(connection, job_id, stage, reply="9 : DANCE")
             with refused("heading-missing", match="Line 10 is no heading"):
-                if stage == "repair":
-                    await documents.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
-                else:
-                    await documents.change_selection(connection, job_id, {10: True})
+                await documents.edit(connection, job_id, stage, changes={10: "H1" if stage == "repair" else "SKIP"})
             with pytest.raises(Refused, match=r"--set 9=REMOVE"):
-                await documents.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
+                await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
             with pytest.raises(MissingError):
                 await documents.decision_prompt(connection, 10**9, "repair")
 
@@ -132,7 +127,7 @@ async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
     await library.run(job_id, until="outline")
     async with library.database.connection() as connection:
         with refused("document-missing", "Stage 'sanitise' of job"):
-            await documents.paste(connection, job_id, "select", "9 : SKIP")
+            await documents.edit(connection, job_id, "select", reply="9 : SKIP")
 
 
 async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> None:
@@ -140,16 +135,16 @@ async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> Non
     await library.run(old)
     new = await library.job(BOOK + "\nMore.\n")
     async with library.database.connection() as connection:
-        await documents.change_selection(connection, old, {13: True})
+        await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
     await library.run(old)
     await library.run(new)
 
     async with library.database.connection() as connection:
         with refused("document-replaced"):
-            await documents.change_selection(connection, old, {13: True})
+            await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
         work_id = await connection.fetchval("SELECT id FROM works")
-        assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == new
-        assert (await document_view(connection, DocumentTarget(job_id=old))).work_id is None
+        assert (await document_view(connection, work_id=work_id)).job_id == new
+        assert (await document_view(connection, job_id=old)).work_id is None
 
 
 async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_fork(library: Library) -> None:
@@ -168,7 +163,7 @@ async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in
     await library.run(forked)
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
     async with library.database.connection() as connection:
-        assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == forked
+        assert (await document_view(connection, work_id=work_id)).job_id == forked
 
 
 async def test_what_replaced_a_document_is_replaced_by_no_older_job(library: Library) -> None:
@@ -185,24 +180,24 @@ async def test_what_replaced_a_document_is_replaced_by_no_older_job(library: Lib
 async def test_the_outline_has_what_became_of_each_heading(library: Library) -> None:
     job_id = await library.job()
     async with library.database.connection() as connection:
-        empty = await document_view(connection, DocumentTarget(job_id=job_id))
+        empty = await document_view(connection, job_id=job_id)
     assert (empty.headings, empty.work_id, empty.name) == ((), None, "tea.md")
     await library.run(job_id)
 
     async with library.database.connection() as connection:
-        view = await document_view(connection, DocumentTarget(job_id=job_id))
+        view = await document_view(connection, job_id=job_id)
         corpus_id = await connection.fetchval("SELECT id FROM corpus")
         (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
-        markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
+        markdown, _ = await document_text(connection, job_id=job_id)
         with refused("work-missing"):
-            await document_view(connection, DocumentTarget(work_id=10**9))
+            await document_view(connection, work_id=10**9)
     assert (listed.job_id, listed.id) == (job_id, view.work_id)
     assert markdown == BOOK.replace("### Leaves", "## Leaves")
     assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
     assert [(one.line, one.level, one.action, one.repaired_level, one.work_line) for one in view.headings] == [
-        (5, 1, RepairAction.NO_CHANGE, 1, 5),
-        (9, 3, RepairAction.H2, 2, 9),
-        (13, 2, RepairAction.NO_CHANGE, 2, 13),
+        (5, 1, "NO_CHANGE", 1, 5),
+        (9, 3, "H2", 2, 9),
+        (13, 2, "NO_CHANGE", 2, 13),
     ]
     assert [(one.embeds, one.reason) for one in view.headings] == [
         (True, None),

@@ -53,7 +53,7 @@ async def test_a_changed_heading_is_an_attempt_and_others_are_left(
     assert "Green &amp; brown <del>Leaves</del>" in (await see(client, f"/documents/{job}")).text
 
     same = form(await see(client, f"/documents/{job}"), address)
-    assert (await sent(client, address, same)).headers["location"] == f"/documents/{job}"
+    assert (await sent(client, address, same)).headers["location"] == f"/documents/{job}?show=outline"
     assert await library.value("SELECT attempts FROM stage_run WHERE job_id = $1 AND stage = 'repair'", job) == 2
 
 

@@ -10,7 +10,6 @@ from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, S
 from stages.documents.outline import outline
 from stages.documents.repair import (
     HEADINGS_OF_A_CALL,
-    Change,
     changed_repairs,
     is_usable,
     repair_by_model,
@@ -99,14 +98,14 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
 
 
 def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
-    new = changed_repairs(REPAIRS, {3: Change(RepairAction.H3), 5: Change(RepairAction.H1, " Pot  tea ")})
+    new = changed_repairs(REPAIRS, {3: "H3", 5: "H1: Pot  tea "})
 
     assert new == (
         REPAIRS[0],
         Repair(line=3, action=RepairAction.H3, text="1.1 Leaves: green"),
         Repair(line=5, action=RepairAction.H1, text="Pot tea"),
     )
-    assert not is_usable(changed_repairs(REPAIRS, {1: Change(RepairAction.H1, "...")})[0])
+    assert not is_usable(changed_repairs(REPAIRS, {1: "H1:..."})[0])
 
 
 def test_headings_whose_words_stay_keep_their_markup() -> None:
