@@ -1,16 +1,15 @@
 """How works are cut: by words, or by the tokens of their embedder."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapters.weights import PACKAGED_EMBEDDER, cached_folder, local_folder, unchecked_embedder_folder
 from schemas.errors import Refused, StackError
 from schemas.statuses import VectorStatus
-from schemas.values.documents import CutChunk
+from schemas.values.documents import CutChunk, StoredCorpus
 from stages.corpora.blocks import MarkdownDocument
 from stages.corpora.cut import ChunkSize, cut_work
 from stages.corpora.works import Measure, Words
@@ -112,45 +111,30 @@ def _folder(model: str) -> Path | None:
         return None
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """How to cut a work."""
+Cut = Callable[[MarkdownDocument, str], list[CutChunk]]
+"""Cuts a work with this title into chunks, with their tokens where they can be counted."""
 
-    size: ChunkSize
-    measure: Measure
-    language: str
-    searches_tables: bool
-    tokens: TokenMeasure | None
-    """Counts what is embedded; None where the tokenizer of the embedder is not on this machine."""
 
-    def chunks(self, document: MarkdownDocument, *, title: str) -> list[CutChunk]:
-        """The chunks of a work, with their tokens."""
-        cut = cut_work(
-            document,
-            title=title,
-            size=self.size,
-            measure=self.measure,
-            language=self.language,
-            searches_tables=self.searches_tables,
-        )
-        return [chunk.model_copy(update={"tokens": self._tokens(chunk)}) for chunk in cut]
+def cutting(corpus: StoredCorpus, *, searches_tables: bool) -> Cut:
+    """How the works of a corpus that has a language are cut. Raises Refused where its tokens cannot be counted."""
+    assert corpus.language is not None
+    tokens = measure_of(corpus.backend, corpus.model, embeds_headings=corpus.embeds_headings)
+    size = ChunkSize()
+    measure: Measure = Words()
+    if corpus.chunk_tokens:
+        if tokens is None:
+            raise uncountable(corpus.backend, corpus.model)
+        size, measure = ChunkSize.of_tokens(corpus.chunk_tokens), tokens
+    cut_by = partial(cut_work, size=size, measure=measure, language=corpus.language, searches_tables=searches_tables)
 
-    def _tokens(self, chunk: CutChunk) -> int | None:
-        if self.tokens is None or chunk.vector_status is not VectorStatus.TO_VEC:
+    def count(chunk: CutChunk) -> int | None:
+        if tokens is None or chunk.vector_status is not VectorStatus.TO_VEC:
             return None
-        return self.tokens.around(chunk.heading_breadcrumbs) + self.tokens.length(chunk.content)
+        return tokens.around(chunk.heading_breadcrumbs) + tokens.length(chunk.content)
 
-
-def cutting(
-    backend: str, model: str, *, chunk_tokens: int, embeds_headings: bool, language: str, searches_tables: bool
-) -> Cutting:
-    """How works are cut into chunks of so many tokens; 0 is by words. Raises Refused where tokens cannot be counted."""
-    tokens = measure_of(backend, model, embeds_headings=embeds_headings)
-    if not chunk_tokens:
-        return Cutting(ChunkSize(), Words(), language, searches_tables, tokens)
-    if tokens is None:
-        raise uncountable(backend, model)
-    return Cutting(ChunkSize.of_tokens(chunk_tokens), tokens, language, searches_tables, tokens)
+    return lambda document, title: [
+        chunk.model_copy(update={"tokens": count(chunk)}) for chunk in cut_by(document, title=title)
+    ]
 
 
 def measure_of(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:

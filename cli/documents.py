@@ -26,7 +26,7 @@ from cli.sheets import print_listing, rows_drawing
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.full_text import language_words
-from schemas.values.documents import Cleaned, ListedWorks, RepairAction, SelectionAction
+from schemas.values.documents import Cleaned, CorpusView, ListedWorks, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
@@ -39,7 +39,6 @@ from services.documents import (
 from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
-from store.corpora.corpora import CorpusView
 from store.database import Connection
 
 

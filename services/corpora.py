@@ -3,49 +3,36 @@
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
+from schemas.values.documents import CorpusView, StoredCorpus
 from schemas.values.requests import ImportRequest
 from services.new_runs import Submitted, submit_run
 from stages.reports.words import chunk_size_words, counted, loss_words
 from store.corpora import chunk_search, corpora, keeping, works
-from store.corpora.corpora import CorpusView, StoredCorpus
 from store.corpora.works import WorkSource
 from store.database import Connection, Database
 from store.questions import queries, query_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
-if TYPE_CHECKING:
-    from adapters.cutting import Cutting
-
 DEFAULT_TOKENS: Final = 192
 """Of a chunk in a new corpus, whose embedder reads as many. Chosen by measuring, see docs/benchmarks.md."""
 FEWEST_TOKENS: Final = 32
 
 
-@dataclass(frozen=True)
-class ChunkTokens:
-    """The sizes of chunks that a new corpus gets."""
+def new_chunk_tokens(backend: str, model: str, wanted: int | None) -> tuple[int, int | None]:
+    """The most tokens of a chunk in a corpus that this model embeds, `wanted` or what was found to be the best, and
+    the most tokens of a text that the model reads.
 
-    most: int
-    """The most tokens of a chunk; 0 sizes chunks by words."""
-    reads: int | None
-    """The most tokens of a text that the embedder reads; None if that is not known."""
-
-
-def new_chunk_tokens(backend: str, model: str, wanted: int | None) -> ChunkTokens:
-    """The sizes of a corpus that this model embeds: `wanted`, or what was found to be the best.
-
-    Words, where the tokens cannot be counted. Raises Refused for a number of tokens that cannot be counted, or that
-    the model does not read.
+    Words, 0, where the tokens cannot be counted; None where it is not known what the model reads. Raises Refused for a
+    number of tokens that cannot be counted, or that the model does not read.
     """
     from adapters.cutting import measure_of, uncountable
 
@@ -53,32 +40,14 @@ def new_chunk_tokens(backend: str, model: str, wanted: int | None) -> ChunkToken
     if measure is None:
         if wanted:
             raise uncountable(backend, model)
-        return ChunkTokens(0, None)
+        return 0, None
     reads = measure.reads
     if wanted is None:
-        return ChunkTokens(DEFAULT_TOKENS if reads is None else min(DEFAULT_TOKENS, reads), reads)
+        return DEFAULT_TOKENS if reads is None else min(DEFAULT_TOKENS, reads), reads
     if wanted and (wanted < FEWEST_TOKENS or (reads is not None and wanted > reads)):
         most = "" if reads is None else f" to {reads}, which {model} reads"
         raise Refused(f"Chunks of {wanted} tokens cannot be made; it is a number from {FEWEST_TOKENS}{most}, or 0.")
-    return ChunkTokens(wanted, reads)
-
-
-def cutting_of(corpus: StoredCorpus, *, searches_tables: bool) -> "Cutting":
-    """How the works of a corpus that has a language are cut.
-
-    Raises Refused where its tokens cannot be counted on this machine.
-    """
-    from adapters.cutting import cutting
-
-    assert corpus.language is not None
-    return cutting(
-        corpus.backend,
-        corpus.model,
-        chunk_tokens=corpus.chunk_tokens,
-        embeds_headings=corpus.embeds_headings,
-        language=corpus.language,
-        searches_tables=searches_tables,
-    )
+    return wanted, reads
 
 
 _NAME: Final = re.compile(r"[^\W_][\w .-]{0,99}")
@@ -110,7 +79,9 @@ async def corpus_for_import(
                 "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
                 "'_', and begins with a letter or a digit."
             )
-        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, request.chunk_tokens)
+        chunk_tokens, reads_tokens = new_chunk_tokens(
+            run.embedding.backend, run.model.embedding_model, request.chunk_tokens
+        )
         found = await corpora.make(
             connection,
             name,
@@ -118,8 +89,8 @@ async def corpus_for_import(
             model=run.model.embedding_model,
             dimension=run.embedding.dimension,
             embeds_headings=request.embed_headings is not False,
-            chunk_tokens=tokens.most,
-            reads_tokens=tokens.reads,
+            chunk_tokens=chunk_tokens,
+            reads_tokens=reads_tokens,
             language=wanted,
         )
         # Another import may have made it meanwhile.
@@ -359,7 +330,7 @@ async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSet
             dimension=run.embedding.dimension,
             embeds_headings=of.embeds_headings,
             chunk_tokens=of.chunk_tokens,
-            reads_tokens=new_chunk_tokens(run.embedding.backend, run.model.embedding_model, None).reads,
+            reads_tokens=new_chunk_tokens(run.embedding.backend, run.model.embedding_model, None)[1],
             language=of.language,
         )
         await keeping.link(connection, copy, of)

@@ -13,9 +13,9 @@ from schemas.chains import stages_of
 from schemas.errors import DocumentError, DuplicateWorkError, Refused, WorkFileError, WorkFilesError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
-from schemas.values.documents import Bibliography
+from schemas.values.documents import Bibliography, StoredCorpus
 from schemas.values.requests import ImportRequest
-from services.corpora import corpus_for_import, cutting_of, follow, plan_corpus
+from services.corpora import corpus_for_import, follow, plan_corpus
 from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
@@ -24,7 +24,6 @@ from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
 from store.corpora import corpora
-from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Connection, Database
 from store.questions import presets
@@ -32,7 +31,7 @@ from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
 if TYPE_CHECKING:
-    from adapters.cutting import Cutting
+    from adapters.cutting import Cut
 
 #: Why the second of two files of an import is refused.
 SAME_NAME: Final = (
@@ -200,7 +199,7 @@ async def import_files(
     `later` are documents that are read one after the other: all of them may be more than memory has. Markdown goes
     through the stages of a document too: where the request says so, when a model is to decide about headings, and a
     file that did so before. A file that cannot be a work is refused by itself; with `is_whole`, and where none is left,
-    nothing is imported, and WorkFilesError raised. Raises what `corpus_for_import` and `cutting_of` raise.
+    nothing is imported, and WorkFilesError raised. Raises what `corpus_for_import` and `cutting` raise.
     """
     refused: Refusals = []
     read = await asyncio.to_thread(lambda: [*readable(files, refused)])
@@ -221,9 +220,11 @@ async def import_files(
             corpus = await corpora.take_language(connection, corpus.id, found)
     kept: list[ImportedFile] = []
     if works:
-        cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
+        from adapters.cutting import cutting
+
+        cut = cutting(corpus, searches_tables=settings.run.ragq.search_tables)
         for work in works:
-            kept.append(await _keep_work(database, corpus, work, cutting))
+            kept.append(await _keep_work(database, corpus, work, cut))
             report(len(kept), len(works))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
@@ -273,10 +274,10 @@ async def _through_stages(
     return lambda file: file.source_path in known
 
 
-async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
+async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, cut: "Cut") -> ImportedFile:
     """Store a work in a transaction of its own. One whose text another work has is refused, by itself."""
     title, source = work.bibliography.title, work.file.source_path
-    chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
+    chunks = await asyncio.to_thread(cut, work.document, title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
     try:
         kept = await database.once(keep, corpus.id, new)

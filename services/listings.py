@@ -5,10 +5,9 @@ from urllib.parse import quote
 
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.values.documents import ListedWork
+from schemas.values.documents import CorpusView, ListedWork
 from schemas.values.tags import Candidate, PhraseReport, Tag
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
-from store.corpora.corpora import CorpusView
 from store.references.references import StoredIndex
 from store.vocabularies import StoredVocabulary
 

@@ -11,7 +11,6 @@ from schemas.errors import DocumentError, DuplicateWorkError, EmbeddingArtifactM
 from schemas.values.base import Embedded
 from schemas.values.documents import (
     ConvertedDocument,
-    CutChunk,
     CutDocument,
     DecidedBy,
     DocumentOutline,
@@ -20,6 +19,7 @@ from schemas.values.documents import (
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
+    StoredCorpus,
 )
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography, embed_chunks
@@ -31,7 +31,6 @@ from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from stages.vectors import embedded_by
 from store.corpora import chunk_search, corpora, keeping, works
-from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork, keep
 from store.corpora.postings import make_searchable
 from store.database import Connection
@@ -103,16 +102,8 @@ async def run_cut(work: Work) -> Result[CutDocument]:
     if corpus.language is None:
         language = language_of([sanitised.markdown])
         corpus = await work.database.ask(corpora.take_language, inputs["corpus_id"], language)
-    assert corpus.language is not None
-    size = cutting(
-        corpus.backend,
-        corpus.model,
-        chunk_tokens=corpus.chunk_tokens,
-        embeds_headings=corpus.embeds_headings,
-        language=corpus.language,
-        searches_tables=work.settings.ragq.search_tables,
-    )
-    found: list[CutChunk] = await asyncio.to_thread(size.chunks, document, title=fields.title)
+    cut = cutting(corpus, searches_tables=work.settings.ragq.search_tables)
+    found = await asyncio.to_thread(cut, document, fields.title)
     kept, skipped = selected_chunks(found, selected.selections)
     new = NewWork(
         bibliography=fields,

@@ -6,7 +6,7 @@ from functools import partial
 
 from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
-from schemas.values.documents import CorpusChunk
+from schemas.values.documents import CorpusChunk, StoredCorpus
 from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
 from schemas.values.queries import (
     Answer,
@@ -34,7 +34,6 @@ from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
 from stages.queries.validate import evidence, floor_models, keep_all, refuse_below, validate_chunks
 from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_chunks
 from store.database import Connection
 from store.questions import answers, evaluations, queries

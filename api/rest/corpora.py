@@ -10,13 +10,12 @@ from api.parameters import PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import Text
-from schemas.values.documents import CorpusSize, ListedWorks
+from schemas.values.documents import CorpusSize, CorpusView, ListedWorks
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
 from services.imports import Imported
 from store.corpora import corpora, works
-from store.corpora.corpora import CorpusView
 from store.corpora.works import WorkSource
 
 

@@ -339,6 +339,75 @@ class CorpusSize(Value):
     """The text search configuration of Postgres; `simple` has no dictionary."""
 
 
+class StoredCorpus(Value):
+    """A corpus as it is stored."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    backend: str = Field(examples=["huggingface"])
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
+    """The weights of the model; null until the first batch is embedded."""
+    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
+    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
+    dimension: int = Field(examples=[384])
+    embeds_headings: bool
+    """Chunks are embedded under the headings above them."""
+    chunk_tokens: int = Field(examples=[192])
+    """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
+    reads_tokens: int | None = Field(examples=[256])
+    """The most tokens of a text that the embedder reads; null if that is not known."""
+    language: str | None = Field(examples=["english"])
+    """By which its sentences are split; null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres by which its chunks and the questions to it are read; `simple` has no
+    dictionary."""
+    searchable_chunks: int = Field(exclude=True)
+    searchable_terms: int = Field(exclude=True)
+    created_at: datetime
+
+
+class CorpusView(StoredCorpus):
+    """A corpus and what is in it, in numbers."""
+
+    works: int = Field(examples=[12])
+    sections: int = Field(examples=[96])
+    """Headings, each with all lines of its section; they are not searched."""
+    searchable: int = Field(examples=[2])
+    """Content chunks that can be found."""
+    waiting: int = Field(examples=[3])
+    """Content chunks without a vector."""
+    failed: int = Field(examples=[0])
+    """Those of them whose job failed; `ragq retry` or the next import brings them."""
+    tables: int = Field(examples=[4])
+    """Stored, not embedded."""
+    figures: int = Field(examples=[2])
+    """Stored, not embedded."""
+    cut: int = Field(examples=[1])
+    """Chunks that are longer than the embedder reads: the vector has only their beginning. Of those that wait for it,
+    the ones whose tokens were counted."""
+    tokens: int | None = Field(examples=[3120])
+    """Of all content chunks that are embedded; null if not every chunk was counted."""
+    unseen_tokens: int | None = Field(examples=[0])
+    """Those of them that the embedder does not read."""
+    has_vector_index: bool
+    """False for a corpus that every search scans whole."""
+    questions: int = Field(examples=[5])
+    """Questions that were asked of it, and are deleted with it."""
+    answers: int = Field(examples=[8])
+
+    @computed_field(examples=[0.0])  # type: ignore[prop-decorator]
+    @property
+    def unseen_share(self) -> float | None:
+        """The share of tokens that the embedder does not read; None if it is not known."""
+        return None if self.unseen_tokens is None or not self.tokens else self.unseen_tokens / self.tokens
+
+    @property
+    def chunks(self) -> int:
+        """All content chunks; sections have no text of their own."""
+        return self.searchable + self.waiting + self.tables + self.figures
+
+
 class WorkHeading(Value):
     """A section of a work."""
 

@@ -12,7 +12,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import FrozenSettings, RunSettings, thaw
 from schemas.statuses import Priority
-from schemas.values.documents import WorkFilter
+from schemas.values.documents import StoredCorpus, WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
@@ -21,7 +21,6 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.templates import OF_QUESTIONS
 from stages.queries.validate import floor_models
 from stages.texts.characters import is_plain_id
-from store.corpora.corpora import StoredCorpus
 from store.corpora.works import matching_works
 from store.database import Connection
 from store.questions import presets, queries

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import DuplicateWorkError, Refused
 from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, CutChunk
+from schemas.values.documents import Bibliography, CutChunk, StoredCorpus
 from store.corpora import corpora, postings, works
-from store.corpora.corpora import StoredCorpus
 from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows, withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold, insert, try_hold
 

@@ -1,11 +1,10 @@
 """Works as an import stores them, without their files."""
 
 from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, CorpusChunk
+from schemas.values.documents import Bibliography, CorpusChunk, StoredCorpus
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from store.corpora import corpora, works
-from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork
 from store.database import Connection
 

@@ -4,9 +4,9 @@ import asyncpg
 import numpy as np
 import pytest
 
+from schemas.values.documents import StoredCorpus
 from store.corpora import corpora
 from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import keep
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
