@@ -1,121 +1,191 @@
-"""Runs over REST."""
+"""Runs and their jobs over REST: listed, shown, changed, forked, deleted, and what they found."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx
 import pytest
 
-from api.context import ApiContext
 from schemas.statuses import JobStatus
+from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import runs
+from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
+from tests.api.pages.example_runs import question_run
+from tests.api.rest.problems import problem
+from tests.cli.test_results import twelve_worse, two_runs
+from tests.fakes.chat import served
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, failing, take
+from tests.store.scored import TIMED_OUT, claimed, committing, failing, take
 
 MakeRun = Callable[..., Awaitable[StoredRun]]
+SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
 @pytest.fixture
-def make_run(ctx: ApiContext) -> MakeRun:
-    """Stores a run of one job per subject, of these stages."""
+def make_run(connection: Connection) -> MakeRun:
+    """Stores a run of one job per subject, of two stages."""
 
-    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> StoredRun:
-        async with ctx.database.connection() as connection:
-            return await runs.store(connection, new_run(subjects, stages=stages), always_new=True)
+    async def make(*subjects: str) -> StoredRun:
+        return await runs.store(connection, new_run(subjects, stages=("extract", "score")), always_new=True)
 
     return make
 
 
-async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+    async def listed(**wanted: object) -> tuple[list[int], int | None]:
+        found = (await client.get("/runs", params=wanted)).json()  # type: ignore[arg-type]
+        return [run["id"] for run in found["runs"]], found["next_before"]
+
+    async def changed(run_id: int, **changes: object) -> httpx.Response:
+        return await client.patch(f"/runs/{run_id}", json=changes)
+
     first, second, third = [(await make_run("1")).run_id for _ in range(3)]
+    named = (await changed(first, name="Baseline", note="of the paper")).json()
 
-    newest = (await client.get("/runs", params={"limit": 2})).json()
-    rest = (await client.get("/runs", params={"limit": 2, "before": newest["next_before"]})).json()
+    assert await listed(limit=2) == ([third, second], second)
+    assert await listed(limit=2, before=second) == ([first], None)
+    assert await listed(kind="query") == ([], None)
+    assert (named["name"], named["note"], named["priority"]) == ("Baseline", "of the paper", "normal")
+    assert problem(await changed(second, name="baseline")) == (409, "run-name-taken")
+    assert problem(await changed(second, name="r7")) == (422, "run-value-unusable")
+    assert [(await changed(first, **wrong)).status_code for wrong in ({"title": "x"}, {"priority": None})] == [422] * 2
+    assert (await changed(first, priority="bulk")).json()["priority"] == "bulk"
+    assert (await listed(search="baseline"))[0] == [first]
+    assert (await listed(search=f"r{second}"))[0] == [second]
+    assert (await listed(search="paper-test waiting"))[0] == [third, second, first]
+    assert (await listed(search="baseline failed"))[0] == []
+    assert (await changed(first, name=None)).json()["name"] is None
+    assert (await client.get(f"/runs/{first}")).json()["run"]["note"] == "of the paper"
 
-    assert [run["id"] for run in newest["runs"]] == [third, second]
-    assert ([run["id"] for run in rest["runs"]], rest["next_before"]) == ([first], None)
-    assert (await client.get("/runs", params={"kind": "query"})).json() == {"runs": [], "next_before": None}
 
-
-async def test_a_filter_that_a_list_does_not_have_is_refused(client: httpx.AsyncClient) -> None:
+async def test_what_is_no_run_and_no_filter_is_refused(client: httpx.AsyncClient) -> None:
+    for path in [
+        *("/runs/0", "/runs/+1", "/runs/%201", "/runs/１", "/runs/x", f"/runs/{2**63}"),
+        *("/runs?limit=0", "/runs?kind=other"),
+    ]:
+        assert (await client.get(path)).status_code == 422
     for path in ["/runs", "/rag/queries", "/corpora/1/works", "/works/1/chunks", "/vocabularies/a/tags"]:
         refused = await client.get(path, params={"serch": "tea"})
 
         assert (refused.status_code, "serch" in refused.text) == (422, True)
 
 
-async def test_what_is_no_run_is_refused(client: httpx.AsyncClient) -> None:
-    for path in [
-        "/runs/0",
-        "/runs/+1",
-        "/runs/%201",
-        "/runs/１",
-        "/runs/x",
-        f"/runs/{2**63}",
-        "/runs?limit=0",
-        "/runs?kind=other",
-    ]:
-        assert (await client.get(path)).status_code == 422
-
-
-async def test_a_failed_run_is_retried_once(
+async def test_a_run_is_retried_paused_resumed_cancelled_and_deleted(
     client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
 ) -> None:
     stored = await make_run("316", "317")
+    address = f"/runs/{stored.run_id}"
     await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
 
-    retried = await client.post(f"/runs/{stored.run_id}/retry")
-    again = await client.post(f"/runs/{stored.run_id}/retry")
+    async def done(action: str, **body: object) -> list[int]:
+        found: list[int] = (await client.post(f"{address}/{action}", json=body)).json()["job_ids"]
+        return found
 
-    assert retried.json()["job_ids"] == [stored.job_ids[1]]
-    assert (again.status_code, again.json()["type"]) == (409, "urn:ragq:problem:no-job-in-state")
-
-
-async def test_a_run_is_paused_resumed_and_cancelled(client: httpx.AsyncClient, make_run: MakeRun) -> None:
-    stored = await make_run("316")
-    address = f"/runs/{stored.run_id}"
-
-    assert (await client.post(f"{address}/pause", json={"note": "not now"})).json()["job_ids"] == stored.job_ids
-    (paused,) = (await client.get(address)).json()["jobs"]
-    assert (await client.post(f"{address}/resume")).status_code == 200
-    assert (await client.post(f"{address}/cancel")).status_code == 200
-
-    assert (paused["status"], paused["note"]) == (JobStatus.PAUSED, "not now")
-    assert (await client.get(address)).json()["run"]["states"] == {"cancelled": 1}
+    assert await done("retry") == [stored.job_ids[1]]
+    assert problem(await client.post(f"{address}/retry")) == (409, "no-job-in-state")
+    assert await done("pause", note="not now") == stored.job_ids
+    paused = (await client.get(address)).json()["jobs"]
+    assert [(job["status"], job["note"]) for job in paused] == [(JobStatus.PAUSED, "not now")] * 2
+    assert await done("resume") == stored.job_ids
+    assert problem(await client.delete(address)) == (409, "run-active")
+    assert await done("cancel") == stored.job_ids
+    assert (await client.get(address)).json()["run"]["states"] == {"cancelled": 2}
+    assert (await client.delete(address)).json()["jobs"] == 2
+    assert [(await client.request(method, address)).status_code for method in ("GET", "DELETE")] == [404, 404]
 
 
-async def test_a_run_is_named_annotated_and_found_by_its_words(client: httpx.AsyncClient, make_run: MakeRun) -> None:
-    first, second = [(await make_run("1")).run_id for _ in range(2)]
+async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
+    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+) -> None:
+    """Its first stage is done, and its second failed once after a call."""
+    (job_id,) = (await make_run("316")).job_ids
+    await take(connection, job_id, "extract", committing(SECRET))
+    claim = await claimed(connection, job_id, "score")
+    call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
+    reply = ChatReply(text="she said so", model="small", digest="d", stop_reason="stop", prompt_tokens=7, seconds=0.5)
+    kept = await ledger.keep(connection, "key", call, reply, served())
+    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
 
-    named = await client.patch(f"/runs/{first}", json={"name": "Baseline", "note": "of the paper"})
-    taken = await client.patch(f"/runs/{second}", json={"name": "baseline"})
-    invalid = await client.patch(f"/runs/{second}", json={"name": "r7"})
+    async def attempts(**wanted: Any) -> tuple[list[Any], str]:
+        found = await client.get(f"/jobs/{job_id}/attempts", params=wanted)
+        return found.json()["attempts"], found.text
 
-    assert (named.json()["name"], named.json()["note"]) == ("Baseline", "of the paper")
-    assert (taken.status_code, taken.json()["type"]) == (409, "urn:ragq:problem:run-name-taken")
-    assert (invalid.status_code, invalid.json()["type"]) == (422, "urn:ragq:problem:run-value-unusable")
-    assert (await client.patch(f"/runs/{first}", json={"title": "x"})).status_code == 422
-    assert named.json()["priority"] == "normal"
-    assert (await client.patch(f"/runs/{first}", json={"priority": "bulk"})).json()["priority"] == "bulk"
-    assert (await client.patch(f"/runs/{first}", json={"priority": None})).status_code == 422
-    assert (await client.patch("/runs/99", json={"name": "x"})).status_code == 404
-    for words, found in (("baseline", [first]), (f"r{second}", [second]), ("paper-test waiting", [second, first])):
-        listed = (await client.get("/runs", params={"search": words})).json()["runs"]
-        assert [run["id"] for run in listed] == found
-    assert (await client.get("/runs", params={"search": "baseline failed"})).json()["runs"] == []
-    assert (await client.patch(f"/runs/{first}", json={"name": None})).json()["name"] is None
-    assert (await client.get(f"/runs/{first}")).json()["run"]["note"] == "of the paper"
+    (extract, score), plain = await attempts()
+    (whole_extract, whole_score), _ = await attempts(outputs=True)
+    (only,), _ = await attempts(stage="score", number=1)
+
+    assert (extract["output"], extract["outcome"], score["error"]["details"]) == (None, "succeeded", None)
+    assert score["previous_hash"] == extract["hash"]
+    assert not [words for words in ("awake", "private", "she said so") if words in plain]
+    assert (whole_extract["output"], whole_score["error"]["details"]) == (SECRET, {"words": "private"})
+    (call_of_one,), (call_of_whole,) = only["calls"], whole_score["calls"]
+    assert [call_of_one[name] for name in ("model", "is_reused", "prompt_tokens", "reply")] == ["small", False, 7, None]
+    assert (call_of_whole["reply"], call_of_whole["request"]["messages"][0]["content"]) == (
+        "she said so",
+        "I lie awake",
+    )
 
 
-async def test_a_run_is_deleted_when_it_does_not_work(client: httpx.AsyncClient, make_run: MakeRun) -> None:
-    stored = await make_run("1", "2")
+async def test_a_job_is_retried_paused_resumed_and_cancelled(
+    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+) -> None:
+    (job_id,) = (await make_run("316")).job_ids
+    await take(connection, job_id, "extract", failing(TIMED_OUT))
 
-    refused = await client.delete(f"/runs/{stored.run_id}")
-    await client.post(f"/runs/{stored.run_id}/cancel")
-    deleted = await client.delete(f"/runs/{stored.run_id}")
+    for action in ("retry", "pause", "resume", "cancel"):
+        assert (await client.post(f"/jobs/{job_id}/{action}")).json()["job_ids"] == [job_id]
 
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:run-active")
-    assert (deleted.status_code, deleted.json()["jobs"]) == (200, 2)
-    assert (await client.get(f"/runs/{stored.run_id}")).status_code == 404
-    assert (await client.delete(f"/runs/{stored.run_id}")).status_code == 404
+    assert (await client.post(f"/jobs/{job_id}/pause")).status_code == 409
+    assert (await client.get(f"/jobs/{job_id}")).json()["status"] == "cancelled"
+
+
+async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    body = {"stage": "score", "settings": {"RAGQ_SCORE_SCHEMA": True}}
+
+    made, replayed = [await client.post("/runs/1/fork", json=body, headers={"Idempotency-Key": "a"}) for _ in range(2)]
+    again = await client.post("/runs/1/fork", json=body)
+
+    assert (made.status_code, made.headers["Location"]) == (201, "/runs/2")
+    expected = {"run_id": 2, "parent_id": 1, "is_new": True, "jobs": 2, "left_out": [], "without_stage": 0}
+    assert expected.items() <= made.json().items()
+    assert replayed.headers["Idempotency-Replayed"] == "true"
+    assert (again.status_code, again.json()["is_new"]) == (200, False)
+
+
+async def test_a_job_is_forked_and_computed_again(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    await client.post(f"/jobs/{parent.job_ids[0]}/fork", json={"stage": "score"})
+    again = await client.post("/jobs/1/retry", json={"stage": "assemble"})
+
+    run, child = (await client.get("/runs/1")).json(), (await client.get("/runs/2")).json()
+    job = (await client.get(f"/jobs/{child['jobs'][0]['job_id']}")).json()
+    assert run["family"]["children"] == [{"run_id": 2, "stage": "score"}]
+    assert (child["family"]["parent_id"], child["run"]["jobs"]) == (1, 1)
+    assert job["parent_job_id"] == parent.job_ids[0]
+    assert again.json()["job_ids"] == [1]
+    assert [stage["status"] for stage in (await client.get("/jobs/1")).json()["stages"]] == ["done", "ready", "waiting"]
+
+
+async def test_the_scores_of_a_run_are_beside_the_truth(client: httpx.AsyncClient, connection: Connection) -> None:
+    scored, query = (await two_runs(connection))[0], await question_run(connection)
+
+    found = (await client.get(f"/runs/{scored}/scores")).json()
+    other = await client.get(f"/runs/{query.run_id}/scores")
+
+    (first, *_) = found["participants"]
+    assert (found["run_id"], first["participant_id"], first["truth"]["NoInterest"]) == (scored, 316, 1)
+    assert first["modes"]["zero_shot"]["items"]["NoInterest"] == 2
+    assert (other.status_code, "scores no participants" in other.json()["detail"]) == (409, True)
+
+
+async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, connection: Connection) -> None:
+    before, after = await twelve_worse(connection)
+
+    async def compared(**asked: Any) -> httpx.Response:
+        return await client.get(f"/runs/{before}/compare", params={"other": after, **asked})
+
+    gate = (await compared(fail_if=["mae increases", "mae decreases"])).json()["gate"]
+    assert ([one["outcome"] for one in gate["verdicts"]], gate["passed"]) == (["failed", "passed"], False)
+    assert (await compared(fail_if="mae rises")).status_code == 409
+    assert (await compared()).json()["gate"] is None
