@@ -1,15 +1,21 @@
 """The models of a vocabulary: the same bytes from the same seed, and plausible similarities."""
 
+import io
 import os
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model
+from adapters.tag_models import FastTextTokens, TagModelBuilder, packed, read_context_model, unpacked
+from schemas.errors import FailureCategory
 from stages.ports import TokenQuery
 from stages.tags.similarity import context_score, context_vector
+from tests.refusals import failing
 from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers
@@ -30,7 +36,13 @@ def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_ne
     assert list(tokens.table.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
     assert (tokens.name, tokens.table.vectors.shape) == ("fasttext", (12, 16))
     np.testing.assert_allclose(np.linalg.norm(tokens.table.vectors, axis=1), 1, atol=1e-5)
+    found = tokens.vectors_of(["shirt", "trousrs", "hat", ""])
+    assert list(found) == ["shirt", "trousrs", "hat"]
+    assert {(row.shape, row.dtype.name) for row in found.values()} == {((16,), "float32")}
+    np.testing.assert_allclose([np.linalg.norm(row) for row in found.values()], 1, atol=1e-5)
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
+    assert misspelt.tobytes() == found["trousrs"].tobytes(), "a vector depends on its token alone"
+    assert tokens.vectors_of([]) == {}
     (nearest,) = tokens.table.nearest([TokenQuery("trousrs", misspelt)], 1)
     assert nearest[0].token in {"trousers", "trouser"}
 
@@ -69,3 +81,30 @@ def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
 
     assert digests[0] == digests[1]
     assert len(digests[0].split()) == 2
+
+
+ARRAYS: dict[str, NDArray[Any]] = {"rows": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.empty((0, 3))}
+
+
+def test_unpacked_arrays_are_equal_and_pack_to_the_same_bytes() -> None:
+    arrays, description = unpacked(packed(ARRAYS, {"b": "ü", "a": [1]}))
+
+    assert description == {"a": [1], "b": "ü"}
+    assert {name: array.tolist() for name, array in arrays.items()} == {"rows": [[0, 1, 2], [3, 4, 5]], "none": []}
+    assert packed(arrays, {"a": [1], "b": "ü"}) == packed(ARRAYS, {"b": "ü", "a": [1]})
+
+
+def with_pickle() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, description=np.array([{"a": 1}], dtype=object))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"not a zip file", packed(ARRAYS, {})[:-30], pickle.dumps([1]), with_pickle()],
+    ids=["empty", "text", "cut", "pickle", "pickled array"],
+)
+def test_other_bytes_are_refused_and_nothing_is_unpickled(data: bytes) -> None:
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "cannot be read"):
+        unpacked(data)

@@ -1,9 +1,8 @@
 """A vocabulary in memory, and an untrained model of tokens."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from zlib import crc32
 
 import numpy as np
 
@@ -51,29 +50,18 @@ class NotedSearch:
 
 
 class FakeTokenVectors:
-    """Every token has a vector: the sum over its characters of rows drawn from a hash. `given` rows come first."""
+    """The TokenVectors that are `given`, and with `knows_all` one of two numbers for each other token."""
 
     name = "fake-tokens"
     digest = "fake-bytes"
+    dimension = 2
 
-    def __init__(
-        self, given: Mapping[str, Vector] | None = None, *, dimension: int = 4, knows_all: bool = True
-    ) -> None:
-        self.given = dict(given or {})
-        self.dimension = dimension
+    def __init__(self, given: Mapping[str, Vector], *, knows_all: bool = False) -> None:
+        self.given = given
         self.knows_all = knows_all
 
     def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
         """See TokenVectors."""
         known = {token: self.given[token] for token in tokens if token in self.given}
-        drawn = {token: self._drawn(token) for token in tokens if token and token not in known and self.knows_all}
-        return known | drawn
-
-    def _drawn(self, token: str) -> Vector:
-        return unit(*np.sum([_drawn_for(character, self.dimension) for character in token], axis=0))
-
-
-@cache
-def _drawn_for(character: str, dimension: int) -> Vector:
-    seed = hashlib.sha256(character.encode("utf-8", "surrogatepass")).digest()
-    return np.asarray(np.random.default_rng(list(seed)).standard_normal(dimension), dtype=np.float32)
+        drawn = {token: unit(crc32(token.encode()), 2.0**31) for token in tokens if token and self.knows_all}
+        return drawn | known

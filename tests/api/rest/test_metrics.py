@@ -1,7 +1,5 @@
 """Metrics for Prometheus, against rows."""
 
-from collections.abc import Mapping
-
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,7 +15,7 @@ from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+Figures = dict[tuple[str, ...], float]
 
 
 @pytest.fixture
@@ -33,15 +31,12 @@ async def stored(connection: Connection) -> StoredRun:
 
 
 def parsed(text: bytes) -> Figures:
+    """Each figure, by its name and the values of its labels, which are in order of the labels' names."""
     return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        (sample.name.removeprefix("ragq_"), *(sample.labels[label] for label in sorted(sample.labels))): sample.value
         for family in text_string_to_metric_families(text.decode())
         for sample in family.samples
     }
-
-
-def figure(figures: Figures, name: str, **labels: str) -> float | None:
-    return figures.get((name, tuple(sorted(labels.items()))))
 
 
 async def lasted(connection: Connection, job_id: int, stage: str, seconds: float) -> None:
@@ -70,11 +65,9 @@ async def test_the_depth_and_age_of_queues(connection: Connection, metrics: Metr
 
     figures = parsed(await metrics.text())
 
-    assert figure(figures, "ragq_queue_depth", stage="extract") == 2
-    assert figure(figures, "ragq_queue_depth", stage="embed") == 1
-    assert figure(figures, "ragq_queue_depth", stage="score") == 0
-    age = figure(figures, "ragq_queue_oldest_seconds", stage="extract")
-    assert age is not None and 90 <= age < 150
+    depths = {("queue_depth", "extract"): 2, ("queue_depth", "embed"): 1, ("queue_depth", "score"): 0}
+    assert figures | depths == figures
+    assert 90 <= figures["queue_oldest_seconds", "extract"] < 150
 
 
 async def test_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
@@ -85,12 +78,8 @@ async def test_jobs_leases_and_workers(connection: Connection, metrics: Metrics,
 
     figures = parsed(await metrics.text())
 
-    assert figure(figures, "ragq_jobs", kind="participant", status="failed") == 1
-    assert figure(figures, "ragq_jobs", kind="participant", status="running") == 2
-    assert figure(figures, "ragq_jobs", kind="query", status="failed") == 0
-    assert figure(figures, "ragq_leases", state="held") == 1
-    assert figure(figures, "ragq_leases", state="expired") == 1
-    assert figure(figures, "ragq_workers") == 1
+    jobs = {("jobs", "participant", "failed"): 1, ("jobs", "participant", "running"): 2, ("jobs", "query", "failed"): 0}
+    assert figures | jobs | {("leases", "held"): 1, ("leases", "expired"): 1, ("workers",): 1} == figures
 
 
 async def test_seconds_of_stages_by_outcome(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
@@ -102,17 +91,11 @@ async def test_seconds_of_stages_by_outcome(connection: Connection, metrics: Met
 
     figures = parsed(await metrics.text())
 
-    done = {"stage": "extract", "outcome": "succeeded"}
-    assert figure(figures, "ragq_stage_seconds_count", **done) == 2
-    assert figure(figures, "ragq_stage_seconds_sum", **done) == 3.75
-    assert [figure(figures, "ragq_stage_seconds_bucket", le=le, **done) for le in ("0.1", "0.25", "2.5", "5.0")] == [
-        0,
-        1,
-        1,
-        2,
-    ]
-    assert figure(figures, "ragq_stage_seconds_bucket", le="+Inf", **done) == 2
-    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
+    done = ("succeeded", "extract")
+    buckets = {"0.1": 0, "0.25": 1, "2.5": 1, "5.0": 2, "+Inf": 2}
+    expected: Figures = {("stage_seconds_bucket", le, *done): count for le, count in buckets.items()}
+    expected |= {("stage_seconds_count", *done): 2, ("stage_seconds_sum", *done): 3.75}
+    assert figures | expected | {("stage_seconds_count", "failed", "extract"): 1} == figures
 
 
 async def test_calls_and_tokens_by_cache(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
@@ -125,10 +108,9 @@ async def test_calls_and_tokens_by_cache(connection: Connection, metrics: Metric
     text = await metrics.text()
 
     figures = parsed(text)
-    assert figure(figures, "ragq_llm_calls_total", model="small", cache="miss") == 1
-    assert figure(figures, "ragq_llm_calls_total", model="small", cache="hit") == 1
-    assert figure(figures, "ragq_llm_tokens_total", model="small", direction="prompt") == 70
-    assert figure(figures, "ragq_llm_tokens_total", model="small", direction="reply") == 3
+    calls = {("llm_calls_total", "miss", "small"): 1, ("llm_calls_total", "hit", "small"): 1}
+    tokens = {("llm_tokens_total", "prompt", "small"): 70, ("llm_tokens_total", "reply", "small"): 3}
+    assert figures | calls | tokens == figures
     assert b"said" not in text
 
 
@@ -149,9 +131,7 @@ async def test_each_attempt_is_counted_once_however_long_it_takes(
     await metrics.text()
     await take(connection, later, "extract", committing({"quotes": {}}))
 
-    figures = parsed(await metrics.text())
-
-    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="succeeded") == 3
+    assert parsed(await metrics.text())["stage_seconds_count", "succeeded", "extract"] == 3
 
 
 async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(client: httpx.AsyncClient) -> None:
@@ -163,7 +143,6 @@ async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(cli
 
     assert reply.headers["content-type"].startswith("text/plain; version=")
     figures = parsed(reply.content)
-    counted = {"method": "GET", "route": "/runs/{run_id}", "status": "404"}
-    assert figure(figures, "ragq_http_request_seconds_count", **counted) == 2
-    assert figure(figures, "ragq_http_request_seconds_count", method="GET", route="none", status="404") == 1
+    assert figures["http_request_seconds_count", "GET", "/runs/{run_id}", "404"] == 2
+    assert figures["http_request_seconds_count", "GET", "none", "404"] == 1
     assert "secret" not in reply.text

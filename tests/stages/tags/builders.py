@@ -61,7 +61,7 @@ def vocabulary(
     """A vocabulary with everything. `lookups` are vectors of words outside of it; other words have none."""
     inside = vectors or {}
     stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {})
-    tokens = FakeTokenVectors({**inside, **(lookups or {})}, dimension=2, knows_all=False)
+    tokens = FakeTokenVectors({**inside, **(lookups or {})})
     return SearchedVocabulary(1, stored, NotedSearch(inside), tokens, context_model(terms, idf), rows)
 
 

@@ -36,7 +36,7 @@ def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
     search = NotedSearch(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles, min_size=1)))
     rows = draw(st.dictionaries(st.sampled_from(NAMES), angles))
     model = context_model(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles)))
-    tokens = FakeTokenVectors(dimension=2, knows_all=draw(st.booleans()))
+    tokens = FakeTokenVectors({}, knows_all=draw(st.booleans()))
     return SearchedVocabulary(1, stored, search, tokens, model, rows)
 
 

@@ -1,4 +1,4 @@
-"""The weights of the embedded language model, converted once."""
+"""The embedded language model: its weights, converted once, and its requests in llama.cpp's terms."""
 
 import errno
 import os
@@ -7,14 +7,19 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, quants
 
 from schemas.errors import StackError
+from schemas.values.participants import PHQ8Item
 from stack import embedded_llm
-from stack.embedded_llm import converted
+from stack.embedded_llm import converted, on_one_line
+from stack.llm_server import ChatRequest
+from stages.participants.score_reply import evidence_json_schema, score_json_schema
+from stages.replies.asking import VERDICT_JSON_SCHEMA
 
 MATRIX = np.random.default_rng(7).normal(size=(4, 64)).astype(np.float32)
 NORM = np.arange(64, dtype=np.float32)
@@ -98,3 +103,39 @@ def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytes
         with pytest.raises(StackError, match=r"cannot be written to .*cache \(No space left on device\).*Make room"):
             converted(packaged, tmp_path / "cache")
     assert converted(packaged, tmp_path / "cache").exists()
+
+
+OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (None, 1.1),
+        ("json", 1.1),
+        (score_json_schema("strict", max_text_chars=40), 1.1),
+        (OPEN_OBJECT, 1.1),
+        (OPEN_OBJECT | {"additionalProperties": False}, 1.0),
+        (VERDICT_JSON_SCHEMA, 1.0),
+        (evidence_json_schema({PHQ8Item.SLEEP: "i lie awake"}, max_text_chars=80), 1.0),
+    ],
+)
+def test_repetition_is_penalised_unless_there_are_choices_alone(schema: Any, expected: float) -> None:
+    request = ChatRequest(model="m", messages=[], format=schema)
+
+    assert request.for_llama_cpp()["repeat_penalty"] == expected
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "array", "items": {"type": ["string", "nothing"]}},
+        {"type": "array", "items": True},
+    ],
+)
+def test_a_part_that_is_not_known_leaves_the_schema_to_llama_cpp(schema: dict[str, Any]) -> None:
+    assert on_one_line(schema) is None
