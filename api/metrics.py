@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,10 +32,8 @@ KEPT_SECONDS: Final = 10.0
 
 KEPT_TIMES: Final = 50.0
 
-_KINDS: Final = sorted({kind for kind, _ in CHAINS})
 
-
-class Metrics:
+class Metrics(Collector):
     """Metrics that the process counts itself, and metrics that it reads from the database."""
 
     def __init__(
@@ -51,8 +51,10 @@ class Metrics:
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_again_at = 0.0
-        self._kept: tuple[Mapping[tuple[str, ...], float], Counts] | None = None
+        self._figures: Mapping[tuple[str, ...], float] = {}
+        self._counts: Counts = Counter()
         self._registry = CollectorRegistry()
+        self._registry.register(self)
         self.requests = Histogram(
             "ragq_http_request_seconds",
             "Seconds from a request to the end of its reply, without event streams.",
@@ -64,53 +66,43 @@ class Metrics:
 
     async def text(self) -> bytes:
         """Every metric, in the text format of Prometheus. Those of the database are kept for `kept_s`, or longer."""
-        figures, totals = await self._read()
-        registry = CollectorRegistry()
-        registry.register(_Collected([*_gauges(figures), *_counters(totals, self._prices)]))
-        return generate_latest(registry) + generate_latest(self._registry)
-
-    async def _read(self) -> tuple[Mapping[tuple[str, ...], float], Counts]:
         async with self._reading:
             began = time.monotonic()
-            if self._kept is None or began >= self._read_again_at:
+            if began >= self._read_again_at:
                 async with self._database.connection() as connection:
-                    self._kept = await queue_figures(connection), await self._totals.read(connection)
+                    self._figures = await queue_figures(connection)
+                    self._counts = await self._totals.read(connection)
                 ended = time.monotonic()
                 self._read_again_at = ended + max(self._kept_s, self._kept_times * (ended - began))
-            return self._kept
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """What was read last, for the registry."""
+        for name, counted, what, labels, all_values in _GAUGES:
+            gauge = GaugeMetricFamily(f"ragq_{name}", what, labels=labels)
+            for values in all_values:
+                gauge.add_metric(values, self._figures.get((counted, *values), 0))
+            yield gauge
+        yield from _counters(self._counts, self._prices)
 
 
-class _Collected:
-    """Metrics that were read already, as a collector of a registry."""
-
-    def __init__(self, metrics: list[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> list[Metric]:
-        return self._metrics
-
-
-def _gauges(figures: Mapping[tuple[str, ...], float]) -> Iterator[Metric]:
-    depth = GaugeMetricFamily("ragq_queue_depth", "Stages that are due.", labels=("stage",))
-    oldest = GaugeMetricFamily(
-        "ragq_queue_oldest_seconds", "Age of the stage that has been due longest.", labels=("stage",)
-    )
-    for stage in QUEUES:
-        depth.add_metric((stage,), figures.get(("due", stage), 0))
-        oldest.add_metric((stage,), figures.get(("oldest_seconds", stage), 0))
-    jobs = GaugeMetricFamily("ragq_jobs", "Stored jobs.", labels=("kind", "status"))
-    for kind in _KINDS:
-        for status in JobStatus:
-            jobs.add_metric((kind, status), figures.get(("jobs", kind, status), 0))
-    leases = GaugeMetricFamily(
-        "ragq_leases", "Stages that workers hold; expired ones are reclaimed.", labels=("state",)
-    )
-    for state in ("held", "expired"):
-        leases.add_metric((state,), figures["leases", state])
-    seen = GaugeMetricFamily(
-        "ragq_workers", "Worker processes seen in the last ten seconds.", value=figures[("workers",)]
-    )
-    yield from (depth, oldest, jobs, leases, seen)
+#: The name of a gauge, that of its figures, what it says, its labels, and their values.
+_GAUGES: Final[Sequence[tuple[str, str, str, Sequence[str], Sequence[tuple[str, ...]]]]] = (
+    ("queue_depth", "due", "Stages that are due.", ("stage",), [(stage,) for stage in QUEUES]),
+    (
+        *("queue_oldest_seconds", "oldest_seconds", "Age of the stage that has been due longest."),
+        *(("stage",), [(stage,) for stage in QUEUES]),
+    ),
+    (
+        *("jobs", "jobs", "Stored jobs.", ("kind", "status")),
+        [(kind, status) for kind in sorted({kind for kind, _ in CHAINS}) for status in JobStatus],
+    ),
+    (
+        *("leases", "leases", "Stages that workers hold; expired ones are reclaimed."),
+        *(("state",), [("held",), ("expired",)]),
+    ),
+    ("workers", "workers", "Worker processes seen in the last ten seconds.", (), [()]),
+)
 
 
 def _counters(totals: Counts, prices: Prices | None) -> Iterator[Metric]:
