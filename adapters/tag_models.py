@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import Vocabulary
-from stages.ports import Vector, Vectors
-from stages.tags.similarity import ContextModel, TokenTable, at_length_1, training_lists
+from stages.ports import Vectors
+from stages.tags.similarity import ContextModel, TokenModel, TokenTable, at_length_1, buckets_of, training_lists
 
 _DESCRIPTION = "description"
 
@@ -90,47 +90,17 @@ def read_sentences(data: bytes) -> Vectors:
     return unpacked(data).arrays["sentences"].astype(np.float32)
 
 
-class FastTextTokens:
-    """The port TokenVectors over the bytes of a file that `tokens_file` made.
-
-    The vector of a word that is not in the vocabulary is the mean of its known character n-grams. Without any, or in a
-    model without n-grams, it has no vector.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.digest = hashlib.sha256(data).hexdigest()
-        arrays, description = unpacked(data)
-        self.name: str = description["name"]
-        self.table = TokenTable(tokens=description["tokens"], vectors=arrays["vectors"])
-        self._pieces: tuple[int, int, int] = tuple(description["pieces"])
-        self._ngrams: NDArray[np.float32] = arrays["ngrams"]
-        self._rows = {int(bucket): row for row, bucket in enumerate(arrays["buckets"])}
-        self.dimension = int(self.table.vectors.shape[1])
-
-    def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
-        """See TokenVectors."""
-        found = ((token, self._vector(token)) for token in tokens)
-        return {token: vector for token, vector in found if vector is not None}
-
-    def _vector(self, token: str) -> Vector | None:
-        if token in self.table.places:
-            found: Vector = self.table.vectors[self.table.places[token]]
-            return found
-        if not self._rows or not token:
-            return None
-        known = [self._rows[bucket] for bucket in buckets_of(token, *self._pieces) if bucket in self._rows]
-        if not known:
-            return None
-        mean = self._ngrams[known].astype(np.float64).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return np.asarray(mean / length, dtype=np.float32) if length > 0 else None
-
-
-def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[int]:
-    """The buckets of the character n-grams of a token, by FastText's hash."""
-    from gensim.models.fasttext import ft_ngram_hashes  # type: ignore[import-untyped]
-
-    return [int(bucket) for bucket in ft_ngram_hashes(token, shortest, longest, buckets)]
+def read_token_model(data: bytes) -> TokenModel:
+    """The model in the bytes that `tokens_file` made."""
+    arrays, description = unpacked(data)
+    return TokenModel(
+        name=description["name"],
+        digest=hashlib.sha256(data).hexdigest(),
+        table=TokenTable(tokens=description["tokens"], vectors=arrays["vectors"]),
+        pieces=tuple(description["pieces"]),
+        ngrams=arrays["ngrams"],
+        rows={int(bucket): row for row, bucket in enumerate(arrays["buckets"])},
+    )
 
 
 def tokens_file(

@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from adapters.local_models import SentenceTransformerEncoder
-from adapters.tag_models import FastTextTokens, TagModelBuilder
+from adapters.tag_models import TagModelBuilder, read_token_model
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
@@ -69,7 +69,7 @@ class Models:
         self.vocabulary = vocabulary
         self._encode = encode
         built, _ = TagModelBuilder().build(vocabulary, seed=seed)
-        self._fasttext = FastTextTokens(built)
+        self._fasttext = read_token_model(built)
         self._table = self._fasttext.table
         self.tokens = self._table.tokens
         self._plain = [plain(token) for token in self.tokens]

@@ -3,7 +3,7 @@
 Every implementation of a port passes the contract suite of that port in tests/contracts.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -285,32 +285,6 @@ class TokenQuery(NamedTuple):
     """Of the token model; None if that cannot embed it."""
     sentence: Vector | None = None
     """Of the sentence embedder. With it all sources count, without it the token model alone."""
-
-
-class TokenVectors(Protocol):
-    """A model that embeds tokens. Blocking; may be called from any thread."""
-
-    @property
-    def name(self) -> str:
-        """The kind of model."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of its bytes."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Numbers per vector."""
-        ...
-
-    def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors of length 1, by token; tokens that the model cannot embed are absent.
-
-        A model with subwords also embeds words that it was not trained on. A vector depends only on its token.
-        """
-        ...
 
 
 class TagLexicon(Protocol):

@@ -4,9 +4,9 @@ import asyncio
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
-from adapters.tag_models import FastTextTokens, read_context_model, read_sentences
+from adapters.tag_models import read_context_model, read_sentences, read_token_model
 from schemas.errors import DomainError, FailureCategory
-from stages.tags.similarity import ContextModel, FusedSearch
+from stages.tags.similarity import ContextModel, FusedSearch, TokenModel
 from store import vocabularies
 from store.database import Database
 
@@ -16,7 +16,7 @@ MAX_BYTES: Final = 512 * 1024**2
 class VocabularyModels(NamedTuple):
     """What phrases are embedded and searched with."""
 
-    tokens: FastTextTokens
+    tokens: TokenModel
     context: ContextModel
     fused: FusedSearch | None
     """All sources; None for jobs by FastText alone."""
@@ -69,7 +69,7 @@ class TagModels:
 
 
 def _read(tokens: bytes, context: bytes, similarity: bytes = b"") -> VocabularyModels:
-    of_tokens = FastTextTokens(tokens)
+    of_tokens = read_token_model(tokens)
     fused = FusedSearch(of_tokens.table, read_sentences(similarity)) if similarity else None
     # Files are compressed, and the search keeps the n-grams of names beside the vectors.
     size = 3 * (len(tokens) + len(context) + len(similarity))

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model, similarity_file
+from adapters.tag_models import TagModelBuilder, read_context_model, read_token_model, similarity_file
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import (
     BuiltVocabulary,
@@ -194,7 +194,7 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     if similarity is not None:
         files["similarity"] = similarity
     placed, model = await asyncio.gather(
-        asyncio.to_thread(FastTextTokens, tokens), asyncio.to_thread(read_context_model, context)
+        asyncio.to_thread(read_token_model, tokens), asyncio.to_thread(read_context_model, context)
     )
     built = BuiltVocabulary(
         vocabulary_id=built_for,

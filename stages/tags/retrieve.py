@@ -17,10 +17,10 @@ from schemas.values.tags import (
     SourceScores,
     Tag,
 )
-from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, TokenVectors, Vectors
+from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import is_rare, named, permitted, project
-from stages.tags.similarity import ContextModel, SentenceModel, context_vector, term_weights
+from stages.tags.similarity import ContextModel, SentenceModel, TokenModel, context_vector, term_weights
 
 EXACT = 1.0
 """The similarity of a tag that a phrase names exactly."""
@@ -131,7 +131,7 @@ class Sentences(NamedTuple):
 def embed_phrases(
     rewrite_phrases: Sequence[str],
     *,
-    tokens: TokenVectors,
+    tokens: TokenModel,
     context_model: ContextModel,
     context_tags: Sequence[str] = (),
     context_tag_weight: float,

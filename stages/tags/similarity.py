@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Final, NamedTuple
@@ -260,6 +260,57 @@ class TokenTable:
                 tuple(NearToken(token=self.tokens[others[at]], similarity=float(similarities[at])) for at in best)
             )
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenModel:
+    """FastText reduced to the tokens of a vocabulary. Blocking; may be called from any thread.
+
+    The vector of a word that is no token is the mean of its known character n-grams. Without any, or in a model without
+    n-grams, it has no vector.
+    """
+
+    name: str
+    """The kind of model."""
+    digest: str
+    """The SHA-256 of its bytes."""
+    table: TokenTable
+    """Vectors of length 1."""
+    pieces: tuple[int, ...] = (0, 0, 0)
+    """The shortest and the longest n-gram, and the number of buckets that they are hashed into."""
+    rows: Mapping[int, int] = field(default_factory=dict)
+    """Bucket -> its row in `ngrams`."""
+    ngrams: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per vector."""
+        return int(self.table.vectors.shape[1])
+
+    def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
+        """Vectors of length 1, by token; those that the model cannot embed are absent. Each depends on its token."""
+        found = ((token, self._vector(token)) for token in tokens)
+        return {token: vector for token, vector in found if vector is not None}
+
+    def _vector(self, token: str) -> Vector | None:
+        if token in self.table.places:
+            found: Vector = self.table.vectors[self.table.places[token]]
+            return found
+        known = [self.rows[bucket] for bucket in buckets_of(token, *self.pieces) if bucket in self.rows]
+        if not (token and known):
+            return None
+        mean = self.ngrams[known].astype(np.float64).mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return np.asarray(mean / length, dtype=np.float32) if length > 0 else None
+
+
+def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[int]:
+    """The buckets of the character n-grams of a token, by FastText's hash; none without buckets."""
+    if not buckets:
+        return []
+    from gensim.models.fasttext import ft_ngram_hashes  # type: ignore[import-untyped]
+
+    return [int(bucket) for bucket in ft_ngram_hashes(token, shortest, longest, buckets)]
 
 
 class FusedSearch:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters.tag_models import FastTextTokens, TagModelBuilder, packed, read_context_model, unpacked
+from adapters.tag_models import TagModelBuilder, packed, read_context_model, read_token_model, unpacked
 from schemas.errors import FailureCategory
 from stages.ports import TokenQuery
 from stages.tags.similarity import context_score, context_vector
@@ -31,7 +31,7 @@ def files() -> tuple[bytes, bytes]:
 def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near_it(
     files: tuple[bytes, bytes],
 ) -> None:
-    tokens = FastTextTokens(files[0])
+    tokens = read_token_model(files[0])
 
     assert list(tokens.table.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
     assert (tokens.name, tokens.table.vectors.shape) == ("fasttext", (12, 16))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from zlib import crc32
 
 import numpy as np
 
@@ -34,34 +33,21 @@ class InMemoryVocabulary:
         return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)
 
 
+def token_table(vectors: Mapping[str, Vector]) -> TokenTable:
+    """A table of these tokens, with vectors of two numbers."""
+    tokens = sorted(vectors)
+    rows = np.array([vectors[token] for token in tokens], dtype=np.float32).reshape(len(tokens), 2)
+    return TokenTable(tokens=tokens, vectors=rows)
+
+
 class NotedSearch:
     """A NeighbourSearch over some vectors. `asked` keeps the tokens of every search."""
 
     def __init__(self, vectors: Mapping[str, Vector]) -> None:
-        tokens = sorted(vectors)
-        rows = np.array([vectors[token] for token in tokens], dtype=np.float32).reshape(len(tokens), 2)
-        self._table = TokenTable(tokens=tokens, vectors=rows)
+        self._table = token_table(vectors)
         self.asked: list[tuple[str, ...]] = []
 
     def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         """See NeighbourSearch."""
         self.asked.append(tuple(query.token for query in queries))
         return self._table.nearest(queries, limit)
-
-
-class FakeTokenVectors:
-    """The TokenVectors that are `given`, and with `knows_all` one of two numbers for each other token."""
-
-    name = "fake-tokens"
-    digest = "fake-bytes"
-    dimension = 2
-
-    def __init__(self, given: Mapping[str, Vector], *, knows_all: bool = False) -> None:
-        self.given = given
-        self.knows_all = knows_all
-
-    def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
-        """See TokenVectors."""
-        known = {token: self.given[token] for token in tokens if token in self.given}
-        drawn = {token: unit(crc32(token.encode()), 2.0**31) for token in tokens if token and self.knows_all}
-        return drawn | known

@@ -18,8 +18,8 @@ from schemas.values.tags import (
 )
 from stages.ports import Vector
 from stages.tags.phrases import lookup_of, normalise
-from stages.tags.similarity import ContextModel
-from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, NotedSearch, unit
+from stages.tags.similarity import ContextModel, TokenModel
+from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_table, unit
 from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
 
 NO_CONTEXT: Mapping[str, Vector] = {}
@@ -39,6 +39,11 @@ def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None =
         components=np.array(list(terms.values()), dtype=np.float64).reshape(len(terms), 2),
         rows=np.zeros((len(terms), 2), dtype=np.float32),
     )
+
+
+def token_model(vectors: Mapping[str, Vector]) -> TokenModel:
+    """A token model that has these vectors and no others."""
+    return TokenModel(name="given", digest="tokens", table=token_table(vectors))
 
 
 def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, Tag]:
@@ -61,7 +66,7 @@ def vocabulary(
     """A vocabulary with everything. `lookups` are vectors of words outside of it; other words have none."""
     inside = vectors or {}
     stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {})
-    tokens = FakeTokenVectors({**inside, **(lookups or {})})
+    tokens = token_model({**inside, **(lookups or {})})
     return SearchedVocabulary(1, stored, NotedSearch(inside), tokens, context_model(terms, idf), rows)
 
 

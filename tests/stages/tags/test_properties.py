@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.values.tags import Lexicon, PhraseReport, RankedTags, Tag
-from stages.tags.phrases import final_phrases
+from stages.tags.phrases import final_phrases, lookup_of
 from stages.tags.rerank import best_first, is_nsfw, project
-from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, NotedSearch
-from tests.stages.tags.builders import at, context_model
+from tests.fakes.tags import InMemoryVocabulary, NotedSearch
+from tests.stages.tags.builders import at, context_model, token_model
 from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
 
 NAMES = ("a", "bb", "ccc", "ddd_ccc", "eee", "fff_eee", "gggg")
@@ -36,7 +36,7 @@ def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
     search = NotedSearch(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles, min_size=1)))
     rows = draw(st.dictionaries(st.sampled_from(NAMES), angles))
     model = context_model(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles)))
-    tokens = FakeTokenVectors({}, knows_all=draw(st.booleans()))
+    tokens = token_model(draw(st.dictionaries(st.sampled_from([lookup_of(word) for word in WORDS if word]), angles)))
     return SearchedVocabulary(1, stored, search, tokens, model, rows)
 
 

@@ -25,18 +25,16 @@ from stages.tags.similarity import (
     spelling_scores,
     training_lists,
 )
+from tests.fakes.tags import token_table
 from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 
 NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")
 
 
-def table(vectors: Mapping[str, Vector]) -> TokenTable:
-    tokens = sorted(vectors)
-    return TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]))
-
-
 def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> FusedSearch:
-    return FusedSearch(table(vectors), at_length_1(np.array([sentences[token] for token in sorted(sentences)])))
+    tokens = sorted(vectors)
+    table = TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]))
+    return FusedSearch(table, at_length_1(np.array([sentences[token] for token in sorted(sentences)])))
 
 
 def spelt(one: str, other: str) -> float:
@@ -110,7 +108,7 @@ def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
 
 
 def test_without_sentences_similarity_is_the_raw_cosine_best_first() -> None:
-    searched = table({"hat": at(180), "shirt": at(60), "tee": at(0), "both": at(90)})
+    searched = token_table({"hat": at(180), "shirt": at(60), "tee": at(0), "both": at(90)})
 
     found, of_token = searched.nearest([TokenQuery("word", at(0)), TokenQuery("tee", at(0))], 9)
 
@@ -122,7 +120,7 @@ def test_without_sentences_similarity_is_the_raw_cosine_best_first() -> None:
 def test_equally_near_tokens_are_ordered_by_name_before_the_limit_counts() -> None:
     tokens = ["b", "a", "B", "a-b", "ab", "á", "_"]
 
-    (found,) = table(dict.fromkeys(tokens, at(0))).nearest([TokenQuery("word", at(0))], 6)
+    (found,) = token_table(dict.fromkeys(tokens, at(0))).nearest([TokenQuery("word", at(0))], 6)
 
     assert [near.token for near in found] == sorted(tokens)[:6]
 

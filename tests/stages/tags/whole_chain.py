@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from schemas.values.tags import RankedTags
-from stages.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
+from stages.ports import NeighbourSearch, TagLexicon, Vector
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
-from stages.tags.similarity import ContextModel
+from stages.tags.similarity import ContextModel, TokenModel
 from stages.tags.validate import validate_tags
 
 EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
@@ -20,7 +20,7 @@ class SearchedVocabulary(NamedTuple):
     vocabulary_id: int
     lexicon: TagLexicon
     search: NeighbourSearch
-    tokens: TokenVectors
+    tokens: TokenModel
     context_model: ContextModel
     rows: Mapping[str, Vector]
     """The context rows of tags."""
