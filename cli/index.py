@@ -266,15 +266,11 @@ ON_REQUEST = frozenset({ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES, ArtifactFi
 _REQUIRED = (ArtifactFile.VECTORS, ArtifactFile.TEXTS)
 
 
-class ArtifactNotFoundError(Refused, FileNotFoundError):
-    """The vectors or the texts of an index are not where they were looked for."""
-
-
 def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -> dict[ArtifactFile, bytes]:
     """The files beside an `.npz`, and itself. Vectors and texts have to be there; others may be missing.
 
-    Tags and chunk scores are not opened unless they are in `asked_for`. Raises ArtifactNotFoundError, and Refused for
-    a file that cannot be read.
+    Tags and chunk scores are not opened unless they are in `asked_for`. Raises Refused where one that has to be
+    there is not, and for a file that cannot be read.
     """
     if vectors.suffix != ArtifactFile.VECTORS:
         raise Refused(
@@ -288,7 +284,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
         if path.exists():
             files[file] = read_file(path)
         elif file in _REQUIRED:
-            raise ArtifactNotFoundError(
+            raise Refused(
                 f"There is no {path}. An index is at least NAME.npz with the vectors and NAME.json with the texts."
             )
     return files

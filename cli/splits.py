@@ -12,7 +12,7 @@ from cli.files import read_file
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_text
 from schemas.values.participants import Split, SplitMethod, SplitOrigin, SplitProblem, StoredSplit
-from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
+from services.splits import drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import ProblemsFound
 from stages.participants.splits import origin_words, parse_listed_splits, split_problems
 from stages.reports.words import counted
@@ -111,7 +111,7 @@ def make_command(
         raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
     parts = None if listed is None else _listed(listed)
 
-    async def store(connection: Connection) -> MadeSplits:
+    async def store(connection: Connection) -> tuple[list[Split], list[str]]:
         of = await find_data_set(connection, data_set)
         if parts is not None and listed is not None:
             origin, splits = SplitOrigin(method=SplitMethod.LISTED, file=listed.name), parts
@@ -122,24 +122,19 @@ def make_command(
             origin, splits = SplitOrigin(method=SplitMethod.PUBLISHED), published_splits()
         return await make_splits(connection, of, splits, origin, replace_stored=replace)
 
-    made = with_database(store)
+    made, replaced = with_database(store)
     if as_json:
-        print_json(
-            {
-                "splits": {
-                    split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
-                    for split in made.splits
-                    if split.origin
-                },
-                "replaced": made.replaced,
-            }
-        )
+        sizes = {
+            split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
+            for split in made
+        }
+        print_json({"splits": sizes, "replaced": replaced})
         return
-    for split in made.splits:
+    for split in made:
         words = (
             f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
         )
-        print_text(words + (" (replaced)" if split.name in made.replaced else ""))
+        print_text(words + (" (replaced)" if split.name in replaced else ""))
 
 
 def _listed(file: Path) -> tuple[Split, ...]:

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -21,14 +20,6 @@ from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import splits_of
-
-
-class MadeSplits(NamedTuple):
-    """Splits that were stored."""
-
-    splits: tuple[Split, ...]
-    replaced: tuple[str, ...]
-    """Names of splits that were stored with other participants before."""
 
 
 def published_splits() -> tuple[Split, ...]:
@@ -99,8 +90,9 @@ async def make_splits(
     origin: SplitOrigin,
     *,
     replace_stored: bool = False,
-) -> MadeSplits:
-    """Store splits of a data set, all or none, with how they were made.
+) -> tuple[list[Split], list[str]]:
+    """Store splits of a data set, all or none, with how they were made. They, and the names of those that were stored
+    with other participants before.
 
     Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
     stored with other participants, unless they may be replaced.
@@ -123,7 +115,7 @@ async def make_splits(
                 "index that was built on other participants is then to be built again (`ragq index references`)."
             )
         await interviews.keep_splits(connection, data_set, new)
-    return MadeSplits(tuple(new), tuple(split.name for split in others))
+    return new, [split.name for split in others]
 
 
 def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:

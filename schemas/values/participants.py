@@ -88,8 +88,7 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
-    origin: SplitOrigin | None = SplitOrigin(method=SplitMethod.FILE)
-    """None for a split that was imported before this was stored."""
+    origin: SplitOrigin = SplitOrigin(method=SplitMethod.FILE)
 
 
 class StoredSplit(Split):
@@ -286,7 +285,7 @@ class RetrievedReferences(Value):
     excluded_participant: int | None
     """The tested one; None in an index of another data set."""
     excluded_participants: tuple[int, ...] = ()
-    """All of them, ids ascending; empty in outputs of versions that excluded only the tested one."""
+    """All of them, ids ascending."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]] = Field(default_factory=dict)
     """The number of chunks of the index that the search left out for an item: `tags`, those not tagged with it.

@@ -75,20 +75,14 @@ class LoadRules:
     """The current splits, by name; one that is absent is not compared."""
 
     @property
-    def with_tags(self) -> bool:
-        """Whether the tags are read, which are then required and must be valid."""
-        return self.settings.embedding.enable_item_tag_filter
-
-    @property
-    def with_chunk_scores(self) -> bool:
-        """Whether the chunk scores are read, which are then required and must be valid."""
-        return self.settings.embedding.reference_score_source == "chunk"
-
-    @property
     def asked_for(self) -> Collection[ArtifactFile]:
-        """The files that are read only on request, and are then required."""
+        """The files that are read only where the settings need them, and are then required and must be valid."""
+        embedding = self.settings.embedding
         scores = (ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META)
-        return ((ArtifactFile.TAGS,) if self.with_tags else ()) + (scores if self.with_chunk_scores else ())
+        return (
+            *((ArtifactFile.TAGS,) if embedding.enable_item_tag_filter else ()),
+            *(scores if embedding.reference_score_source == "chunk" else ()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,9 +261,10 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     partial = read.description(PartialBuild, ArtifactFile.PARTIAL)
     listed = {*texts, *(partial.skipped_participants if partial else ())}
     identity = _identify(meta or ArtifactMeta(), listed, files=read, rules=rules)
-    tags = read.lists(ArtifactFile.TAGS, _tags_wrong, chunks) if rules.with_tags else None
-    scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, chunks) if rules.with_chunk_scores else None
-    scorer = _read_scorer(read, rules) if rules.with_chunk_scores else None
+    has_tags, has_scores = (file in rules.asked_for for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
+    tags = read.lists(ArtifactFile.TAGS, _tags_wrong, chunks) if has_tags else None
+    scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, chunks) if has_scores else None
+    scorer = _read_scorer(read, rules) if has_scores else None
 
     dropped = {} if read.problems else _unpaired(texts, vectors)
     for found in dropped.values():

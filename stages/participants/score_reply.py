@@ -5,7 +5,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from math import floor
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError
+from pydantic_core import PydanticCustomError
 
 from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
@@ -71,96 +74,72 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
     inference are read only in mode `infer`. Unknown keys are ignored. Raises ReplyShapeError with all violations;
     `raw` is the reply for its attribute.
     """
+    kind = _InferredAnswer if severity_mode == "infer" else _Answer
     violations: dict[str, str] = {}
     answers = {}
     for item in PHQ8Item:
         key = item.evidence_key
         found = reply.get(key)
         if not isinstance(found, dict):
-            wrong = f"expected an object, found {json_type(found)}" if key in reply else "missing"
-            violations[key] = wrong
+            violations[key] = f"expected an object, found {json_type(found)}" if key in reply else "missing"
             continue
-        fields = _Fields(found)
-        answers[item] = _answer(fields, severity_mode)
-        violations |= {f"{key}.{name}": wrong for name, wrong in fields.violations.items()}
+        try:
+            answer = kind.model_validate(found)
+        except ValidationError as error:
+            for wrong in error.errors(include_input=False, include_url=False):
+                violations[f"{key}.{wrong['loc'][0]}"] = "missing" if wrong["type"] == "missing" else wrong["msg"]
+        else:
+            said = {"evidence": answer.evidence or NO_EVIDENCE, "reason": answer.reason or NO_REASON}
+            answers[item] = ItemScore(**dict(answer) | said)
     if violations:
         raise ReplyShapeError(raw, listed_violations(violations), FailureCategory.SCORING_SCHEMA_INVALID)
     return answers
 
 
-class _Fields:
-    """One item's object, read field by field. Violations are collected in `violations`."""
+def _unexpected(value: object, expected: str) -> PydanticCustomError:
+    words = {"expected": expected, "found": json_type(value)}
+    return PydanticCustomError("answer", "expected {expected}, found another {found}", words)
 
-    def __init__(self, found: Mapping[str, Any]) -> None:
-        self._found = found
-        self.violations: dict[str, str] = {}
 
-    def number(self, name: str, allowed: range, *, required: bool = False) -> int | None:
-        expected = f'a whole number from {allowed[0]} to {allowed[-1]}, or "{_NOT_SCORED}"'
-        if required and name not in self._found:
-            self.violations[name] = f"missing; expected {expected}"
-        value = self._found.get(name)
-        if value is None or (isinstance(value, str) and value.strip().upper() == _NOT_SCORED):
+def _number(allowed: range) -> BeforeValidator:
+    """A whole number as such or in digits; None for null and "N/A"."""
+
+    def read(value: object) -> int | None:
+        text = value.strip() if isinstance(value, str) else ""
+        if value is None or text.upper() == _NOT_SCORED:
             return None
-        number = _whole_number(value)
-        if number in allowed:
-            return number
-        self._refuse(name, expected)
+        said = int(text) if _WHOLE_NUMBER.fullmatch(text) else value
+        if isinstance(said, bool) or said not in allowed:
+            raise _unexpected(value, f'a whole number from {allowed[0]} to {allowed[-1]}, or "{_NOT_SCORED}"')
+        return next(number for number in allowed if number == said)
+
+    return BeforeValidator(read)
+
+
+def _storable(value: object) -> str | None:
+    if value is None:
         return None
-
-    def text(self, name: str) -> str | None:
-        value = self._found.get(name)
-        if value is None:
-            return None
-        if isinstance(value, str) and can_be_stored(value):
-            return value.strip() or None
-        self._refuse(name, "a text without NUL or broken characters")
-        return None
-
-    def flag(self, name: str) -> bool:
-        value = self._found.get(name)
-        if not isinstance(value, bool | None):
-            self._refuse(name, "true or false")
-        return value is True
-
-    def inference_type(self, name: str) -> InferenceType | None:
-        value = self._found.get(name)
-        kinds = {kind.value: kind for kind in InferenceType}
-        if isinstance(value, str) and value in kinds:
-            return kinds[value]
-        if value is not None:
-            self._refuse(name, f"{', '.join(kinds)} or null")
-        return None
-
-    def _refuse(self, name: str, expected: str) -> None:
-        self.violations[name] = f"expected {expected}, found another {json_type(self._found[name])}"
+    if isinstance(value, str) and can_be_stored(value):
+        return value.strip() or None
+    raise _unexpected(value, "a text without NUL or broken characters")
 
 
-def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemScore:
-    inferred: dict[str, Any] = {}
-    if severity_mode == "infer":
-        inferred = {
-            "inference_used": fields.flag("inference_used"),
-            "inference_type": fields.inference_type("inference_type"),
-            "inference_marker": fields.text("inference_marker"),
-        }
-    return ItemScore(
-        evidence=fields.text("evidence") or NO_EVIDENCE,
-        reason=fields.text("reason") or NO_REASON,
-        score=fields.number("score", ITEM_SCORES, required=True),
-        confidence=fields.number("confidence", _CONFIDENCES),
-        **inferred,
-    )
+_Text = Annotated[str | None, BeforeValidator(_storable)]
 
 
-def _whole_number(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return int(value) if _WHOLE_NUMBER.fullmatch(value.strip()) else None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) else None
+class _Answer(BaseModel):
+    """What a reply says of an item. Errors show no value of it."""
+
+    evidence: _Text = None
+    reason: _Text = None
+    score: Annotated[int | None, _number(ITEM_SCORES)]
+    confidence: Annotated[int | None, _number(_CONFIDENCES)] = None
+
+
+class _InferredAnswer(_Answer):
+    inference_used: Annotated[StrictBool, BeforeValidator(lambda value: value is not None and value)] = False
+    inference_type: InferenceType | None = None
+    inference_marker: _Text = None
 
 
 _PREFIX: Final = "PHQ8_"

@@ -247,14 +247,12 @@ def _dealt(places: Mapping[str, int]) -> Iterator[str]:
         yield part
 
 
-def origin_words(origin: SplitOrigin | None) -> str:
+def origin_words(origin: SplitOrigin) -> str:
     """How a split was made.
 
     >>> origin_words(SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))
     "the paper's rule, seed 7"
     """
-    if origin is None:
-        return "not recorded"
     words = {
         SplitMethod.FILE: "its file",
         SplitMethod.PUBLISHED: "published ids",
@@ -416,7 +414,7 @@ def _adds_up(labels: Labels) -> bool:
 
 def _unlike_published(split: StoredSplit) -> str | None:
     part = split.name.removeprefix("paper-")
-    is_other = split.origin is not None and split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
+    is_other = split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
     if split.name not in PAPER_FILES or is_other:
         return None
     published = set(PUBLISHED_SPLITS[part])

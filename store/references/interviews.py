@@ -118,8 +118,8 @@ async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Sp
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
     async with connection.transaction():
         for split in splits:
-            origin = None if split.origin is None else split.origin.model_dump_json()
             key = (data_set, split.name)
+            origin = split.origin.model_dump_json()
             await connection.execute(KEEP_SPLIT, *key, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE data_set = $1 AND split = $2", *key)
             await connection.execute(KEEP_MEMBERS, *key, list(split.participant_ids))

@@ -90,10 +90,10 @@ def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], 
 
 RIGHT = Labels(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
-PUBLISHED = SplitOrigin(method=SplitMethod.PUBLISHED)
+OF_FILE, PUBLISHED = (SplitOrigin(method=method) for method in (SplitMethod.FILE, SplitMethod.PUBLISHED))
 
 
-def split(name: str, ids: Iterable[int], *, origin: SplitOrigin | None = None, of: str | None = None) -> StoredSplit:
+def split(name: str, ids: Iterable[int], *, origin: SplitOrigin = OF_FILE, of: str | None = None) -> StoredSplit:
     numbers = tuple(ids)
     return StoredSplit(
         data_set="data",
