@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -22,7 +21,7 @@ from schemas.values.runs import run_number
 from services.reports import report_of
 from services.submit import Request, submit
 from stack.connections import connections
-from store.database import Connection, Database
+from store.database import Connection, Database, LoopThread
 from store.runs import overviews, runs
 from store.runs.overviews import RunOverview
 from store.views import RunState, reported_run, run_state, scores_of_run
@@ -33,30 +32,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _POLL_S = 0.5
-
-
-class _Background:
-    """Runs coroutines on an event loop of its own: a notebook has a loop that cannot be waited on."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="ragq", daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of a coroutine. An interrupt of the cell cancels it."""
-        done = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            done.cancel()
-            raise
-
-    def close(self) -> None:
-        """End the loop and its thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 def connect(*, database_url: str | None = None, redis_url: str | None = None) -> "Lab":
@@ -89,7 +64,7 @@ class Lab:
     def __init__(self, environment: Mapping[str, str]) -> None:
         servers = connections(merged(environment, ENV_FILE))
         self._environment = dict(environment)
-        self._background = _Background()
+        self._loop = LoopThread("ragq")
         self.database = Database(servers.database_url, pool_size=2, application_name="ragq-python")
 
     def __enter__(self) -> "Lab":
@@ -102,8 +77,8 @@ class Lab:
 
     def close(self) -> None:
         """Close the connections."""
-        self._background.run(self.database.close())
-        self._background.close()
+        self._loop.run(self.database.close())
+        self._loop.stop()
 
     def runs(self, *, limit: int = 20, kind: str | None = None, search: str = "") -> list[RunOverview]:
         """The newest runs, newest first. Each word of `search` occurs in name, note, request or states."""
@@ -131,20 +106,11 @@ class Lab:
 
     def read(self, work: Callable[[Connection], Awaitable[Result]]) -> Result:
         """The result of a coroutine function on a connection."""
+        return self.wait_for(self.database.once(work))
 
-        async def connected() -> Result:
-            async with self.database.connection() as connection:
-                return await work(connection)
-
-        return self._background.run(connected())
-
-    def wait_for(self, work: Awaitable[Result]) -> Result:
-        """The result of a coroutine on the loop of this connection."""
-
-        async def awaited() -> Result:
-            return await work
-
-        return self._background.run(awaited())
+    def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of a coroutine on the loop of this connection. An interrupt of the cell cancels it."""
+        return self._loop.run(work)
 
 
 class Run:

@@ -8,13 +8,15 @@ import asyncio
 import json
 import math
 import random
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from functools import partial
-from typing import Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
 import asyncpg
 import numpy as np
@@ -325,6 +327,44 @@ class Database:
                 await pool.close()
         except TimeoutError:
             pool.terminate()
+
+
+class LoopThread:
+    """A running event loop on a daemon thread, for code that has none, or one that cannot be waited on.
+
+    Connections, clients and the batcher live on between calls, which a loop per call would not allow.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start a coroutine on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine on the loop and wait for it. When the wait is broken off, the coroutine is cancelled."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def stop(self) -> None:
+        """Cancel what still runs and end the thread."""
+
+        async def cancel_all() -> None:
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        self.run(cancel_all())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(timeout=5)
+        self.loop.close()
 
 
 async def _prepare(connection: Connection) -> None:

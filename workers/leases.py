@@ -7,62 +7,21 @@ import asyncio
 import math
 import os
 import signal
-import threading
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import structlog
 
 from schemas.statuses import WaitReason
 from schemas.values.runs import RunLimitState
 from stages.ports import Deferred
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import DATABASE_ERRORS, Connection, Database, LoopThread
 from store.runs import ledger, stages
 from store.runs.stages import Claim
 
-# Celery's tasks are plain functions; they hand a coroutine to this loop and wait. So connections, clients and the
-# batcher live on between tasks, which a loop per task would not allow.
-
 log = structlog.get_logger(__name__)
-
-Result = TypeVar("Result")
-
-
-class LoopThread:
-    """A running event loop on a daemon thread."""
-
-    def __init__(self, name: str) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
-        self._thread.start()
-
-    def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        """Start a coroutine on the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine on the loop and wait for it. When the wait is broken off, the coroutine is cancelled."""
-        future = self.submit(work)
-        try:
-            return future.result()
-        finally:
-            future.cancel()
-
-    def stop(self) -> None:
-        """Cancel what still runs and end the thread."""
-
-        async def cancel_all() -> None:
-            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-        self.run(cancel_all())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(timeout=5)
-        self.loop.close()
 
 
 def essential(work: "Future[Any] | asyncio.Task[Any]", name: str) -> None:

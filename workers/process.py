@@ -26,13 +26,13 @@ from stack import logs as logs
 from stack.connections import Connections, connections
 from stack.home import this_environment
 from stages.models import server_name
-from store.database import Database
+from store.database import Database, LoopThread
 from store.runs import workers
 from workers import documents, participants, queries, tags, telemetry
 from workers.batches import BatchSender
 from workers.broker import FIRST, priority_of
 from workers.dispatcher import Dispatcher
-from workers.leases import Leases, LoopThread, essential
+from workers.leases import Leases, essential
 from workers.notifier import Notifier
 from workers.reaper import Reaper
 from workers.runner import Outcome, StageRunner

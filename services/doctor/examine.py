@@ -2,10 +2,9 @@
 
 import importlib.util
 import os
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -231,11 +230,6 @@ CHECKS: Final[dict[str, Check]] = {
 """In the order of the report."""
 
 
-class _Done(NamedTuple):
-    name: str
-    findings: list[Finding]
-
-
 def examine(
     environment: Mapping[str, str], *, checks: Mapping[str, Check] = CHECKS, limit_s: float = LIMIT_S
 ) -> list[Finding]:
@@ -244,33 +238,26 @@ def examine(
     Each check has a thread of its own, which does not keep the process from ending: a name server that does not answer
     blocks for longer than any time-out.
     """
-    done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-    for name, check in checks.items():
-        threading.Thread(target=_carry_out, args=(name, check, environment, done), daemon=True).start()
-    found: dict[str, Sequence[Finding]] = {}
-    deadline = time.monotonic() + limit_s
-    while len(found) < len(checks):
+    found: dict[str, list[Finding]] = {}
+
+    def carry_out(name: str, check: Check) -> None:
+        findings: list[Finding] = []
         try:
-            one = done.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            break
-        found[one.name] = one.findings
-    return [
-        finding
-        for name in checks
-        for finding in found.get(name, [Finding(name, Verdict.FAIL, f"no answer within {limit_s:g} s", _SLOW)])
-    ]
+            findings.extend(check(environment))
+        except Exception as error:  # noqa: BLE001  (a check that breaks is a finding, and the others are still reported)
+            # The message of a foreign error may quote an address with its password.
+            why = shown(error) if isinstance(error, RagqError) else type(error).__name__
+            findings.append(Finding(name, Verdict.FAIL, f"cannot be checked: {why}"))
+        found[name] = findings
+
+    threads = [threading.Thread(target=carry_out, args=check, daemon=True) for check in checks.items()]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + limit_s
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    missing = f"no answer within {limit_s:g} s"
+    return [one for name in checks for one in found.get(name, [Finding(name, Verdict.FAIL, missing, _SLOW)])]
 
 
 _SLOW: Final = "Look at its address: something accepts connections there and does not answer."
-
-
-def _carry_out(name: str, check: Check, environment: Mapping[str, str], done: "queue.SimpleQueue[_Done]") -> None:
-    findings: list[Finding] = []
-    try:
-        findings.extend(check(environment))
-    except Exception as error:  # noqa: BLE001  (a check that breaks is a finding, and the others are still reported)
-        # The message of a foreign error may quote an address with its password.
-        why = shown(error) if isinstance(error, RagqError) else type(error).__name__
-        findings.append(Finding(name, Verdict.FAIL, f"cannot be checked: {why}"))
-    done.put(_Done(name, findings))
