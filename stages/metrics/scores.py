@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import BinaryMetrics, Confusion, ItemMetrics, ItemScore, Subject, TotalMetrics, Totals
-from stages.participants.score_reply import severity_of, totals_of
+from schemas.values.participants import ITEM_SCORES, PHQ8Item
+from schemas.values.scoring import BinaryMetrics, Confusion, ItemMetrics, ItemScore, Subject, TotalMetrics
+from stages.participants.score_reply import severity_of
 
 Floats = NDArray[np.float64]
 
@@ -63,11 +63,6 @@ class Cohort:
     def errors(self) -> Floats:
         """|score - truth|; 0 without a score."""
         return np.where(self.is_scored, np.abs(self.scores - self.truth), 0.0)
-
-    @cached_property
-    def bounds(self) -> tuple[Totals, ...]:
-        """The bounds of the total of each participant."""
-        return tuple(totals_of(item.score for item in subject.items.values()) for subject in self.subjects)
 
     @cached_property
     def totals(self) -> Floats:
@@ -148,53 +143,34 @@ THRESHOLD = 10
 """The total from which a participant counts as depressed."""
 
 
-def is_depressed(totals: Totals, *, threshold: int = THRESHOLD) -> bool | None:
-    """The prediction if both bounds of the total are on the same side of the threshold; else None.
-
-    >>> from stages.participants.score_reply import totals_of
-    >>> [is_depressed(totals_of(scores)) for scores in ([3, 3, 3, 1], [1, 2, None], [3, 3, 3, None])]
-    [True, False, None]
-    """
-    if totals.minimum >= threshold:
-        return True
-    return False if totals.maximum < threshold else None
-
-
 def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> dict[str, Floats]:
     """The rates of BinaryMetrics over each resample.
 
     The truth is depressed when the true total reaches the same threshold. Participants without a prediction are
     excluded, not counted as missed. F1 has no value if precision or recall has none, or both are 0.
     """
-    sides = _Sides(cohort, threshold)
-    true_positive, false_positive, true_negative, false_negative = (draws @ side for side in sides.confusion.values())
-    predicted = draws @ (sides.positive | sides.negative)
+    sides = _sides(cohort, threshold)
+    true_positive, false_positive, true_negative, false_negative = (draws @ side for side in sides.values())
+    predicted = true_positive + false_positive + true_negative + false_negative
     precision = ratio(true_positive, true_positive + false_positive)
     recall = ratio(true_positive, true_positive + false_negative)
+    ill = draws * (sides["true_positive"] | sides["false_negative"])
+    well = draws * (sides["true_negative"] | sides["false_positive"])
+    # The share of pairs of these that totals rank correctly, of which the lower bound counts; equal ones count half.
+    above = np.sign(cohort.totals[:, None] - cohort.totals[None, :]) / 2 + 0.5
     return {
         "coverage": ratio(predicted, draws.sum(axis=1)),
         "accuracy": ratio(true_positive + true_negative, predicted),
         "precision": precision,
         "recall": recall,
         "f1": ratio(2 * precision * recall, precision + recall),
-        "auroc": _auroc(sides, draws),
+        "auroc": ratio(((ill @ above) * well).sum(axis=1), ill.sum(axis=1) * well.sum(axis=1)),
     }
-
-
-def _auroc(sides: "_Sides", draws: Draws) -> Floats:
-    """Among participants with a prediction, the share of (depressed, not depressed) pairs that totals rank correctly.
-
-    Equal totals count half. The total is the lower bound. None without a pair.
-    """
-    decided = sides.positive | sides.negative
-    ill, well = (draws * (decided & group) for group in (sides.truth, ~sides.truth))
-    above = np.sign(sides.total[:, None] - sides.total[None, :]) / 2 + 0.5
-    return ratio(((ill @ above) * well).sum(axis=1), ill.sum(axis=1) * well.sum(axis=1))
 
 
 def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetrics:
     """All of these over the cohort."""
-    confusion = {name: int(side.sum()) for name, side in _Sides(cohort, threshold).confusion.items()}
+    confusion = {name: int(side.sum()) for name, side in _sides(cohort, threshold).items()}
     return BinaryMetrics(
         subjects=len(cohort),
         predicted=sum(confusion.values()),
@@ -207,22 +183,17 @@ def _known(rates: Mapping[str, Floats]) -> dict[str, float | None]:
     return {name: known(float(values[0])) for name, values in rates.items()}
 
 
-class _Sides:
-    """The predicted and the true side of each participant."""
-
-    def __init__(self, cohort: Cohort, threshold: int) -> None:
-        answers = [is_depressed(of_participant, threshold=threshold) for of_participant in cohort.bounds]
-        self.total = cohort.totals
-        self.positive = np.array([answer is True for answer in answers], dtype=np.bool_)
-        self.negative = np.array([answer is False for answer in answers], dtype=np.bool_)
-        self.truth = cohort.true_totals >= threshold
-        self.confusion = {
-            "true_positive": self.positive & self.truth,
-            "false_positive": self.positive & ~self.truth,
-            "true_negative": self.negative & ~self.truth,
-            "false_negative": self.negative & self.truth,
-        }
-        """Who is on which side, by prediction and truth."""
+def _sides(cohort: Cohort, threshold: int) -> dict[str, NDArray[np.bool_]]:
+    """Who is on which side, by prediction and truth. Only a total with both bounds on one side is a prediction."""
+    highest = cohort.totals + ITEM_SCORES[-1] * (ITEMS - cohort.scored_items)
+    positive, negative = cohort.totals >= threshold, highest < threshold
+    truth = cohort.true_totals >= threshold
+    return {
+        "true_positive": positive & truth,
+        "false_positive": positive & ~truth,
+        "true_negative": negative & ~truth,
+        "false_negative": negative & truth,
+    }
 
 
 def item_mae_weighted(cohort: Cohort, draws: Draws) -> Floats:
@@ -286,8 +257,6 @@ def has_total(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> NDArray[
 
     At a minimum of 0 one scored item is still required: a total of 0 without any score would be invented.
     """
-    if not 0 <= min_coverage <= 1:
-        raise ValueError(f"min_coverage is {min_coverage:g}; give a share from 0 to 1.")
     return cohort.scored_items >= max(1, ceil(min_coverage * ITEMS))
 
 
