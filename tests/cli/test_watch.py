@@ -16,8 +16,7 @@ from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
-from tests.store.index_builds import planned
-from tests.store.references.test_index_runs import fail, succeed
+from tests.store.index_builds import fail, planned, succeed
 from tests.store.scored import BROKEN
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.references import index_runs, references
 from store.runs import runs, stages
@@ -44,3 +45,16 @@ async def publish(connection: Connection, claim: Claim) -> bool:
 
     await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
     return done[0]
+
+
+NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
+
+
+async def succeed(connection: Connection, job_id: int, *, digest: str = "w") -> bool:
+    """Complete all stages of a job."""
+    return await publish(connection, await embedded(connection, await chunked(connection, job_id), digest=digest))
+
+
+async def fail(connection: Connection, job_id: int) -> None:
+    """Let a job fail when its two windows are embedded."""
+    await stages.fail(connection, await chunked(connection, job_id), NAN, inputs={})

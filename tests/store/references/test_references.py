@@ -1,19 +1,37 @@
-"""Reference indexes: invisible until complete, published once."""
+"""Reference indexes: invisible until complete, published once, and more complete after a retry; their search."""
 
 import asyncio
+from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
-from schemas.values.participants import PHQ8Item
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.statuses import JobStatus
+from schemas.values.participants import PartialBuild, PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.references.references import PostgresReferenceSearch
-from store.runs import jobs, stages
+from store.references.references import PostgresReferenceSearch, StoredIndex
+from store.runs import backlog, jobs, overviews, stages
+from store.runs.backlog import Flow
+from store.runs.overviews import RunOverview
 from store.runs.stages import Claim
-from tests.store.index_builds import chunked, embedded, planned, publish
+from store.views import run_state
+from tests.fakes.references import IndexedChunk
+from tests.store.index_builds import NAN, chunked, embedded, fail, planned, publish, succeed
+from tests.store.reference_indexes import store_index
 from tests.store.scored import BROKEN, claimed
 
 EAST = np.array([1, 0], dtype=np.float32)
+
+
+def left_out(index: StoredIndex) -> tuple[int, ...]:
+    return () if index.partial is None else index.partial.skipped_participants
+
+
+async def the_index(connection: Connection) -> StoredIndex:
+    (index,) = await references.current(connection)
+    return index
 
 
 async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_before(connection: Connection) -> None:
@@ -47,14 +65,14 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
 
 async def test_while_a_participant_fails_the_older_index_is_kept(connection: Connection) -> None:
     old_run, (old_job,) = await planned(connection, 304)
-    await publish(connection, await embedded(connection, await chunked(connection, old_job)))
+    await succeed(connection, old_job)
     new_run, (good, bad) = await planned(connection, 304, 313)
-    await publish(connection, await embedded(connection, await chunked(connection, good)))
+    await succeed(connection, good)
     await stages.fail(connection, await claimed(connection, bad, "chunk"), BROKEN, inputs={})
 
     assert [index.run_id for index in await references.current(connection)] == [old_run]
     await jobs.retry(connection, run_id=new_run)
-    await publish(connection, await embedded(connection, await chunked(connection, bad)))
+    await succeed(connection, bad)
 
     assert [index.run_id for index in await references.current(connection)] == [new_run]
     old = await index_runs.by_run(connection, old_run)
@@ -65,7 +83,7 @@ async def test_while_a_participant_fails_the_older_index_is_kept(connection: Con
 async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (job_id,) = await planned(connection, 313)
-        await publish(connection, await embedded(connection, await chunked(connection, job_id)))
+        await succeed(connection, job_id)
         index = await index_runs.by_run(connection, run_id)
     assert index is not None
 
@@ -80,3 +98,168 @@ async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Da
     async with database.connection() as connection:
         texts = await references.chunk_texts(connection, [reference.chunk_id for reference in found])
     assert list(texts.values()) == ["first window", "second window"]
+
+
+@pytest.fixture
+async def statements(database: Database) -> list[str]:
+    """Every statement that reaches the database from now on, one connection at a time."""
+    seen: list[str] = []
+    async with database.connection() as connection:
+        connection.add_query_logger(lambda statement: seen.append(statement.query))
+    return seen
+
+
+async def test_all_items_are_searched_in_one_statement(database: Database, statements: list[str]) -> None:
+    async with database.connection() as connection:
+        await store_index(connection, 7, [IndexedChunk(1, 304, 0, "window", EAST)])
+    search = PostgresReferenceSearch(database)
+
+    async def sent_for(items: Sequence[PHQ8Item]) -> list[str]:
+        statements.clear()
+        await search.nearest(7, [(item, EAST) for item in items], limit=5, exclude_participants=[])
+        return list(statements)
+
+    await sent_for([PHQ8Item.SLEEP])  # The first time, the driver looks up the types.
+    sent = await sent_for(list(PHQ8Item))
+    assert sent == await sent_for([PHQ8Item.SLEEP])
+    assert sum("reference_vector" in statement for statement in sent) == 1
+
+
+async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(connection: Connection) -> None:
+    run_id, (bad, good, other) = await planned(connection, 304, 313, 321, may_be_partial=True)
+    await fail(connection, bad)
+    assert not await succeed(connection, good)
+    assert await references.current(connection) == []
+
+    assert await succeed(connection, other)
+
+    index = await the_index(connection)
+    assert (index.participants, index.chunks) == (2, 4)
+    assert index.partial == PartialBuild(
+        output_npz="small.npz",
+        skipped_participants=(304,),
+        skipped_participant_count=1,
+        skipped_chunks=2,
+        chunk_skip_reason_counts={"embedding_nan": 2},
+    )
+    assert list(await references.labels(connection, index.id)) == [313, 321]
+    assert not await references.is_publication_due(connection, run_id)
+
+
+async def test_the_vectors_of_evidence_are_those_after_the_chunks(connection: Connection) -> None:
+    _, (job_id,) = await planned(connection, 304)
+    embedding = await chunked(connection, job_id)
+    output = {"model": "tiny", "model_digest": "w", "vectors": 2, "evidence": ["PHQ8_Sleep", "PHQ8_Tired"]}
+    vectors = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
+    await stages.commit(connection, embedding, inputs={}, output=output, vectors=vectors)
+
+    assert await publish(connection, await claimed(connection, job_id, "publish"))
+
+    rows = await connection.fetch("SELECT item, vector FROM reference_evidence ORDER BY item")
+    assert [(row["item"], row["vector"].to_list()) for row in rows] == [("PHQ8_Sleep", [1, 1]), ("PHQ8_Tired", [1, 2])]
+
+
+async def test_when_the_last_job_fails_another_publishes_again(connection: Connection) -> None:
+    run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+    await succeed(connection, good)
+    assert not await references.is_publication_due(connection, run_id)
+    assert await index_runs.publish_again(connection) == []
+    await fail(connection, bad)
+    assert await references.is_publication_due(connection, run_id)
+    assert await references.current(connection) == []
+
+    assert await index_runs.publish_again(connection) == [good]
+    assert await index_runs.publish_again(connection) == []
+    assert await backlog.oldest(connection, {}, {Flow(run_id, False): 9}) == {Flow(run_id, False): [good]}
+    assert await publish(connection, await claimed(connection, good, "publish"))
+
+    index = await the_index(connection)
+    assert (index.participants, left_out(index)) == (1, (313,))
+    assert not await references.is_publication_due(connection, run_id)
+
+
+async def test_without_permission_nothing_is_due(connection: Connection) -> None:
+    run_id, (good, bad) = await planned(connection, 304, 313)
+    await fail(connection, bad)
+    assert not await succeed(connection, good)
+
+    assert not await references.is_publication_due(connection, run_id)
+    assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+
+    await index_runs.allow_partial(connection, run_id)
+    assert await index_runs.publish_again(connection) == [good]
+
+
+async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_those_who_search_it(
+    connection: Connection,
+) -> None:
+    run_id, (good, bad, worse) = await planned(connection, 304, 313, 321, may_be_partial=True)
+    await fail(connection, bad)
+    await fail(connection, worse)
+    await succeed(connection, good)
+    partial = await the_index(connection)
+    await jobs.retry(connection, run_id=run_id)
+
+    await publish(connection, await embedded(connection, await claimed(connection, bad, "embed")))
+    assert (await the_index(connection)).id == partial.id
+    await stages.fail(connection, await claimed(connection, worse, "embed"), NAN, inputs={})
+    (again,) = await index_runs.publish_again(connection)
+    await publish(connection, await claimed(connection, again, "publish"))
+
+    fuller = await the_index(connection)
+    assert (fuller.participants, left_out(fuller)) == (2, (321,))
+    await jobs.retry(connection, run_id=run_id)
+    assert await publish(connection, await embedded(connection, await claimed(connection, worse, "embed")))
+    whole = await the_index(connection)
+    assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
+    assert list(await references.labels(connection, partial.id)) == [304]
+
+
+async def test_a_failed_publish_waits_for_a_manual_retry(connection: Connection) -> None:
+    run_id, (good, other, bad) = await planned(connection, 304, 313, 321, may_be_partial=True)
+    await succeed(connection, good, digest="old")
+    await succeed(connection, other, digest="new")
+    await fail(connection, bad)
+    assert await index_runs.publish_again(connection) == [good]
+    claim = await claimed(connection, good, "publish")
+
+    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
+        await publish(connection, claim)
+    await stages.fail(connection, claim, NAN, inputs={})
+
+    assert not await references.is_publication_due(connection, run_id)
+    assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+
+
+async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database: Database) -> None:
+    async with database.connection() as connection:
+        _, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+        await succeed(connection, good)
+        await fail(connection, bad)
+
+    async def reap() -> list[int]:
+        async with database.connection() as connection:
+            return await index_runs.publish_again(connection)
+
+    assert sorted(await asyncio.gather(*(reap() for _ in range(4)))) == [[], [], [], [good]]
+
+
+async def test_a_run_that_is_about_to_publish_is_never_idle(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs and publication are read in one snapshot: a reaper may commit between two statements."""
+    async with database.connection() as connection, database.connection() as reaper:
+        run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+        await succeed(connection, good)
+        await fail(connection, bad)
+        get = overviews.get
+
+        async def read_then_change(connection: Connection, run_id: int) -> RunOverview:
+            found = await get(connection, run_id)
+            assert await index_runs.publish_again(reaper) == [good]
+            return found
+
+        monkeypatch.setattr(overviews, "get", read_then_change)
+        state = await run_state(connection, run_id)
+
+    assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)
