@@ -165,16 +165,6 @@ async def test_no_more_jobs_start_than_wait_for_a_time_already(
             await eventually(lambda: depth(client, priority=FIRST) == 1)
 
 
-async def test_a_dispatcher_that_cannot_reach_the_broker_makes_way_for_one_that_can(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    await store_run()
-    async with dispatching(database, "redis://127.0.0.1:1/0"):
-        await asyncio.sleep(0.3)
-        async with dispatching(database, valkey.url):
-            await eventually(lambda: depth(client) == 1, timeout_s=10)
-
-
 async def test_one_dispatches_at_a_time_and_every_broker_has_its_own(
     database: Database, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:

@@ -1,11 +1,15 @@
-"""What a process holds, as its embedder sees it."""
+"""What a process holds, and its essential work."""
 
 import asyncio
+import signal
+from collections.abc import Iterator
+
+import pytest
 
 from store.database import Connection, Database
 from store.runs import stages, workers
 from tests.store.enrolled import enroll
-from workers.leases import Leases
+from workers.leases import Leases, essential
 
 
 async def test_a_kind_counts_between_two_stages_of_a_job(database: Database, database_url: str, job_id: int) -> None:
@@ -38,3 +42,31 @@ async def test_a_worker_is_seen_every_second_however_long_its_leases_are(
                     await asyncio.sleep(0.05)
     finally:
         leases.stop()
+
+
+@pytest.fixture
+def terminations() -> Iterator[list[int]]:
+    """Counts SIGTERM instead of ending."""
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    yield seen
+    signal.signal(signal.SIGTERM, before)
+
+
+async def test_essential_work_that_ends_with_an_error_ends_the_process(terminations: list[int]) -> None:
+    async def work() -> None:
+        raise RuntimeError
+
+    essential(asyncio.create_task(work()), "work")
+    await asyncio.sleep(0.05)
+
+    assert terminations == [signal.SIGTERM]
+
+
+async def test_essential_work_may_be_cancelled(terminations: list[int]) -> None:
+    task = asyncio.create_task(asyncio.sleep(60))
+    essential(task, "work")
+    task.cancel()
+    await asyncio.sleep(0.05)
+
+    assert terminations == []
