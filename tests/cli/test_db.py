@@ -1,4 +1,4 @@
-"""`ragq db migrate` with nothing but a database."""
+"""`ragq db` with nothing but a database, and `ragq token`, whose token alone is on stdout."""
 
 import asyncio
 import json
@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 from store import migrate
+from store.access import Scope, recognise
 from store.migrate import is_newest_revision
-from tests.cli.conftest import Stored
+from tests.cli.conftest import Ragq, Stored
 from tests.store.statements import EMPTIED, execute
 
 
@@ -62,3 +63,27 @@ def test_tables_of_another_version_are_named_and_left_as_they_are(
     assert isinstance(result.exception, migrate.OtherTablesError)
     assert "0041" in str(result.exception) and "RAGQ_HOME" in str(result.exception)
     assert not stored(is_newest_revision)
+
+
+def test_the_token_alone_is_on_stdout_and_no_list_shows_it(ragq: Ragq, stored: Stored) -> None:
+    made = ragq("token", "create", "laptop")
+    secret = made.stdout.strip()
+    assert (made.stdout.startswith("ragq_"), made.stdout.count("\n"), secret in made.stderr) == (True, 1, False)
+    assert stored(recognise, secret).holder.scope is Scope.WRITE
+    assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
+
+    limited = ragq("token", "create", "monitor", "--read-only", "--days", "30").stdout.strip()
+    assert stored(recognise, limited).holder.scope is Scope.READ
+    assert ragq("token", "create", "x", "--days", "0").exit_code == 2
+
+    first, listed = ragq("token", "revoke", "monitor"), ragq("token", "list")
+    lines = [line.split()[:4] for line in listed.stdout.splitlines()[1:]]
+    assert lines == [["1", "laptop", "write", "live"], ["2", "monitor", "read", "revoked"]]
+    as_json = ragq("token", "list", "--json").stdout
+    assert [one["expires_at"] is None for one in json.loads(as_json)] == [True, False]
+    assert secret not in listed.stdout + as_json
+
+    last = ragq("token", "revoke", "1")
+    assert (first.output, last.stdout) == ("Revoked token 2, monitor.\n", "Revoked token 1, laptop.\n")
+    assert "No live token is left" in last.stderr
+    assert [stored(recognise, one).holder for one in (secret, limited)] == [None, None]

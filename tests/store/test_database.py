@@ -1,4 +1,4 @@
-"""Connections that break, hang and are restored."""
+"""Connections that break, hang and are restored, and how long the database took."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from store.database import Connection, Database, DatabaseUnavailableError
+from store.database import Connection, Database, DatabaseTime, DatabaseUnavailableError
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
 
@@ -154,3 +154,20 @@ async def test_what_a_database_lacks_is_named(database: Database, sqlstate: str,
 
     with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
         await database.with_retry(lambda connection: connection.execute(raised), retry_for_s=0.1)
+
+
+def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([1.0, 5.0, 10.0, 12.0])
+    monkeypatch.setattr("store.database.time.perf_counter", lambda: next(clock))
+    found = DatabaseTime()
+
+    first, second = found.call(), found.call()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert found.seconds == 0
+    second.__exit__(None, None, None)
+    with pytest.raises(OSError), found.call():
+        raise OSError
+
+    assert found.seconds == 4 + 2

@@ -1,10 +1,16 @@
-"""The migrations make the tables that the code declares."""
+"""Migrations, the newest revision, and a pgvector that is too old."""
 
+import asyncio
 from importlib.resources import files
 
+import pytest
 from alembic.script import ScriptDirectory
 
+from services.doctor.servers import Verdict, check_database
 from store import migrate
+from store.database import Connection
+from store.migrate import PgvectorError, PgvectorVersions, check_pgvector, is_newest_revision
+from tests.store.statements import execute
 
 
 def test_tables_and_migrations_agree(database_url: str) -> None:
@@ -13,3 +19,37 @@ def test_tables_and_migrations_agree(database_url: str) -> None:
 
 def test_there_is_one_newest_revision() -> None:
     assert len(ScriptDirectory(str(files("migrations"))).get_heads()) == 1
+
+
+async def test_a_migrated_database_has_the_newest_revision_and_one_that_is_behind_or_empty_not(
+    connection: Connection,
+) -> None:
+    assert await is_newest_revision(connection)
+    await connection.execute("UPDATE alembic_version SET version_num = '0000'")
+    assert not await is_newest_revision(connection)
+    await connection.execute("DROP TABLE alembic_version")
+    assert not await is_newest_revision(connection)
+
+
+OLDER = "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"
+
+
+def test_an_old_version_in_the_database_is_refused_with_the_statement_that_updates_it(database_url: str) -> None:
+    asyncio.run(execute(database_url, OLDER))
+
+    with pytest.raises(PgvectorError, match=r"has pgvector 0\.6\.2; .* Run `ALTER EXTENSION vector UPDATE` in it"):
+        migrate.upgrade(database_url)
+    found = {finding.name: finding for finding in check_database({"DATABASE_URL": database_url})}
+    assert (found["pgvector"].verdict, found["pgvector"].found) == (Verdict.FAIL, "The database has pgvector 0.6.2")
+
+
+@pytest.mark.parametrize(
+    ("versions", "problem"),
+    [
+        (PgvectorVersions(None, None), "The server has no pgvector; ragq needs"),
+        (PgvectorVersions("0.7.4", None), r"The server has pgvector 0\.7\.4; ragq needs"),
+    ],
+)
+def test_a_server_that_cannot_install_it_is_refused(versions: PgvectorVersions, problem: str) -> None:
+    with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq db migrate` again"):
+        check_pgvector(versions)
