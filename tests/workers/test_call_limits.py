@@ -13,7 +13,7 @@ from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import backlog, ledger, stages
 from store.runs.stages import Claim
 from tests.embedded import ValkeyServer
@@ -82,7 +82,7 @@ def refused(status: int = 429, retry_after_s: float | None = None) -> LLMError:
 
 
 async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server(call_s=0.1)
     processes = [limited(LLMLimits(calls=4)) for _ in range(2)]
@@ -97,7 +97,7 @@ async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
 
 
 async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server()
     limits = limited(LLMLimits(requests=1))
@@ -116,7 +116,7 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
 
 
 async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the_others_are_given_back(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server(call_s=2.5)
     process = limited(LLMLimits(calls=4))
@@ -128,9 +128,7 @@ async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
 
 
-async def test_a_refusal_holds_back_every_process_until_its_time(
-    database: Database, claims: Sequence[Claim], limited: Limited
-) -> None:
+async def test_a_refusal_holds_back_every_process_until_its_time(claims: Sequence[Claim], limited: Limited) -> None:
     server = Server(refused(retry_after_s=0.7))
     first, second = limited(LLMLimits()), limited(LLMLimits())
     asked = asyncio.ensure_future(first.ask(claims[0], SERVER, CALL, server.send))
@@ -144,10 +142,9 @@ async def test_a_refusal_holds_back_every_process_until_its_time(
 
 
 async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
-    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
+    connection: Connection, claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
-    async with database.connection() as connection:
-        await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
+    await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
     limits = limited(LLMLimits(calls=1))
 
     with pytest.raises(ServerBusy) as busy:
@@ -160,9 +157,7 @@ async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
     assert await limits.ask(claims[0], "http://other/v1", CALL, Server().send) == REPLY
 
 
-async def test_other_errors_end_the_call(
-    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
-) -> None:
+async def test_other_errors_end_the_call(claims: Sequence[Claim], limited: Limited, redis: Redis) -> None:
     for error in [refused(503), refused(500), LLMError("Bad.", status=400)]:
         with pytest.raises(LLMError) as raised:
             await limited(LLMLimits(calls=1)).ask(claims[0], SERVER, CALL, Server(error).send)
@@ -172,19 +167,18 @@ async def test_other_errors_end_the_call(
 
 
 async def test_a_call_that_is_refused_too_often_fails(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    connection: Connection, claims: Sequence[Claim], limited: Limited
 ) -> None:
-    async with database.connection() as connection:
-        await ledger.wait(
-            connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
-        )
+    await ledger.wait(
+        connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
+    )
 
     with pytest.raises(LLMError):
         await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server(refused()).send)
 
 
 async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    connection: Connection, claims: Sequence[Claim], limited: Limited
 ) -> None:
     limits, error = limited(LLMLimits()), refused(retry_after_s=9.0)
 
@@ -194,23 +188,21 @@ async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
     with pytest.raises(ServerBusy) as busy:
         await limits.look_up(claims[0], find)
     assert (busy.value.wait_s, busy.value.refusals) == (9.0, 1)
-    async with database.connection() as connection:
-        await ledger.wait(
-            connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
-        )
+    await ledger.wait(
+        connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
+    )
     with pytest.raises(LLMError):
         await limits.look_up(claims[0], find)
 
 
 async def test_a_stage_that_got_its_answer_waits_no_more(
-    database: Database, claims: Sequence[Claim], limited: Limited
+    connection: Connection, claims: Sequence[Claim], limited: Limited
 ) -> None:
-    async with database.connection() as connection:
-        await ledger.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
+    await ledger.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
 
-        await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server().send)
+    await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server().send)
 
-        assert await connection.fetchval("SELECT count(*) FROM llm_wait") == 0
+    assert await connection.fetchval("SELECT count(*) FROM llm_wait") == 0
 
 
 @pytest.mark.parametrize(
@@ -221,7 +213,7 @@ async def test_a_stage_that_got_its_answer_waits_no_more(
     ],
 )
 async def test_a_run_pays_for_no_more_than_its_budget(
-    database: Database,
+    connection: Connection,
     claims: Sequence[Claim],
     limited: Limited,
     redis: Redis,
@@ -231,8 +223,7 @@ async def test_a_run_pays_for_no_more_than_its_budget(
     remedy: str,
 ) -> None:
     run_id = claims[0].run_id
-    async with database.connection() as connection:
-        await backlog.keep(connection, run_id, limits)
+    await backlog.keep(connection, run_id, limits)
     server, process = Server(), limited(LLMLimits(calls=2))
     spent: list[BudgetSpent] = []
 
@@ -248,7 +239,7 @@ async def test_a_run_pays_for_no_more_than_its_budget(
 
 
 async def test_the_permit_of_a_call_that_is_cancelled_is_free(
-    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
+    claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
     process = limited(LLMLimits(calls=1))
     asked = asyncio.ensure_future(process.ask(claims[0], SERVER, CALL, Server(call_s=60).send))

@@ -8,7 +8,7 @@ import pytest
 from schemas.errors import TextTooLongError
 from stages.ports import Vectors
 from stages.vectors import unit_rows
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import stages
 from tests.fakes.embedder import FakeEmbedder
 from tests.store.conftest import StoreRun
@@ -110,10 +110,9 @@ async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(
         await embed(embedder, "one", "two", "far too long", truncate=False)
 
 
-async def test_the_vectors_of_a_deleted_run_are_computed_again(embed: Embed, database: Database) -> None:
+async def test_the_vectors_of_a_deleted_run_are_computed_again(embed: Embed, connection: Connection) -> None:
     await embed(Rounding(), "one")
-    async with database.connection() as connection:
-        await connection.execute("DELETE FROM run")
+    await connection.execute("DELETE FROM run")
     embedder = Rounding()
 
     _, _, reused = await embed(embedder, "one")

@@ -17,7 +17,7 @@ from schemas.errors import StackError
 from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message
-from store.database import Database
+from store.database import Connection, Database
 from tests.fakes.chat import ScriptedChat
 from tests.store.conftest import StoreRun
 from tests.workers.processes import stage_runner
@@ -130,10 +130,9 @@ async def test_no_word_of_anybody_is_in_spans(
 
 
 async def test_what_runs_beside_stages_is_not_traced(
-    runner: StageRunner, database: Database, exported: InMemorySpanExporter
+    runner: StageRunner, connection: Connection, exported: InMemorySpanExporter
 ) -> None:
-    async with database.connection() as connection:
-        await connection.execute("SELECT 1")
+    await connection.execute("SELECT 1")
     assert finished(exported) == ()
 
 

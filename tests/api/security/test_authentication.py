@@ -32,47 +32,33 @@ def principal_route(app: FastAPI) -> None:
         return {"name": principal.name, "can_write": principal.can_write}
 
 
-async def test_local_access_needs_no_token_while_none_exists(visit: Client, principal_route: None) -> None:
+async def test_local_access_needs_no_token_while_none_is_live(
+    visit: Client, make_token: MakeToken, revoke: Revoke, principal_route: None
+) -> None:
     async with visit() as client:
         assert (await client.get("/me")).json() == {"name": "open", "can_write": True}
         assert (await client.post("/guarded")).status_code == 200
-
-
-async def test_the_first_token_ends_open_access(visit: Client, make_token: MakeToken, principal_route: None) -> None:
-    async with visit() as client:
-        assert (await client.get("/guarded")).status_code == 200
-        token = await make_token()
-
+        token = await make_token("laptop")
         reply = await client.get("/guarded")
 
-    assert problem(reply) == (401, "unauthorized")
-    assert reply.headers["www-authenticate"] == 'Bearer realm="ragq"'
-    assert "`ragq token create NAME`" in reply.json()["detail"]
-    async with visit(token) as client:
-        assert (await client.get("/me")).json() == {"name": "token:1", "can_write": True}
-
-
-async def test_open_access_returns_when_no_token_is_live(visit: Client, make_token: MakeToken, revoke: Revoke) -> None:
-    await make_token("laptop")
-    await make_token("old", lifetime=timedelta(seconds=-1))
-    await revoke("laptop")
-
-    async with visit() as client:
+        assert problem(reply) == (401, "unauthorized")
+        assert reply.headers["www-authenticate"] == 'Bearer realm="ragq"'
+        assert "`ragq token create NAME`" in reply.json()["detail"]
+        async with visit(token) as holder:
+            assert (await holder.get("/me")).json() == {"name": "token:1", "can_write": True}
+        await make_token("old", lifetime=timedelta(seconds=-1))
+        await revoke("laptop")
         assert (await client.get("/guarded")).status_code == 200
 
 
-async def test_remote_clients_need_a_token(visit: Client) -> None:
-    for address in ("10.0.0.9", "::ffff:10.0.0.9", "testclient"):
-        async with visit(address=address) as client:
-            assert problem(await client.get("/guarded")) == (401, "unauthorized")
-
-
-async def test_a_proxy_that_hides_its_clients_gives_no_open_access(visit: Client) -> None:
-    async with visit(name="203.0.113.7") as client:
-        assert problem(await client.get("/guarded")) == (401, "unauthorized")
-
-
-async def test_a_server_off_loopback_is_never_open(ctx: ApiContext) -> None:
+async def test_remote_clients_and_those_behind_a_proxy_or_off_loopback_need_a_token(
+    visit: Client, ctx: ApiContext
+) -> None:
+    for where in ({"address": "10.0.0.9"}, {"address": "::ffff:10.0.0.9"}, {"address": "testclient"}):
+        async with visit(**where) as client:
+            assert problem(await client.get("/guarded")) == (401, "unauthorized"), where
+    async with visit(name="203.0.113.7") as behind_a_proxy:
+        assert problem(await behind_a_proxy.get("/guarded")) == (401, "unauthorized")
     off = ApiContext(settings=ProcessSettings(ragq_api_host="0.0.0.0"), database=ctx.database, broker=ctx.broker)
     transport = httpx.ASGITransport(make_app(off))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -103,7 +89,9 @@ async def test_no_body_is_read_without_authentication(visit: Client, make_token:
     assert [problem(reply) for reply in replies] == [(401, "unauthorized")] * 3
 
 
-async def test_a_browser_is_redirected_to_the_login_and_back(visit: Client, make_token: MakeToken) -> None:
+async def test_a_browser_is_redirected_to_the_login_and_back_and_so_is_a_part_of_a_page(
+    visit: Client, make_token: MakeToken
+) -> None:
     await make_token()
     async with visit(**HTML) as client:
         asked = await client.get("/runs/7?q=what+was+asked")
@@ -111,10 +99,6 @@ async def test_a_browser_is_redirected_to_the_login_and_back(visit: Client, make
 
     assert (asked.status_code, asked.headers["location"]) == (303, "/login?next=/runs/7")
     assert (posted.status_code, posted.headers["location"]) == (303, "/login")
-
-
-async def test_a_part_of_a_page_sends_the_whole_page_to_the_login(visit: Client, make_token: MakeToken) -> None:
-    await make_token()
     headers = {"HX-Request": "true", "HX-Current-URL": "http://127.0.0.1/rag/7?x=1"}
     async with visit() as client:
         reply = await client.get("/guarded", headers=headers)

@@ -45,42 +45,20 @@ def changing(app: FastAPI) -> set[tuple[str, str]]:
     return {(method, path) for method, path in addresses(app) if method not in SAFE}
 
 
-def test_the_application_has_routes_of_every_kind(app: FastAPI) -> None:
-    found = {*addresses(app)}
-
-    assert {("GET", "/openapi.json"), ("POST", "/login"), ("POST", "/logout"), ("GET", "/guarded")} <= found
-    assert {path.split("/")[1] for _, path in found} >= {"rag", "runs", "jobs"}
-
-
-async def test_without_a_token_every_route_answers_401(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
-    await make_token()
-    async with visit() as client:
-        found = await ask(client, app)
-
-    assert found == dict.fromkeys(found, 401)
-
-
-async def test_without_a_token_every_page_redirects_to_login(
-    app: FastAPI, visit: Client, make_token: MakeToken
-) -> None:
-    await make_token()
-    async with visit(Accept="text/html") as client:
-        found = await ask(client, app)
-
-    assert found == dict.fromkeys(found, 303)
-
-
-@pytest.mark.parametrize("accept", ["application/json", "text/html"])
-async def test_an_expired_token_is_refused_by_every_route(
-    app: FastAPI, visit: Client, make_token: MakeToken, revoke: Revoke, accept: str
+@pytest.mark.parametrize(("accept", "without"), [("application/json", 401), ("text/html", 303)])
+async def test_every_route_asks_for_a_live_token(
+    app: FastAPI, visit: Client, make_token: MakeToken, revoke: Revoke, accept: str, without: int
 ) -> None:
     ended = [await make_token("expired", lifetime=timedelta(seconds=-1)), await make_token("revoked")]
+    await make_token()
     await revoke("revoked")
-    for token in ended:
+    for token in (None, *ended):
         async with visit(token, Accept=accept) as client:
             found = await ask(client, app)
 
-        assert found == dict.fromkeys(found, 401)
+        assert found == dict.fromkeys(found, 401 if token else without)
+    assert {("GET", "/openapi.json"), ("POST", "/logout"), ("GET", "/guarded")} <= found.keys()
+    assert {path.split("/")[1] for _, path in found} >= {"rag", "runs", "jobs"}
 
 
 async def test_a_read_only_token_changes_nothing_anywhere(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
