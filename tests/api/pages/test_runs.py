@@ -1,25 +1,31 @@
-"""The list of runs."""
+"""The pages of runs, jobs and workers."""
+
+import re
+from html import unescape
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 
+from schemas.statuses import JobStatus
+from schemas.values.chat import ChatCall, Message, ModelIdentity
 from schemas.values.requests import RunChanges
 from services.runs import change_run
 from store.database import Connection
-from tests.api.pages.example_runs import participant_run, question_run
-from tests.api.pages.html import see, words
+from store.runs import batches, jobs, notifications, overviews
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
+from tests.api.pages.html import forms, see, send, words
+from tests.store.enrolled import enroll
+from tests.store.noticed import NOTICES, noticed_run
 
 
-async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, connection: Connection) -> None:
-    await question_run(connection)
-    assert "tea" not in words(await see(client, "/runs"))
-
-
-async def test_a_search_finds_runs_by_name_note_number_kind_and_state(
+async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(
     client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    shown = await participant_run(connection)
+    shown, asked = await participant_run(connection), await question_run(connection)
     await change_run(connection, shown.run_id, RunChanges(name="Baseline <b>", note="of the paper"))
-    asked = await question_run(connection)
+
+    assert "tea" not in words(await see(client, "/runs"))
     for typed in ("baseline", "of the paper", f"r{shown.run_id}", "participant failed"):
         page = await see(client, "/runs", search=typed)
         assert f'href="/runs/{shown.run_id}"' in page.text
@@ -28,3 +34,82 @@ async def test_a_search_finds_runs_by_name_note_number_kind_and_state(
     page = await see(client, "/runs", search="baseline", kind="query")
     assert "No runs match" in page.text
     assert 'href="/runs?kind=participant&amp;search=baseline"' in page.text
+
+
+async def test_a_run_shows_its_jobs_and_failures_without_private_text_and_retries_them(
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    text = words(page)
+    references = text.partition(f"j{shown.succeeded} ")[2].partition(f"j{shown.failed} ")[0]
+    waiting = (await see(client, f"/runs/{shown.run_id}", state="waiting")).text
+    retried = await send(client, page, f"/jobs/{shown.failed}/retry")
+    states = (await overviews.get(connection, shown.run_id)).states
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    ended = await see(client, f"/runs/{shown.run_id}")
+
+    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
+    assert "LLMResponseParseError validation_parse" in text
+    assert MODEL_REPLY not in page.text
+    assert " 1 / 1 " in references and "Sleep" not in references
+    assert f'sse-connect="/runs/{shown.run_id}/events"' in waiting
+    assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in waiting
+    assert waiting.count('id="live"') == 1
+    assert (retried.status_code, retried.headers["location"]) == (303, f"/runs/{shown.run_id}")
+    assert states == {JobStatus.RUNNING: 1, JobStatus.SUCCEEDED: 2, JobStatus.WAITING: 2}
+    assert ([one.action for one in forms(ended)], "Finished:" in words(ended)) == ([], True)
+
+
+async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
+) -> None:
+    identity = ModelIdentity(backend="openai", server="https://api.example.org/v1", model="small", digest="")
+    call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
+    await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
+    await batches.ask_for(connection, shown.run_id, 24)
+    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.succeeded, stage="score")
+    await batches.register(connection, claim, "key", call, identity, 24)
+
+    page = words(await see(client, f"/runs/{shown.run_id}"))
+
+    assert "1 call will be sent as a batch" in page and "private" not in page
+    assert "tells https://hooks.example.org/… when it has finished or is paused" in page and "secret" not in page
+
+
+async def test_a_job_shows_its_attempts_with_private_details_folded_and_outputs_of_another_form(
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
+) -> None:
+    failed = await see(client, f"/jobs/{shown.failed}")
+    await connection.execute("""UPDATE stage_attempt SET output = '{"strange": "as it is"}' WHERE output IS NOT NULL""")
+    strange = await see(client, f"/jobs/{shown.succeeded}")
+
+    text = words(failed)
+    assert "validate, attempt 1" in text and "validate, attempt 2" in text
+    assert text.count(MODEL_REPLY) == 2
+    shown_at_once = re.sub(r"(?s)<details.*?</details>", "", failed.text)
+    assert MODEL_REPLY not in shown_at_once
+    assert "The validator&#39;s reply holds no verdict" in shown_at_once
+    assert (strange.status_code, "1 field: strange" in words(strange)) == (200, True)
+
+
+async def test_every_notice_about_results_stands_with_them(client: httpx.AsyncClient, connection: Connection) -> None:
+    assert await noticed_run(connection) == 1
+    for address in ["/runs/1", "/jobs/1"]:
+        shown = unescape(words(await see(client, address)))
+
+        assert [notice for notice in NOTICES if notice not in shown] == []
+
+
+async def test_the_workers_that_run_are_listed_with_their_stages(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    for name, pid in (("first", 11), ("second", 12)):
+        await enroll(connection, "extract", name=name, host="node1", pid=pid)
+
+    listed = (await client.get("/workers")).json()
+
+    assert [(one["host"], one["pid"], one["stages"]) for one in listed] == [
+        ("node1", 11, ["extract"]),
+        ("node1", 12, ["extract"]),
+    ]
+    assert "node1:12 extract" in words(await see(client, "/workers"))
