@@ -1,4 +1,7 @@
-"""Corpora: works, their chunks, and what the chunks are found by."""
+"""Corpora: works, their chunks, and what the chunks are found by.
+
+A table has the columns of the value that is read from it; of the two configurations of its class, SQLModel's counts.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -9,34 +12,18 @@ from sqlmodel import Field
 
 from schemas.full_text import ENGLISH
 from schemas.tables import columns
+from schemas.values.documents import Bibliography, StoredCorpus, WorkLines
 
 
-class CorpusTable(columns.Row, table=True):
+class CorpusTable(StoredCorpus, columns.Row, table=True):  # type: ignore[misc]
     """A set of works that is searched together, and the model that its chunks are embedded by."""
 
     id: int = columns.serial()
     name: str = Field(unique=True)
-    backend: str
-    model: str
-    model_digest: str | None
-    """None until the first batch is embedded."""
     model_dtypes: list[str] = columns.array(default="{}")
-    """The number formats of its vectors, in order of their first batch."""
-    dimension: int
-    embeds_headings: bool
-    """The headings above a chunk are embedded with it."""
     chunk_tokens: int = Field(sa_column_kwargs={"server_default": "0"})
-    """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
-    reads_tokens: int | None
-    """The most tokens of a text that the embedder reads; None if that is not known."""
     language: str | None = columns.text(ENGLISH)
-    """The language of its works; None until the first one is stored."""
     full_text: str | None = columns.text(ENGLISH)
-    """Postgres's text search configuration, by which its chunks and the questions to it are read."""
-    searchable_chunks: int
-    """Chunks that have a vector and postings; kept with them in one transaction."""
-    searchable_terms: int
-    """Terms of those chunks, with repetitions: what BM25 takes its mean length from."""
     created_at: datetime = columns.now()
 
 
@@ -51,7 +38,7 @@ class CorpusCopyTable(columns.Row, table=True):
     """The other one has taken its vectors."""
 
 
-class WorkTable(columns.Row, table=True):
+class WorkTable(Bibliography, columns.Row, table=True):  # type: ignore[misc]
     """A document. Its markdown is kept as it was imported: every line number means a line of it."""
 
     __tablename__ = "works"
@@ -62,24 +49,6 @@ class WorkTable(columns.Row, table=True):
 
     id: int = columns.serial()
     corpus_id: int = columns.reference("corpus.id")
-    title: str = columns.text()
-    authors: str | None
-    year: int | None
-    publisher: str | None
-    isbn: str | None
-    doi: str | None
-    edition: str | None
-    volume: str | None
-    issue: str | None
-    pages: str | None
-    url: str | None
-    city: str | None
-    institution: str | None
-    editor: str | None
-    abstract: str | None = columns.text()
-    work_type: str | None
-    tags: str | None
-    """With commas between."""
     source_path: str | None
     """Where it was imported from; importing that path again replaces the work."""
     markdown: str = columns.text()
@@ -104,7 +73,7 @@ class OriginalTable(columns.Row, table=True):
     created_at: datetime = columns.now()
 
 
-class ChunkTable(columns.Row, table=True):
+class ChunkTable(WorkLines, columns.Row, table=True):  # type: ignore[misc]
     """A section of a work under one heading, or a piece of its content."""
 
     __tablename__ = "chunks"
@@ -116,11 +85,6 @@ class ChunkTable(columns.Row, table=True):
     id: int = columns.serial()
     work_id: int = columns.reference("works.id")
     parent_id: int | None = columns.reference("chunks.id", index=True)
-    level: str
-    content: str = columns.text()
-    heading_breadcrumbs: str | None = columns.text()
-    start_line: int
-    end_line: int
     vector_status: str = Field(index=True)
     tokens: int | None
     """What is embedded of it, as the embedder counts; None for what is not embedded, and where that is not known."""

@@ -1,12 +1,17 @@
-"""Corpora over REST: their sizes, works and imports."""
+"""Corpora, works and documents over REST: imported, shown, edited and removed."""
 
 import httpx
+from fastapi import FastAPI
 
+from store.corpora.keeping import keep
 from store.database import Connection
 from store.runs import overviews
 from tests.api.rest.problems import problem
 from tests.api.works import POT, TEA, imported
-from tests.store.query_runs import store_corpus
+from tests.services.documents import BOOK, Library, library
+from tests.store.kept_works import new_work
+
+__all__ = ["library"]
 
 
 async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
@@ -16,54 +21,49 @@ async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fie
     )
 
 
-async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, connection: Connection) -> None:
-    await store_corpus(connection, ["tea", "bridges"], name="small")
-    await store_corpus(connection, [], name="empty")
-
-    found = (await client.get("/corpora")).json()["corpora"]
-
-    assert [(corpus["name"], corpus["works"]) for corpus in found] == [("empty", 0), ("small", 2)]
-    assert (found[1]["searchable_chunks"], found[1]["model"]) == (0, "tiny")
-    assert (found[1]["language"], found[1]["full_text"]) == ("english", "english")
-    assert (await client.get("/corpora", params={"name": "small"})).json()["corpora"] == found[1:]
-
-
-async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClient, connection: Connection) -> None:
-    made = await imported(client)
-
-    assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
-    assert (made["waiting"], made["jobs"]) == (4, 1)
-    run = await overviews.get(connection, made["run_id"])
-    assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 4)
-    shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
-    numbers = {name: shown[name] for name in ("works", "sections", "searchable", "waiting", "failed", "tables", "cut")}
-    assert numbers == {"works": 2, "sections": 3, "searchable": 0, "waiting": 4, "failed": 0, "tables": 1, "cut": 0}
-    assert (shown["dimension"], shown["embeds_headings"], shown["has_vector_index"]) == (384, True, False)
-
-
-async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClient) -> None:
-    first = await imported(client)
-
+async def test_an_import_says_what_became_of_each_file_and_a_run_embeds_them(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    first = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.md", POT.encode()))
     again = await send_files(client, ("/folder/tea.md", TEA.encode()), ("copy.md", POT.encode()))
     replaced = await imported(client, tea=TEA + "\nBlack leaves.\n")
 
-    tea, pot = (file["work_id"] for file in first["files"])
-    assert (again.status_code, again.headers["location"]) == (200, f"/corpora/{first['corpus_id']}")
-    assert [(file["outcome"], file["work_id"]) for file in again.json()["files"]] == [
-        ("unchanged", tea),
-        ("refused", pot),
+    made = first.json()
+    tea, pot = (file["work_id"] for file in made["files"])
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.headers["location"] == again.headers["location"] == f"/corpora/{made['corpus_id']}"
+    assert [
+        [(file["file_name"], file["outcome"], file["work_id"]) for file in reply["files"]]
+        for reply in (made, again.json(), replaced)
+    ] == [
+        [("tea.md", "new", tea), ("pot.md", "new", pot)],
+        [("tea.md", "unchanged", tea), ("copy.md", "refused", pot)],
+        [("tea.md", "replaced", tea)],
     ]
-    assert (again.json()["run_id"], again.json()["jobs"]) == (None, 0)
-    assert [(file["outcome"], file["work_id"]) for file in replaced["files"]] == [("replaced", tea)]
+    assert [(reply["run_id"], reply["jobs"]) for reply in (made, again.json())] == [(1, 1), (None, 0)]
+    assert set(made) == {"corpus_id", "corpus", "files", "waiting", "run_id", "jobs", "documents"}
+    run = await overviews.get(connection, made["run_id"])
+    assert (run.kind, run.request["corpus"], run.request["chunks"], made["waiting"]) == ("index", "library", 4, 4)
 
 
-async def test_files_are_imported_by_upload(client: httpx.AsyncClient) -> None:
-    reply = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.markdown", POT.encode()))
+async def test_corpora_are_shown_with_their_numbers_and_works(client: httpx.AsyncClient) -> None:
+    made = await imported(client)
+    await imported(client, corpus="other", cup="# Cups\n\nSmall.\n")
 
-    made = reply.json()
-    assert reply.status_code == 201
-    assert [file["file_name"] for file in made["files"]] == ["tea.md", "pot.markdown"]
-    assert (made["waiting"], made["run_id"]) == (4, 1)
+    listed = (await client.get("/corpora")).json()["corpora"]
+    named = (await client.get("/corpora", params={"name": "other"})).json()["corpora"]
+    shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
+    found = (await client.get(f"/corpora/{made['corpus_id']}/works", params={"search": "pot"})).json()
+
+    assert [(corpus["name"], corpus["works"], corpus["searchable_chunks"]) for corpus in listed] == [
+        ("library", 2, 0),
+        ("other", 1, 0),
+    ]
+    assert (named, listed[0]["language"], listed[0]["full_text"]) == (listed[1:], "english", "english")
+    numbers = {"works": 2, "sections": 3, "searchable": 0, "waiting": 4, "failed": 0, "tables": 1, "cut": 0}
+    facts = {"dimension": 384, "embeds_headings": True, "has_vector_index": False, "questions": 0, "answers": 0}
+    assert shown.items() >= (numbers | facts).items() and "searchable_terms" not in shown
+    assert ([work["title"] for work in found["works"]], found["total"], found["next_offset"]) == (["The pot"], 1, None)
 
 
 async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
@@ -124,3 +124,56 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
     assert works["works"][-1]["sanitized_path"] == "tea.md"
     assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
     assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
+
+
+async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncClient, connection: Connection) -> None:
+    made = await imported(client, tea=TEA, pot=POT, cup="# Cup\n\nA cup.\n")
+    of_other = (await imported(client, corpus="other", tea=TEA))["files"][0]["work_id"]
+    told = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
+    tea, pot, cup = (file["work_id"] for file in made["files"])
+    address = f"/corpora/{made['corpus_id']}/works"
+
+    for wrong in (of_other, 999):
+        refused = await client.post(f"{address}/remove", json={"work_ids": [tea, wrong]})
+        assert problem(refused) == (404, "work-missing")
+        assert f"each of these numbers: {wrong}." in refused.json()["detail"]
+    reply = await client.post(f"{address}/remove", json={"work_ids": [pot, told.work_id, cup, pot]})
+    again = await client.post(f"{address}/remove", json={"work_ids": [pot, cup]})
+
+    assert [work["source_path"] for work in reply.json()["removed"]] == ["pot.md", "cup.md", None]
+    assert [work["id"] for work in (await client.get(address)).json()["works"]] == [tea]
+    assert (problem(again), f"{pot}, {cup}" in again.json()["detail"]) == ((404, "work-missing"), True)
+    assert problem(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
+    assert problem(await client.post(f"{address}/remove", json={"work_ids": []})) == (422, "request-invalid")
+
+
+async def test_a_document_is_shown_by_its_job_and_unusable_replies_are_problems(
+    client: httpx.AsyncClient, library: Library, app: FastAPI
+) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+
+    shown = (await client.get(f"/documents/{job_id}")).json()
+    markdown = (await client.get(f"/documents/{job_id}/markdown")).json()
+    (work,) = (await client.get("/corpora/1/works")).json()["works"]
+
+    facts = {"job_id": job_id, "work_id": work["id"], "name": "tea.md", "repaired_by": "rules", "changed": 1}
+    assert work["job_id"] == job_id and shown.items() >= facts.items()
+    assert shown["headings"][1] == {
+        "line": 9,
+        "level": 3,
+        "text": "Leaves",
+        "page": None,
+        "toc_level": None,
+        "disagrees": False,
+        "action": "H2",
+        "repaired_level": 2,
+        "repaired_text": "Leaves",
+        "work_line": 9,
+        "embeds": True,
+        "reason": None,
+    }
+    assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
+    for step, reply in (("repair", "I cannot."), ("selection", "9 : H2")):
+        refused = await client.post(f"/documents/{job_id}/{step}/reply", json={"reply": reply})
+        assert problem(refused) == (400, "reply-unusable")
