@@ -41,28 +41,23 @@ def json_of(ragq: Ragq, *arguments: str, **named: Any) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("by_stdin", [False, True])
-def test_a_pasted_reply_is_an_attempt(
-    ragq: Ragq, stored: Stored, database_url: str, job: str, tmp_path: Path, by_stdin: bool
+def test_replies_of_files_and_of_stdin_are_attempts_and_what_cannot_be_done_is_refused(
+    ragq: Ragq, stored: Stored, database_url: str, job: str, tmp_path: Path
 ) -> None:
-    assert "\n9 : H3 : Leaves\n" in ragq("work", "prompt", job, "repair").stdout
-    if by_stdin:
-        edited = json_of(ragq, "repair", job, "--reply", "-", input=REPAIR)
-    else:
-        (tmp_path / "reply.txt").write_text(REPAIR)
-        edited = json_of(ragq, "repair", job, "--reply", "reply.txt")
-    assert edited == {"job": job, "stage": "repair", "changed": 3}
-    stored(run_stages, database_url)
+    (tmp_path / "reply.txt").write_text(REPAIR)
 
+    assert "\n9 : H3 : Leaves\n" in ragq("work", "prompt", job, "repair").stdout
+    assert json_of(ragq, "repair", job, "--reply", "reply.txt") == {"job": job, "stage": "repair", "changed": 3}
+    stored(run_stages, database_url)
     assert "## Green leaves\n" in ragq("work", "export", "1").stdout
     assert "\n9 : H2 : Green leaves\n" in ragq("work", "prompt", job, "select").stdout
-    assert json_of(ragq, "select", job, "--set", "9=SKIP") == {"job": job, "stage": "select", "changed": 1}
-
-
-def test_what_cannot_be_done_is_refused(ragq: Ragq, job: str) -> None:
+    assert json_of(ragq, "select", job, "--reply", "-", input="9 : SKIP")["changed"] == 1
+    assert json_of(ragq, "select", job, "--set", "9=VECTORIZE") == {"job": job, "stage": "select", "changed": 0}
     for arguments, problem in [
         (("repair", "j1", "--set", "10=H2"), "Line 10 is no heading that stage 'repair' of job j1 decided about"),
         (("repair", "j9", "--set", "9=H2"), "Job j9 does not exist"),
         (("show", "9"), "There is no work 9"),
     ]:
         assert problem in str(ragq("work", *arguments).exception)
+    wrong = ragq("work", "repair", "j1", "--set", "9=DANCE")
+    assert (wrong.exit_code, "'DANCE' is none of NO_CHANGE" in wrong.stderr) == (2, True)
