@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -14,7 +14,7 @@ from schemas.suggestions import did_you_mean
 from schemas.values.documents import CorpusView, StoredCorpus
 from schemas.values.requests import ImportRequest
 from services.new_runs import Submitted, submit_run
-from stages.reports.words import chunk_size_words, counted, loss_words
+from stages.reports.words import counted, loss_words
 from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.works import WorkSource
 from store.database import Connection, Database
@@ -66,62 +66,33 @@ async def corpus_for_import(
     the corpus exists and embeds by other settings than these or has chunks of another size or another language, for a
     copy, for an unknown language or an unusable name, and as `new_chunk_tokens` does.
     """
-    run, name = settings.run, request.corpus
-    wanted = language_named(request.language)
+    name, wanted = request.corpus, language_named(request.language)
     found = await corpora.find(connection, name)
-    if found is not None:
-        if (original := await keeping.original_of(connection, found.id)) is not None:
-            raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
-        _refuse_differences(found, settings, request)
-    else:
+    if found is None:
         if not _NAME.fullmatch(name):
             raise Refused(
                 "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
                 "'_', and begins with a letter or a digit."
             )
-        chunk_tokens, reads_tokens = new_chunk_tokens(
-            run.embedding.backend, run.model.embedding_model, request.chunk_tokens
-        )
+        embedder = _embedder(settings)
+        chunk_tokens, reads_tokens = new_chunk_tokens(embedder["backend"], embedder["model"], request.chunk_tokens)
         found = await corpora.make(
             connection,
             name,
-            backend=run.embedding.backend,
-            model=run.model.embedding_model,
-            dimension=run.embedding.dimension,
+            **embedder,
             embeds_headings=request.embed_headings is not False,
             chunk_tokens=chunk_tokens,
             reads_tokens=reads_tokens,
             language=wanted,
         )
-        # Another import may have made it meanwhile.
-        _refuse_differences(found, settings, request)
+    elif (original := await keeping.original_of(connection, found.id)) is not None:
+        raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
+    # Another import may have made it meanwhile, or taken its language.
+    refuse_differences(found, settings, request)
     if wanted is not None and found.language is None:
         found = await corpora.take_language(connection, found.id, wanted)
-        _refuse_other_language(found, wanted)
+        refuse_differences(found, settings, request)
     return found
-
-
-def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, request: ImportRequest) -> None:
-    name = found.name
-    refuse_other_embedder(found, settings)
-    if request.embed_headings not in (None, found.embeds_headings):
-        has = "with" if found.embeds_headings else "without"
-        raise Refused(
-            f"Corpus '{name}' embeds its chunks {has} their headings; import into a new corpus for the other."
-        )
-    if request.chunk_tokens not in (None, found.chunk_tokens):
-        size = chunk_size_words(found.chunk_tokens)
-        raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
-    if found.language is not None:
-        _refuse_other_language(found, language_named(request.language))
-
-
-def _refuse_other_language(found: StoredCorpus, wanted: str | None) -> None:
-    if wanted not in (None, found.language):
-        raise Refused(
-            f"Corpus '{found.name}' has the language {found.language}, by which its chunks were read; import into a "
-            f"new corpus for {wanted}, or leave the language out."
-        )
 
 
 def language_named(text: str | None) -> str | None:
@@ -227,25 +198,41 @@ def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
     }
 
 
-def refuse_other_embedder(corpus: StoredCorpus, settings: EffectiveSettings) -> None:
-    """Raise Refused, naming every difference, when a corpus was embedded by other settings than these."""
+def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:
+    """Raise Refused, naming every difference, when a corpus was made with other values than these."""
     now = settings.run.values()
-    differences = [
-        f"  {name}: made with {made}, now {now[name]}"
-        for name, made in embedder_settings(corpus).items()
-        if made != now[name]
+    values: list[tuple[str, object, object]] = [
+        (name, made, now[name]) for name, made in embedder_settings(corpus).items()
     ]
+    if request is not None:
+        asked = [
+            ("embed_headings", corpus.embeds_headings, request.embed_headings),
+            ("chunk_tokens", corpus.chunk_tokens, request.chunk_tokens),
+            ("language", corpus.language, language_named(request.language)),
+        ]
+        values += [(name, made, wanted) for name, made, wanted in asked if None not in (made, wanted)]
+    differences = [f"  {name}: made with {made}, now {wanted}" for name, made, wanted in values if made != wanted]
     if differences:
         raise Refused(
-            f"Corpus '{corpus.name}' does not fit the settings of this run:\n"
+            f"Corpus '{corpus.name}' does not fit this import or run:\n"
             + "\n".join(differences)
             + "\nSet the values it was made with, or import its works into a new corpus."
         )
 
 
+def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
+    """The columns of a corpus that these settings embed."""
+    run = settings.run
+    return {
+        "backend": run.embedding.backend,
+        "model": run.model.embedding_model,
+        "dimension": run.embedding.dimension,
+    }
+
+
 async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: EffectiveSettings) -> NewRun | None:
     """The run that embeds what waits in a corpus and is on no other run's way; None when nothing does."""
-    refuse_other_embedder(corpus, settings)
+    refuse_differences(corpus, settings)
     due = await corpora.waiting(connection, corpus.id)
     if not due:
         return None
@@ -320,17 +307,15 @@ async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSet
     if await corpora.find(connection, of.name + _SUFFIX) is not None:
         command = f"ragq corpus delete {shlex.quote(of.name + _SUFFIX)}"
         raise Refused(f"There is a corpus '{of.name}{_SUFFIX}' that is no copy of it. `{command}` deletes it.")
-    run = settings.run
+    embedder = _embedder(settings)
     async with connection.transaction():
         copy = await corpora.make(
             connection,
             of.name + _SUFFIX,
-            backend=run.embedding.backend,
-            model=run.model.embedding_model,
-            dimension=run.embedding.dimension,
+            **embedder,
             embeds_headings=of.embeds_headings,
             chunk_tokens=of.chunk_tokens,
-            reads_tokens=new_chunk_tokens(run.embedding.backend, run.model.embedding_model, None)[1],
+            reads_tokens=new_chunk_tokens(embedder["backend"], embedder["model"], None)[1],
             language=of.language,
         )
         await keeping.link(connection, copy, of)

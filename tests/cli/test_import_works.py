@@ -150,3 +150,17 @@ def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path) -> N
 
         assert problem in str(refused.exception)
         assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+
+
+def test_what_a_corpus_was_not_made_with_is_refused_with_every_difference(ragq: Ragq, books: Path) -> None:
+    imported(ragq, str(books), "--language", "en")
+    other = ("--no-embed-headings", "--chunk-tokens", "0", "--language", "de", "--set", "EMBEDDING_DIMENSION=8")
+
+    refused = str(ragq("import", "works", str(books), *MODEL, *other).exception)
+
+    assert refused.splitlines()[1:-1] == [
+        "  EMBEDDING_DIMENSION: made with 384, now 8",
+        "  embed_headings: made with True, now False",
+        "  chunk_tokens: made with 192, now 0",
+        "  language: made with english, now german",
+    ]

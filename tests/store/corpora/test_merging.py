@@ -48,6 +48,25 @@ async def publish(connection: Connection, corpus_id: int, chunk_ids: Sequence[in
     await embed_and_publish(connection, corpus_id, chunk_ids, np.ones((len(chunk_ids), 2), dtype=np.float32))
 
 
+async def published(connection: Connection, count: int) -> tuple[int, list[int]]:
+    """A corpus with works in a segment each: its id and theirs."""
+    corpus = await small_corpus(connection)
+    made = [await store_work(connection, corpus.id, number) for number in range(count)]
+    for _, chunk_ids in made:
+        await publish(connection, corpus.id, chunk_ids)
+    return corpus.id, [work_id for work_id, _ in made]
+
+
+async def withdrawn(connection: Connection, work_id: int) -> int:
+    async with connection.transaction():
+        return await withdraw_work(connection, work_id)
+
+
+async def segments_of(connection: Connection) -> int:
+    found: int = await connection.fetchval("SELECT count(*) FROM posting_segment")
+    return found
+
+
 async def assert_whole(connection: Connection, corpus_id: int) -> None:
     """Every posting of every chunk with a vector is there once, and the counts are right."""
     found = await postings(connection)
@@ -81,26 +100,21 @@ def test_segments_of_a_size_are_merged_as_far_as_one_holds_them(stored: list[Seg
 
 
 async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
-    made = [await store_work(connection, corpus.id, number) for number in range(19)]
-    for _, chunk_ids in made:
-        await publish(connection, corpus.id, chunk_ids)
-    for work_id, _ in made[:3]:
-        async with connection.transaction():
-            await withdraw_work(connection, work_id)
-    assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
+    corpus_id, work_ids = await published(connection, 19)
+    for work_id in work_ids[:3]:
+        await withdrawn(connection, work_id)
+    assert await segments_of(connection) == 19
 
-    await keeping.merge(connection, corpus.id)
+    await keeping.merge(connection, corpus_id)
 
     assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
     assert await connection.fetchval("SELECT count(*) FROM posting WHERE 'only0' = ANY(terms)") == 0
-    await assert_whole(connection, corpus.id)
-    for work_id, _ in made[3:]:
-        async with connection.transaction():
-            await withdraw_work(connection, work_id)
-    await keeping.merge(connection, corpus.id)
-    assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
-    await assert_whole(connection, corpus.id)
+    await assert_whole(connection, corpus_id)
+    for work_id in work_ids[3:]:
+        await withdrawn(connection, work_id)
+    await keeping.merge(connection, corpus_id)
+    assert await segments_of(connection) == 0
+    await assert_whole(connection, corpus_id)
 
 
 async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_nothing(
@@ -121,8 +135,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
                 await keeping.merge(connection, corpus.id)
                 await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
                 if number % 3 == 0:
-                    async with connection.transaction():
-                        await withdraw_work(connection, work_id)
+                    await withdrawn(connection, work_id)
                     await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
 
     async def ask() -> int:
@@ -144,38 +157,24 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
         await keeping.merge(connection, corpus.id)
         await assert_whole(connection, corpus.id)
         assert (await corpora.corpus(connection, corpus.id)).searchable_chunks == 24 * CHUNKS
-        assert await connection.fetchval("SELECT count(*) FROM posting_segment") < 8
+        assert await segments_of(connection) < 8
 
 
-async def test_a_merge_and_a_batch_that_is_being_published_do_not_wait_for_each_other(wide: Database) -> None:
-    async with wide.connection() as publishing, wide.connection() as other:
-        corpus = await small_corpus(publishing)
-        made = [await store_work(publishing, corpus.id, number) for number in range(17)]
-        for _, chunk_ids in made[1:]:
-            await publish(publishing, corpus.id, chunk_ids)
-        async with asyncio.timeout(20):
-            async with publishing.transaction():
-                await publish(publishing, corpus.id, made[0][1])
-                await keeping.merge(other, corpus.id)
-                assert await other.fetchval("SELECT count(*) FROM posting_segment") == 1
-
-        assert await other.fetchval("SELECT count(*) FROM posting_segment") == 2
-        await assert_whole(other, corpus.id)
-
-
-async def test_a_merge_is_left_to_the_next_batch_while_a_work_is_replaced(wide: Database) -> None:
-    async with wide.connection() as replacing, wide.connection() as other:
-        corpus = await small_corpus(replacing)
-        made = [await store_work(replacing, corpus.id, number) for number in range(16)]
-        for _, chunk_ids in made:
-            await publish(replacing, corpus.id, chunk_ids)
-        async with asyncio.timeout(20):
-            async with replacing.transaction():
-                await withdraw_work(replacing, made[0][0])
-                await keeping.merge(other, corpus.id)
-                assert await other.fetchval("SELECT count(*) FROM posting_segment") == 16
-
-        await assert_whole(other, corpus.id)
+async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_work_is_replaced(wide: Database) -> None:
+    async with wide.connection() as writing, wide.connection() as other, asyncio.timeout(20):
+        corpus_id, work_ids = await published(writing, 17)
+        _, new = await store_work(writing, corpus_id, 17)
+        async with writing.transaction():
+            await withdraw_work(writing, work_ids[0])
+            await keeping.merge(other, corpus_id)
+            assert await segments_of(other) == 17
+        await assert_whole(other, corpus_id)
+        async with writing.transaction():
+            await publish(writing, corpus_id, new)
+            await keeping.merge(other, corpus_id)
+            assert await segments_of(other) == 1
+        assert await segments_of(other) == 2
+        await assert_whole(other, corpus_id)
 
 
 async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segment(
@@ -190,23 +189,14 @@ async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segme
         return merged(segments)
 
     monkeypatch.setattr(stored_postings, "merged", slowly)
+    async with wide.connection() as merger, wide.connection() as replacing, asyncio.timeout(20):
+        corpus_id, work_ids = await published(merger, 16)
+        merge = asyncio.create_task(keeping.merge(merger, corpus_id))
+        await asyncio.to_thread(has_read.wait, 20)
+        replacement = asyncio.create_task(withdrawn(replacing, work_ids[0]))
+        _, waiting = await asyncio.wait([replacement], timeout=0.3)
+        may_write.set()
+        await merge
 
-    async def replace(connection: Connection, work_id: int) -> int:
-        async with connection.transaction():
-            return await withdraw_work(connection, work_id)
-
-    async with wide.connection() as merger, wide.connection() as replacing:
-        corpus = await small_corpus(merger)
-        made = [await store_work(merger, corpus.id, number) for number in range(16)]
-        for _, chunk_ids in made:
-            await publish(merger, corpus.id, chunk_ids)
-        async with asyncio.timeout(20):
-            merge = asyncio.create_task(keeping.merge(merger, corpus.id))
-            await asyncio.to_thread(has_read.wait, 20)
-            replacement = asyncio.create_task(replace(replacing, made[0][0]))
-            _, waiting = await asyncio.wait([replacement], timeout=0.3)
-            may_write.set()
-            await merge
-
-            assert (waiting, await replacement) == ({replacement}, CHUNKS)
-        await assert_whole(replacing, corpus.id)
+        assert (waiting, await replacement) == ({replacement}, CHUNKS)
+        await assert_whole(replacing, corpus_id)

@@ -117,3 +117,22 @@ async def test_a_changed_work_gives_no_lines(connection: Connection) -> None:
         await works.unchanged_texts(connection, expected)
 
     assert str(kept.work_id) in str(changed.value)
+
+
+async def test_sections_around_a_chunk_reach_up_to_the_outermost_and_deleted_chunks_are_absent(
+    connection: Connection,
+) -> None:
+    corpus = await small_corpus(connection)
+    deep = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
+    kept = await keep(connection, corpus.id, new_work(deep))
+    stored = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
+    three = next(chunk for chunk in stored if chunk.content == "Three.")
+    found = await works.around(connection, [three.id])
+
+    assert sorted((chunk.level, chunk.heading_breadcrumbs) for chunk in found.values()) == [
+        ("H1", "A"),
+        ("H2", "A > B"),
+        ("H3", "A > B > C"),
+    ]
+    assert await works.by_ids(connection, [stored[0].id, 10**9]) == {stored[0].id: stored[0]}
+    assert await works.around(connection, [stored[0].id]) == {}
