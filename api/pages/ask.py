@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError, model_validator
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, can_run_all, form_key, next_step
+from api.pages.forms import Typed, form_key
+from api.pages.questions import shown_question
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -150,8 +151,7 @@ async def _models(ctx: ApiContext) -> tuple[bool, dict[str, str]]:
     """
     try:
         settings = ctx.run_settings()
-        async with ctx.database.connection() as connection:
-            run = (await with_chosen_models(connection, settings)).run
+        run = (await ctx.database.once(with_chosen_models, settings)).run
     except Refused:
         return True, {}
     choice = {"full": run.query_model, "light": run.query_light_model}
@@ -280,36 +280,23 @@ async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
         )
 
 
-def _page(
-    request: Request,
-    shown: InspectContent,
-    *,
-    filled: ExpansionForm | None = None,
-    order: Sequence[int] | None = None,
-    leaving: Sequence[int] = (),
-    wrong: Mapping[str, str] | None = None,
-    notice: str | None = None,
-) -> Response:
+def _page(request: Request, shown: InspectContent, *, order: Sequence[int] | None = None, **filled: Any) -> Response:
     view = shown.view
     groups = () if view.consolidated is None else view.consolidated.groups
     chunks = () if view.reranked is None else view.reranked.chunks
+    empty: dict[str, Any] = {"filled": _stored_form(view), "leaving": (), "wrong": {}, "notice": None}
     return page(
         request,
         "inspect.html.j2",
-        status=422 if wrong else 200,
-        line=view.line,
-        **shown._asdict(),
-        progress=view.progress,
-        next=next_step(view.line, view.progress),
-        can_run_all=can_run_all(view.line),
-        filled=filled or _stored_form(view),
+        status=422 if filled.get("wrong") else 200,
+        **shown_question(view),
+        context_hash=shown.context_hash,
+        titles=shown.titles,
         passages=[(place, groups[place - 1]) for place in order or range(1, len(groups) + 1)],
-        leaving=leaving,
         scores={chunk.chunk_id: chunk.final_score for chunk in chunks},
         intents=list(Intent),
         fewest=FEWEST,
-        wrong=wrong or {},
-        notice=notice,
+        **empty | filled,
     )
 
 

@@ -3,7 +3,7 @@ language model calls, and their versions.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import ValidationError
@@ -137,11 +137,7 @@ def _page(
     preset: StoredPreset,
     *,
     filled: Mapping[str, str] | None = None,
-    description: str | None = None,
-    name: str = "",
-    wrong: Mapping[str, str] | None = None,
-    notice: str | None = None,
-    missing: str | None = None,
+    **sent: Any,
 ) -> Response:
     """A preset beside the default one and the original: what these have otherwise, in words."""
     values = preset.preset.values()
@@ -150,22 +146,25 @@ def _page(
         for one in stored
         if one.id != preset.id and (one.is_default or one.is_called(ORIGINAL))
     ]
+    empty: dict[str, Any] = {
+        "description": preset.description or "",
+        "name": "",
+        "wrong": {},
+        "notice": None,
+        "missing": None,
+    }
     return page(
         request,
         "preset.html.j2",
-        status=422 if wrong else 200,
+        status=422 if sent.get("wrong") else 200,
         presets=stored,
         preset=preset,
         groups=GROUPS,
         values=values | dict(filled or {}),
-        description=preset.description or "" if description is None else description,
         compared=compared,
         is_changed=filled is not None,
-        name=name,
-        wrong=wrong or {},
-        notice=notice,
-        missing=missing,
         allowed=allowed,
+        **{"wrong": {}} | empty | sent,
     )
 
 
@@ -203,7 +202,7 @@ async def template_page(
 ) -> Response:
     """The versions of a template with their texts, newest first, its placeholders, and the form for a new version,
     which starts from one of them; by default from the active one."""
-    return await _template_page(request, ctx, tag, of=of, notice=notice)
+    return await _template_page(request, ctx, tag, of=of, notice=TEMPLATE_NOTICES.get(notice))
 
 
 @router.post("/templates/{tag}", dependencies=[Depends(csrf)])
@@ -240,10 +239,7 @@ async def _template_page(
     tag: TemplateTag,
     *,
     of: int | None = None,
-    text: str | None = None,
-    title: str = "",
-    notice: str = "",
-    wrong: dict[str, str] | None = None,
+    **sent: Any,
 ) -> Response:
     versions = (await ctx.database.once(presets.all_templates, tag))[::-1]
     origin = next((one for one in versions if one.version == of or (of is None and one.is_active)), None)
@@ -252,13 +248,10 @@ async def _template_page(
     return page(
         request,
         "template.html.j2",
-        status=422 if wrong else 200,
+        status=422 if sent.get("wrong") else 200,
         tag=tag,
         rules=RULES[tag],
         versions=versions,
         origin=origin,
-        text=text if origin is None or text is not None else origin.text,
-        title=title,
-        notice=TEMPLATE_NOTICES.get(notice),
-        wrong=wrong or {},
+        **{"text": origin and origin.text, "title": "", "notice": None, "wrong": {}} | sent,
     )

@@ -1,7 +1,7 @@
 """`/rag`: the questions, with their progress and next steps."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, ValidationError
@@ -31,7 +31,7 @@ from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
 from store.questions.queries import QueryLine
-from store.questions.query_runs import query_view
+from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces, jobs, runs
 from store.runs.jobs import JobProgress
 
@@ -204,10 +204,16 @@ async def rewrite(
     try:
         changes = QueryEdit(original_query=question)
     except ValidationError as error:
-        wrong = {"question": first_problem(error).words}
-        return await _page(request, ctx, query_id, question=question, wrong=wrong)
+        return await _page(request, ctx, query_id, question=question, wrong={"question": first_problem(error).words})
     await ctx.database.once(edit, query_id, changes, run=False)
     return RedirectResponse(f"/rag/{query_id}", 303)
+
+
+def shown_question(view: QueryView) -> dict[str, Any]:
+    """A question, and what can be done with it, as templates name it."""
+    line, progress = view.line, view.progress
+    can = {"next": next_step(line, progress), "can_run_all": can_run_all(line)}
+    return {"view": view, "line": line, "progress": progress, **can}
 
 
 async def _page(
@@ -217,13 +223,9 @@ async def _page(
     *,
     top_n: int | None = None,
     awaits: int | None = None,
-    question: str | None = None,
-    pasted: str = "",
-    chosen: ValuesForm | None = None,
-    once: str | None = None,
-    wrong: dict[str, str] | None = None,
+    **filled: Any,
 ) -> Response:
-    """Everything in one snapshot. Without a stored search there is no prompt."""
+    """Everything in one snapshot, and the forms as they were `filled`. Without a stored search there is no prompt."""
     async with (
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
@@ -240,15 +242,17 @@ async def _page(
         frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)
+    empty: dict[str, Any] = {
+        "question": line.original_query,
+        "pasted": "",
+        "chosen": ValuesForm(),
+        "once": token_urlsafe(16),
+    }
     return page(
         request,
         "question.html.j2",
-        status=422 if wrong else 200,
-        view=view,
-        line=line,
-        progress=view.progress,
-        next=next_step(line, view.progress),
-        can_run_all=can_run_all(line),
+        status=422 if filled else 200,
+        **shown_question(view),
         newest=newest,
         prompt=prompt,
         size=None if prompt is None else text_size(prompt.prompt),
@@ -257,14 +261,10 @@ async def _page(
         preset=frozen.preset,
         presets=names,
         so_far=so_far if so_far is not None and so_far.stage_status is not None and so_far.is_awaited else None,
-        question=line.original_query if question is None else question,
-        pasted=pasted,
-        chosen=chosen or ValuesForm(),
-        once=once or token_urlsafe(16),
-        wrong=wrong or {},
         awaits=awaits,
         longest=MAX_CHARS,
         most=MAX_SOURCES,
+        **{"wrong": {}} | empty | filled,
     )
 
 
