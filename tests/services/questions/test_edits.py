@@ -31,60 +31,39 @@ async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
     return Expansion.model_validate(stored.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "new"),
-    [
-        ({"intent": "definition"}, {"intent": Intent.DEFINITION}),
-        ({"intent": " buy a\nteapot "}, {"intent": "buy a teapot"}),
-        ({"intent": None}, {"intent": None}),
-        ({"entities": ["leaf", " ", ""], "intent": "CRITIQUE"}, {"entities": ("leaf",), "intent": Intent.CRITIQUE}),
-        ({"entities": []}, {"entities": ()}),
-    ],
-)
-async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
-    connection: Connection, change: dict[str, Any], new: dict[str, Any]
-) -> None:
-    query = await a_question(connection, *WHOLE)
-
-    await edit(connection, query.id, QueryEdit(**change), run=False)
-
-    assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
-    assert await chain(connection, query.job_id) == {"expand": "done", "embed": "done"}
-    assert await needs(connection, query) == "needs_retrieval"
-    embedded = await attempts.output(connection, query.job_id, "embed")
-    assert embedded is not None
-    assert (await attempts.vectors(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
-    assert await flaws(connection) == []
-
-
 async def needs(connection: Connection, query: StoredQuery) -> str:
     return (await queries.line(connection, query.id)).status
 
 
 @pytest.mark.parametrize(
-    ("change", "new"),
+    ("change", "new", "left", "needed"),
     [
-        ({"expanded_queries": [" tannin ", "tea"]}, {"queries": ("tannin", "tea")}),
-        ({"expanded_queries": None}, {"queries": ()}),
-        ({"hyde_answer": "Because."}, {"hyde_answer": "Because."}),
-        ({"hyde_answer": None}, {"hyde_answer": ""}),
-        ({"expanded_queries": ["", "tea"], "intent": ""}, {"queries": ("tea",), "intent": None}),
+        # What is not embedded keeps the vectors.
+        ({"intent": "definition"}, {"intent": Intent.DEFINITION}, 2, "needs_retrieval"),
+        ({"intent": " buy a\nteapot "}, {"intent": "buy a teapot"}, 2, "needs_retrieval"),
+        ({"entities": ["leaf", " "], "intent": None}, {"entities": ("leaf",), "intent": None}, 2, "needs_retrieval"),
+        ({"entities": []}, {"entities": ()}, 2, "needs_retrieval"),
+        ({"expanded_queries": [" tannin ", "tea"]}, {"queries": ("tannin", "tea")}, 1, "needs_embeddings"),
+        ({"expanded_queries": None}, {"queries": ()}, 1, "needs_embeddings"),
+        ({"hyde_answer": "Because."}, {"hyde_answer": "Because."}, 1, "needs_embeddings"),
+        ({"hyde_answer": None}, {"hyde_answer": ""}, 1, "needs_embeddings"),
+        ({"expanded_queries": ["", "tea"], "intent": ""}, {"queries": ("tea",), "intent": None}, 1, "needs_embeddings"),
     ],
 )
-async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
-    connection: Connection, change: dict[str, Any], new: dict[str, Any]
+async def test_a_changed_expansion_keeps_its_other_parts_and_leaves_what_does_not_depend_on_it(
+    connection: Connection, change: dict[str, Any], new: dict[str, Any], left: int, needed: str
 ) -> None:
     query = await a_question(connection, *WHOLE)
 
     await edit(connection, query.id, QueryEdit(**change), run=False)
 
     assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
-    assert await chain(connection, query.job_id) == {"expand": "done"}
-    assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
-        "succeeded",
-        "needs_embeddings",
-    )
+    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE[:left], "done")
+    assert (await job_status(connection, query.job_id), await needs(connection, query)) == ("succeeded", needed)
     assert await jobs.pending_chains(connection, [query.job_id]) == []
+    embedded = await attempts.output(connection, query.job_id, "embed")
+    vectors = None if embedded is None else (await attempts.vectors(connection, embedded.attempt_id)).tolist()
+    assert vectors == (VECTORS.tolist() if left == 2 else None)
     assert await flaws(connection) == []
 
 

@@ -79,26 +79,6 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
     assert await flaws(connection) == []
 
 
-@pytest.mark.parametrize(
-    ("step", "done", "needed"),
-    [
-        (Step.RETRIEVE, ("expand",), "embed"),
-        (Step.CONSOLIDATE, ("expand", "embed", "retrieve"), "retrieve"),
-        (Step.ANSWER, ("expand", "embed"), "retrieve"),
-    ],
-)
-async def test_a_refused_step_names_the_missing_one(
-    connection: Connection, step: Step, done: tuple[str, ...], needed: str
-) -> None:
-    query = await a_question(connection, *done)
-    before = await chain(connection, query.job_id)
-
-    with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
-        await run_stages(connection, query.id, step)
-
-    assert await chain(connection, query.job_id) == before
-
-
 async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
@@ -170,10 +150,6 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     assert await flaws(connection) == []
 
 
-async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
-    return await runs.settings(connection, query.run_id)
-
-
 @pytest.mark.parametrize(
     ("values", "first"),
     [
@@ -192,7 +168,7 @@ async def test_only_stages_whose_values_are_the_same_are_carried_over(
     moved = await run_stages(connection, query.id, values=values)
 
     assert next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
-    stored = await values_of(connection, moved)
+    stored = await runs.settings(connection, moved.run_id)
     assert {name: (str(stored[name]["value"]), stored[name]["source"]) for name in values} == {
         name: (value, "option") for name, value in values.items()
     }
@@ -224,7 +200,7 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
     again = await run_stages(connection, moved.id, Step.RETRIEVE)
 
     assert await queries.preset_name(connection, moved.run_id) == "Broad"
-    assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
+    assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
     assert again == moved
 
 
@@ -250,16 +226,25 @@ async def test_chosen_stages_run_and_the_chain_ends_after_the_last(connection: C
     assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
 
 
-async def test_stages_that_cannot_run_are_refused(connection: Connection) -> None:
-    query = await a_question(connection, "expand", "embed")
+@pytest.mark.parametrize(
+    ("done", "stages_asked", "problem"),
+    [
+        (2, {"first": "dance"}, "'dance' is not one of those up to 'generate'"),
+        (2, {"first": "generate", "last": "retrieve"}, "'generate' is not one of those up to 'retrieve'"),
+        (2, {"last": "dance"}, "has no stage 'dance'"),
+        (2, {"first": "rerank"}, "not ready for step 'rerank': step 'retrieve' comes first"),
+        (1, {"step": Step.RETRIEVE}, "step 'retrieve': step 'embed' comes first"),
+        (3, {"step": Step.CONSOLIDATE}, "step 'consolidate': step 'retrieve' comes first"),
+        (2, {"step": Step.ANSWER}, "step 'answer': step 'retrieve' comes first"),
+    ],
+)
+async def test_stages_that_cannot_run_are_refused_with_what_is_missing(
+    connection: Connection, done: int, stages_asked: dict[str, Any], problem: str
+) -> None:
+    query = await a_question(connection, *WHOLE[:done])
     before = await chain(connection, query.job_id)
-    for first, last, problem in [
-        ("dance", None, "'dance' is not one of those up to 'generate'"),
-        ("generate", "retrieve", "'generate' is not one of those up to 'retrieve'"),
-        (None, "dance", "has no stage 'dance'"),
-        ("rerank", None, "not ready for step 'rerank': step 'retrieve' comes first"),
-    ]:
-        with pytest.raises(Refused, match=problem):
-            await run_stages(connection, query.id, first=first, last=last)
 
-        assert await chain(connection, query.job_id) == before
+    with pytest.raises(Refused, match=problem):
+        await run_stages(connection, query.id, **stages_asked)
+
+    assert await chain(connection, query.job_id) == before

@@ -1,23 +1,79 @@
-"""Checks when a query run is submitted."""
+"""Questions submitted: once for each key, to one corpus or several, and what is refused before anything is stored."""
+
+import asyncio
+from typing import Any
 
 import numpy as np
 import pytest
 
-from schemas.errors import Refused
-from schemas.settings.resolve import resolve
+from schemas.errors import QueryValueError, Refused
+from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from schemas.values.runs import Target
+from services.corpora import delete_corpus
 from services.forks import ForkRequest, plan_fork
 from services.questions.edits import ask
 from services.questions.steps import planned_move
 from services.questions.submission import plan_queries
 from stages.queries.expand import no_expansion
+from stages.queries.query_files import single_query
 from stages.reports.words import notices
-from store.database import Connection
+from store.access import RequestKey
+from store.database import Connection, Database
+from store.questions import answers, queries
+from store.questions.queries import StoredQuery
 from store.runs import edits, jobs
-from tests.services.questions.questions import a_question, request, settings
+from tests.refusals import refused
+from tests.services.questions.questions import PROMPT, a_question, request, settings, store_small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
+
+KEY = RequestKey(principal="open", key="k", request_hash="a" * 64)
+
+
+async def counts(connection: Connection) -> list[int]:
+    of_queries = ("run WHERE kind = 'query'", "job WHERE kind = 'query'", "queries")
+    return [await connection.fetchval(f"SELECT count(*) FROM {rows}") for rows in of_queries]
+
+
+async def test_the_same_key_finds_the_question_that_it_made(database: Database) -> None:
+    async def one(connection: Connection) -> tuple[StoredQuery, bool]:
+        return await ask(connection, request(), settings(), key=KEY)
+
+    async def on_its_own() -> tuple[StoredQuery, bool]:
+        async with database.connection() as connection:
+            return await one(connection)
+
+    async with database.connection() as connection:
+        await store_small_corpus(connection)
+    asked = await asyncio.gather(*(on_its_own() for _ in range(3)))
+
+    assert sorted(is_new for _, is_new in asked) == [False, False, True]
+    assert len({query.id for query, _ in asked}) == 1
+    async with database.connection() as connection:
+        assert await counts(connection) == [1, 1, 1]
+        with refused("idempotency-key-reused"):
+            await ask(
+                connection, request(), settings(), key=RequestKey(principal="open", key="k", request_hash="b" * 64)
+            )
+
+
+async def test_nothing_is_stored_when_the_request_is_refused(connection: Connection) -> None:
+    await store_small_corpus(connection)
+
+    with refused("preset-missing"):
+        await ask(connection, request(config_preset="Nowhere"), settings(), key=KEY)
+
+    assert await counts(connection) == [0, 0, 0]
+    assert not await connection.fetch("SELECT * FROM idempotency_key")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [(" \n", "blank"), ("a" * 2001, "2001 characters"), ("a\x00b", "NUL"), ("\ud83d", "surrogate")]
+)
+def test_a_text_that_cannot_be_asked_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(QueryValueError, match=problem):
+        single_query(text)
 
 
 def judged(*documents: str, relevance: int = 1) -> QueryRequest:
@@ -29,14 +85,13 @@ def judged(*documents: str, relevance: int = 1) -> QueryRequest:
 async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_where_all_are(
     connection: Connection,
 ) -> None:
-    settings = resolve(profile="demo", environment={})
-    await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+    await store_small_corpus(connection)
     await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 
     with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*corpus show small"):
-        await plan_queries(connection, judged("tea.md", "coffee"), settings)
-    some = await plan_queries(connection, judged("tea", "coffee"), settings)
-    irrelevant = await plan_queries(connection, judged("coffee", relevance=0), settings)
+        await plan_queries(connection, judged("tea.md", "coffee"), settings())
+    some = await plan_queries(connection, judged("tea", "coffee"), settings())
+    irrelevant = await plan_queries(connection, judged("coffee", relevance=0), settings())
 
     notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
     assert (list(notices("query", "paper", some.request)), list(notices("query", "paper", irrelevant.request))) == (
@@ -46,12 +101,11 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
 
 
 async def test_the_same_questions_with_other_judgements_are_another_run(connection: Connection) -> None:
-    settings = resolve(profile="demo", environment={})
-    await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+    await store_small_corpus(connection)
     await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 
     unjudged, one, same, other, more = [
-        (await plan_queries(connection, asked, settings)).identity
+        (await plan_queries(connection, asked, settings())).identity
         for asked in (
             judged(),
             judged("tea", "coffee"),
@@ -81,3 +135,83 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
     assert job.inputs["expansion"] == {"origin": "none"}
     assert move.first is None
     assert [job.inputs["expansion"] for job in forked.jobs] == [{"origin": "model"}]
+
+
+ONE = np.ones(2, dtype=np.float32)
+
+
+def to(*corpora: str, **wanted: Any) -> QueryRequest:
+    return QueryRequest(queries=single_query("Why is tea dark?"), corpora=corpora, **wanted)
+
+
+async def two_corpora(connection: Connection) -> list[int]:
+    ids = [
+        await store_corpus(connection, [SearchableChunk(number, "tea", ONE)], name=name)
+        for number, name in ((1, "shelf"), (2, "archive"))
+    ]
+    await connection.execute("UPDATE works SET authors = 'A. Leaf', year = 2019 WHERE corpus_id = $1", ids[0])
+    return ids
+
+
+async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_with(connection: Connection) -> None:
+    works = WorkFilter(author="leaf", year_from=2001)
+    ids = await two_corpora(connection)
+    query, _ = await ask(connection, to("archive", "shelf", "archive", works=works), settings())
+    line = await queries.line(connection, query.id)
+    job = await jobs.job(connection, query.job_id)
+    basis = await answers.answer_basis(connection, query.job_id, PROMPT)
+    whole = await plan_queries(connection, to("shelf"), settings())
+
+    assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
+    assert (line.corpora, line.works) == (["archive", "shelf"], works)
+    assert job is not None
+    assert (job.inputs["corpus_ids"], job.inputs["works"]) == (query.corpus_ids, {"author": "leaf", "year_from": 2001})
+    assert (basis.corpora, basis.full_text, basis.works) == (("archive", "shelf"), "english", works)
+    # A question to one whole corpus has the identity that it always had.
+    assert not {"corpus_ids", "works"} & set(next(iter(whole.jobs)).inputs) | ({"works"} & set(whole.request))
+
+
+async def test_corpora_that_are_not_alike_are_refused_with_every_difference(connection: Connection) -> None:
+    await two_corpora(connection)
+    for change, difference in [
+        ("model = 'other'", "MODEL_EMBEDDING_MODEL: tiny and other"),
+        ("model_digest = 'abc'", "weights: unknown and abc"),
+        ("embeds_headings = false", "headings in vectors: True and False"),
+        ("language = 'german', full_text = 'german'", "full text: english and german"),
+        ("model_dtypes = '{float16}'", "number format of vectors: float32 and float16"),
+    ]:
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute("UPDATE corpus SET model_digest = '', model_dtypes = '{float32}'")
+        await connection.execute(f"UPDATE corpus SET {change} WHERE name = 'archive'")
+
+        with pytest.raises(Refused, match=difference) as refused:
+            await plan_queries(connection, to("shelf", "archive"), settings())
+        await transaction.rollback()
+
+        assert "Corpora 'shelf' and 'archive' cannot be searched together:" in str(refused.value)
+        assert "Ask each by itself" in str(refused.value)
+
+
+async def test_a_filter_that_leaves_nothing_is_refused_before_anything_is_stored(connection: Connection) -> None:
+    ids = await two_corpora(connection)
+    await connection.execute(
+        "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'It waits', '', 'w')", ids[0]
+    )
+    for works, words in [
+        (WorkFilter(author="nobody"), r"nothing was submitted \(`ragq corpus show shelf` lists them\)"),
+        (WorkFilter(year_to=1900), "nothing was submitted"),
+        (WorkFilter(title="waits"), "those that do wait for their vectors"),
+    ]:
+        with pytest.raises(Refused, match=words):
+            await ask(connection, to("shelf", works=works), settings())
+
+        assert sum((await queries.counts(connection)).values()) == 0
+
+
+async def test_a_question_goes_with_any_of_its_corpora(connection: Connection) -> None:
+    ids = await two_corpora(connection)
+    await ask(connection, to("shelf", "archive"), settings())
+    await delete_corpus(connection, ids[1])
+
+    assert sum((await queries.counts(connection)).values()) == 0

@@ -13,18 +13,17 @@ from schemas.errors import NothingRelevantError
 from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
+from store.runs import jobs, runs
 from tests.api.rest.problems import problem, slug
-from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
+from tests.api.rest.rag.conftest import Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
+RUN = "/rag/expansion/run"
 AT_ONCE = {"Prefer": "respond-async"}
 
-EMBED = ("embed", ("expand",), ("embed",))
-RETRIEVE = ("retrieve", ("expand", "embed"), ("retrieve", "rerank", "validate"))
-CONSOLIDATE = ("consolidate", TO_VALIDATE, ("consolidate",))
-RUN = ("augment/run", TO_CONSOLIDATE, ("augment", "generate"))
+SMALL: dict[str, Any] = {"corpus": "small", "query": "What is working memory?"}
 
 
 def path(query_id: int, step: str) -> str:
@@ -41,86 +40,33 @@ async def on_its_way(client: httpx.AsyncClient, query: StoredQuery, **headers: s
     return waiting
 
 
-REPLIES: dict[str, dict[str, Any]] = {
-    "embed": {
-        "message": "Query vectorized successfully",
-        "vector_status": "vec",
-        "total_embeddings": 4,
-        "original_count": 1,
-        "mqe_count": 2,
-        "hyde_count": 1,
-    },
-    "retrieve": {
-        "message": "Retrieved 3 chunks",
-        "chunks_retrieved": 3,
-        "total_dense_candidates": 5,
-        "total_lexical_candidates": 1,
-        "rrf_candidates": 4,
-        "final_count": 3,
-        "dropped_chunks": {"min_chars": 1},
-        "kept_short": {},
-    },
-    "consolidate": {
-        "message": "Consolidated 3 chunks into 3 groups",
-        "original_count": 3,
-        "consolidated_count": 3,
-        "dropped_passages": 0,
-    },
-}
-
-
-@waits_long
-@pytest.mark.parametrize(("step", "done", "_due"), [EMBED, RETRIEVE, CONSOLIDATE])
-async def test_a_step_replies_as_the_seed_and_the_code_do(
-    client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...], _due: tuple[str, ...]
-) -> None:
-    query = await ask(*done)
-
-    async with working():
-        reply = await client.post(path(query.id, step))
-
-    assert reply.status_code == 200
-    ids = {"query_id": query.id, "run_id": query.run_id, "job_id": query.job_id}
-    assert reply.json() == {"success": True} | ids | REPLIES[step]
-
-
-@waits_long
-@pytest.mark.parametrize("body", [{"top_n": 5, "use_full_model": False, "force": True}, None])
-async def test_an_answer_replies_as_the_seed_and_the_code_do(
-    client: httpx.AsyncClient, ask: Ask, working: Working, body: dict[str, Any] | None
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    async with working():
-        reply = await client.post(path(query.id, "augment/run"), json=body)
-
-    assert reply.status_code == 200
-    answered = reply.json()
-    assert (answered["success"], answered["query_id"]) == (True, query.id)
-    assert (answered["response_text"], answered["model"]) == (ANSWER.text, "tiny")
-    assert [source["label"] for source in answered["sources"]] == ["S1"]
-    assert (answered["cited"], answered["unknown_citations"]) == (["S1"], ["S9"])
-    read = (await client.get(path(query.id, f"results/{answered['result_id']}"))).json()
-    assert read["response_text"] == ANSWER.text
-
-
 async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
     client: httpx.AsyncClient, connection: Connection, ask: Ask
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
-    for params, body in [
-        ({"top_n": 0}, None),
-        ({}, {"top_n": 0}),
-        ({}, {"model": "other"}),
-        ({"top_n": 2}, {"top_n": 3}),
+    for step, params, body, status in [
+        ("augment/run", {"top_n": 0}, None, 422),
+        ("augment/run", {}, {"top_n": 0}, 422),
+        ("augment/run", {}, {"model": "other"}, 422),
+        ("augment/run", {"top_n": 2}, {"top_n": 3}, 422),
+        ("augment/manual", {}, {"response_text": ""}, 422),
+        ("augment/manual", {}, {"response_text": "By oxygen.", "top_n": 0}, 422),
+        ("augment/manual", {}, {"response_text": "  \n "}, 400),
     ]:
-        reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
+        reply = await client.post(path(query.id, step), params=params, json=body)
 
-        assert reply.status_code == 422
+        assert reply.status_code == status
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
+        assert (await client.get(path(query.id, "results"))).json()["total"] == 0
 
 
-@pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
+@pytest.mark.parametrize(
+    ("step", "done", "due"),
+    [
+        ("retrieve", ("expand", "embed"), ("retrieve", "rerank", "validate")),
+        ("augment/run", TO_CONSOLIDATE, ("augment", "generate")),
+    ],
+)
 async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
     client: httpx.AsyncClient, connection: Connection, ask: Ask, step: str, done: tuple[str, ...], due: tuple[str, ...]
 ) -> None:
@@ -144,8 +90,6 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
 @pytest.mark.parametrize(
     ("step", "done", "stage", "error", "status", "kind"),
     [
-        ("embed", ("expand",), "embed", "EmbeddingError", 500, "step-failed"),
-        ("retrieve", ("expand", "embed"), "validate", "LLMResponseParseError", 500, "step-failed"),
         ("consolidate", TO_VALIDATE, "consolidate", "WorkChangedError", 409, "work-changed"),
         ("augment/run", TO_CONSOLIDATE, "generate", "LLMTimeoutError", 500, "step-failed"),
         ("embed", ("expand",), "embed", "ErrorOfAnotherLibrary", 500, "step-failed"),
@@ -228,12 +172,7 @@ async def test_a_step_continues_when_its_client_leaves(
 @waits_long
 @pytest.mark.parametrize(
     ("step", "done"),
-    [
-        ("retrieve", ("expand", "embed")),
-        ("consolidate", TO_VALIDATE),
-        ("augment/run", TO_CONSOLIDATE),
-        ("run", TO_CONSOLIDATE),
-    ],
+    [("retrieve", ("expand", "embed")), ("consolidate", TO_VALIDATE), ("augment/run", TO_CONSOLIDATE)],
 )
 async def test_a_step_takes_another_preset_and_other_values(
     client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...]
@@ -269,3 +208,53 @@ async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
     assert "--set retrieval.min_word_count=0" in failed.json()["detail"]
     assert f"`POST /rag/queries/{query.id}/run`" in failed.json()["detail"]
     assert again.status_code == 200
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_the_model_and_the_number_of_phrases_of_an_expansion_can_be_chosen(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    cases: list[tuple[dict[str, Any], bool | None, dict[str, Any]]] = [
+        ({"use_full_model": False}, True, {"value": 3, "source": "preset Balanced"}),
+        ({"use_full_model": True, "n": 2}, None, {"value": 2, "source": "option"}),
+        ({"use_full_model": None}, None, {"value": 3, "source": "preset Balanced"}),
+    ]
+    for body, light, n in cases:
+        asked = (await client.post(RUN, json=SMALL | body, headers=AT_ONCE)).json()
+
+        assert (await jobs.get(connection, asked["job_id"])).inputs.get("light_model") is light
+        assert (await runs.settings(connection, asked["run_id"]))["expansion.n"] == n
+
+
+@waits_long
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        ("LLMResponseParseError", 400, "expansion-unusable"),
+        ("ReplyShapeError", 400, "expansion-unusable"),
+        ("LLMTimeoutError", 500, "expansion-failed"),
+    ],
+)
+async def test_nothing_is_stored_of_an_expansion_that_failed(
+    client: httpx.AsyncClient, working: Working, error: str, status: int, kind: str
+) -> None:
+    failure = AttemptError(f"schemas.errors.{error}", "It cannot be used: no object", "parse", {"raw": "secret"})
+    async with working(fails={"expand": failure}):
+        reply = await client.post(RUN, json=SMALL)
+
+    assert problem(reply) == (status, kind)
+    assert (reply.json()["stage"], reply.json()["error_type"]) == ("expand", error)
+    assert "secret" not in reply.text
+    assert "POST /rag/expansion/manual" in reply.json()["detail"]
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+    assert (await client.get("/runs")).json()["runs"] == []
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_stored(client: httpx.AsyncClient) -> None:
+    for reply in ["Here are the expanded queries...", "{}", '{"queries": [1]}', "  "]:
+        refused = await client.post("/rag/expansion/manual", json=SMALL | {"llm_response": reply})
+        assert problem(refused) == (400, "reply-unusable")
+        assert "expanded queries" not in refused.text
+        assert (await client.get("/rag/queries")).json()["total"] == 0
