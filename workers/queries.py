@@ -76,7 +76,7 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
         await work.output(Expansion),
         embedder=embedder,
         digest=work.claim.inputs["model_digest"],
-        dtypes=number_formats(searched),
+        dtypes={dtype for corpus in searched for dtype in corpus.model_dtypes},
         embedding=work.settings.embedding,
     )
     return Result(embedded, vectors, texts=embedder.texts)
@@ -136,35 +136,25 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
 
 
 async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors) -> Ranker:
-    preset = work.preset
-    if preset.reranking.ranker == NO_RANKER:
+    reranking, retrieval = work.preset.reranking, work.preset.retrieval
+    if reranking.ranker == NO_RANKER:
         return keep_order
-    fusion: Ranker | None = None
-    if preset.reranking.ranker != "cross-encoder" or preset.reranking.without_weights != "fail":
-        fusion = partial(
-            by_score_fusion,
-            query_vector=(await work.vectors(EmbeddedQuery))[0],
-            chunk_vectors=vectors,
-            lexical_scores=await _lexical_scores(work, query, list(vectors)),
-        )
-        if preset.reranking.ranker != "cross-encoder":
-            return fusion
-    return partial(
+    cross_encoder = partial(
         by_cross_encoder,
-        scorer=work.wiring.pair_scorer(preset.reranking.model),
-        preset=preset.retrieval,
+        scorer=work.wiring.pair_scorer(reranking.model),
+        preset=retrieval,
         timeout_s=work.settings.ragq.reranker_timeout_seconds,
-        instead=fusion,
     )
-
-
-async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:
-    preset = work.preset.retrieval
-    if not preset.lexical_limit:
-        return {}
-    return await chunk_search(work).lexical_scores(
-        query.corpus_ids, query.original_query, chunk_ids, scorer=preset.lexical
-    )
+    if reranking.ranker == "cross-encoder" and reranking.without_weights == "fail":
+        return cross_encoder
+    lexical_scores: dict[int, float] = {}
+    if retrieval.lexical_limit:
+        lexical_scores = await chunk_search(work).lexical_scores(
+            query.corpus_ids, query.original_query, list(vectors), scorer=retrieval.lexical
+        )
+    query_vector = (await work.vectors(EmbeddedQuery))[0]
+    fusion = partial(by_score_fusion, query_vector=query_vector, chunk_vectors=vectors, lexical_scores=lexical_scores)
+    return partial(cross_encoder, instead=fusion) if reranking.ranker == "cross-encoder" else fusion
 
 
 async def run_validate(work: Work) -> Result[ValidatedChunks]:
@@ -228,15 +218,7 @@ async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
         return await works.around(connection, ids), await works.unchanged_texts(connection, involved)
 
     parents, texts = await work.database.with_retry(read)
-    return Result(
-        consolidate_chunks(
-            validated.chunks,
-            parents=parents,
-            works=texts,
-            work_hashes=hashes,
-            preset=preset,
-        )
-    )
+    return Result(consolidate_chunks(validated.chunks, parents=parents, works=texts, work_hashes=hashes, preset=preset))
 
 
 async def run_augment(work: Work) -> Result[AugmentedPrompt]:
@@ -356,11 +338,6 @@ async def _unmixed(work: Work, query: StoredQuery) -> AsyncIterator[None]:
                     f"Corpus '{corpus.name}' has taken the vectors of {corpus.model} since the question was submitted; "
                     "submit it again."
                 )
-
-
-def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:
-    """The number formats of their vectors."""
-    return list(dict.fromkeys(dtype for corpus in searched for dtype in corpus.model_dtypes))
 
 
 @contextmanager

@@ -52,15 +52,12 @@ WHERE f.job_id = ANY($1::bigint[])
 
 QUERY = """
 SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, coalesce(j.inputs -> 'works', '{}') AS works,
-       q.external_id, q.original_query, q.created_at, q.updated_at
+       q.external_id, q.original_query
 FROM queries AS q JOIN job AS j ON j.id = q.job_id
 WHERE q.id = $1 OR q.job_id = $2
 """
 
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
-
-# The last attempt of the stage that failed.
-REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
 # An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
@@ -89,8 +86,6 @@ class StoredQuery(Value):
     """The works that are searched."""
     external_id: str | None
     original_query: str
-    created_at: datetime
-    updated_at: datetime
 
     @property
     def corpus_ids(self) -> list[int]:
@@ -193,7 +188,7 @@ async def of_run(connection: Connection, run_id: int) -> list[int]:
 
 async def rewrite(connection: Connection, query_id: int, text: str) -> None:
     """Ask something else. What was computed for the old question is the caller's to invalidate."""
-    await connection.execute(REWRITE, query_id, text)
+    await connection.execute("UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1", query_id, text)
 
 
 async def add_result(
@@ -287,12 +282,6 @@ SELECT EXISTS (
 )
 """
 
-HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
-
-MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
-
-SHOW = "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1"
-
 # What is not asked for is not among the inputs.
 ASK_FOR = """
 UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_nulls(
@@ -309,7 +298,7 @@ async def has_searched(connection: Connection, job_id: int) -> bool:
 
 async def hold(connection: Connection, query_id: int) -> StoredQuery:
     """The question as it is now, held until the transaction ends. Raises MissingError."""
-    await connection.execute(HOLD, query_id)
+    await connection.execute("SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE", query_id)
     return await get(connection, query_id)
 
 
@@ -323,12 +312,14 @@ async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, lig
 
 async def show(connection: Connection, job_id: int, top_n: int) -> None:
     """Note how many sources the prompt has that was shown last."""
-    await connection.execute(SHOW, job_id, top_n)
+    await connection.execute(
+        "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1", job_id, top_n
+    )
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:
     """Assign another job to a question. Its answers stay."""
-    await connection.execute(MOVE, query_id, job_id)
+    await connection.execute("UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1", query_id, job_id)
 
 
 # Names a question by `q.job_id`.

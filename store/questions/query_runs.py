@@ -1,7 +1,6 @@
 """Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -29,33 +28,34 @@ from store.runs.failures import final_categories
 from store.runs.jobs import JobProgress
 from store.runs.scored_runs import reported
 
+# A text that was asked more than once, without an id, is numbered from its second time.
 QUERIES = """
-SELECT j.id AS job_id, j.status, q.corpus_id, q.other_corpus_ids, (
-           SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM corpus AS k
-           WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
-       ) AS corpus, c.model AS embedding_model,
-       coalesce(q.external_id, left(encode(sha256(convert_to(q.original_query, 'UTF8')), 'hex'), 16)) AS key,
-       coalesce((SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id),
-                '{}') AS judgements
-FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN corpus AS c ON c.id = q.corpus_id
-WHERE j.run_id = $1
-ORDER BY j.ordinal
-"""
-
-OUTPUTS = """
-SELECT a.job_id, a.stage,
-       CASE a.stage
-           WHEN 'retrieve' THEN a.output
-           WHEN 'rerank' THEN jsonb_build_object(
-               'ranker', a.output -> 'ranker', 'ranking', a.output -> 'ranking',
-               'selected', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
-           WHEN 'validate' THEN jsonb_build_object(
-               'validator', a.output -> 'validator', 'verdicts', a.output -> 'verdicts')
-           WHEN 'consolidate' THEN jsonb_build_object(
-               'groups', jsonb_path_query_array(a.output, '$.groups[*].chunk_ids'))
-       END AS output
-FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
-WHERE j.run_id = $1 AND a.stage IN ('retrieve', 'rerank', 'validate', 'consolidate')
+WITH asked AS (
+    SELECT j.id AS job_id, j.status, j.ordinal, q.corpus_id || q.other_corpus_ids AS corpus_ids, (
+               SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM corpus AS k
+               WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
+           ) AS corpus, c.model AS embedding_model,
+           coalesce(q.external_id, left(encode(sha256(convert_to(q.original_query, 'UTF8')), 'hex'), 16)) AS key,
+           coalesce((SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g
+                     WHERE g.query_id = q.id), '{}') AS judgements
+    FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN corpus AS c ON c.id = q.corpus_id
+    WHERE j.run_id = $1
+), output AS (
+    SELECT a.job_id, a.stage, a.output FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
+    WHERE j.run_id = $1
+)
+SELECT q.job_id, q.status, q.corpus_ids, q.corpus, q.embedding_model, q.judgements,
+       q.key || coalesce('#' || nullif(row_number() OVER (PARTITION BY q.key ORDER BY q.ordinal), 1), '') AS key,
+       f.output AS retrieved, r.output ->> 'ranker' AS ranker, r.output -> 'ranking' AS ranking,
+       jsonb_path_query_array(r.output, '$.chunks[*].chunk_id') AS selected, v.output ->> 'validator' AS validator,
+       CASE WHEN v.output ->> 'validator' IS NOT NULL THEN v.output -> 'verdicts' END AS verdicts,
+       jsonb_path_query_array(c.output, '$.groups[*].chunk_ids') AS groups
+FROM asked AS q
+LEFT JOIN output AS f ON f.job_id = q.job_id AND f.stage = 'retrieve'
+LEFT JOIN output AS r ON r.job_id = q.job_id AND r.stage = 'rerank'
+LEFT JOIN output AS v ON v.job_id = q.job_id AND v.stage = 'validate'
+LEFT JOIN output AS c ON c.job_id = q.job_id AND c.stage = 'consolidate'
+ORDER BY q.ordinal
 """
 
 WORKS_OF_CHUNKS = """
@@ -72,13 +72,9 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
         rows = await connection.fetch(QUERIES, run_id)
         if not rows:
             raise Refused(f"Run r{run_id} has no queries to report. `ragq show r{run_id}` shows what it did.")
-        outputs: dict[int, dict[str, Any]] = {}
-        for row in await connection.fetch(OUTPUTS, run_id):
-            outputs.setdefault(row["job_id"], {})[row["stage"]] = row["output"]
-        queries = _queries(rows, outputs)
+        queries = tuple(RankedQuery(**{name: row[name] for name in RankedQuery.model_fields}) for row in rows)
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
-        corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
-        known = await documents_of(connection, sorted(corpus_ids))
+        known = await documents_of(connection, sorted({id_ for row in rows for id_ in row["corpus_ids"]}))
         run = await reported(connection, run_id)
         failures = await final_categories(connection, run_id)
     return QueryRun(
@@ -95,38 +91,6 @@ async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set
     """The works of corpora, as judgements name them."""
     works = await connection.fetch(WORKS, list(corpus_ids))
     return {document_name(row["source_path"], row["title"]) for row in works}
-
-
-def _queries(
-    rows: Iterable[Mapping[str, Any]], outputs: Mapping[int, Mapping[str, Mapping[str, Any]]]
-) -> tuple[RankedQuery, ...]:
-    """Queries by their keys. A text that was asked more than once, without an id, is numbered from its second time."""
-    times: Counter[str] = Counter()
-    queries = []
-    for row in rows:
-        times[row["key"]] += 1
-        key = row["key"] if times[row["key"]] == 1 else f"{row['key']}#{times[row['key']]}"
-        queries.append(_query(row, key, outputs.get(row["job_id"], {})))
-    return tuple(queries)
-
-
-def _query(row: Mapping[str, Any], key: str, outputs: Mapping[str, Mapping[str, Any]]) -> RankedQuery:
-    reranked, validated, consolidated = (outputs.get(stage, {}) for stage in ("rerank", "validate", "consolidate"))
-    return RankedQuery(
-        job_id=row["job_id"],
-        key=key,
-        corpus=row["corpus"],
-        embedding_model=row["embedding_model"],
-        status=row["status"],
-        judgements=row["judgements"],
-        retrieved=outputs.get("retrieve"),
-        ranker=reranked.get("ranker"),
-        ranking=reranked.get("ranking"),
-        selected=reranked.get("selected"),
-        validator=validated.get("validator"),
-        verdicts=validated["verdicts"] if validated.get("validator") is not None else None,
-        groups=consolidated.get("groups"),
-    )
 
 
 def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
