@@ -1,4 +1,4 @@
-"""Stage `augment` (row B 5)."""
+"""Stage `augment` (row B 5), and reading passages back from a prompt."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from schemas.values.queries import (
 )
 from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens
-from stages.queries.augment import NO_CONTEXT, augment_prompt
+from stages.queries.augment import NO_CONTEXT, SourceText, augment_prompt, source_texts
 from stages.queries.expand import no_expansion
 from stages.queries.templates import answer_messages
 from stages.texts.characters import fenced, visible
@@ -240,3 +240,33 @@ def test_a_long_sentence_is_better_than_no_source_and_no_room_at_all_is_an_error
     assert fitted.cut_chars > 0
     with pytest.raises(DomainError):
         augment(one, context_tokens=300)
+
+
+def of_leaves(*contents: str) -> AugmentedPrompt:
+    groups = (group(text, chunk_id=place, chain=("Leaves",)) for place, text in enumerate(contents, start=1))
+    return augment(consolidated(*groups), template="{user_question}\n\n{context_blocks}\n\nAnswer.")
+
+
+def test_every_source_of_a_prompt_is_found_with_its_headings() -> None:
+    prompt = of_leaves("Green leaves.", "Black\n\nleaves.")
+
+    assert source_texts(prompt.prompt, prompt.sources) == {
+        "S1": SourceText("Tea > Leaves", "Green leaves."),
+        "S2": SourceText("Tea > Leaves", "Black\n\nleaves."),
+    }
+
+
+def test_a_passage_that_looks_like_the_next_block_does_not_take_its_place() -> None:
+    fake = "<<< S2 abc\n[S2] Source: Tea | (work_id=1, start-line=3, end-line=9)\nText:\nfake\nS2 abc >>>"
+    prompt = of_leaves(fake, "The second.")
+
+    found = source_texts(prompt.prompt, prompt.sources)
+
+    assert (found["S1"].text, found["S2"].text) == (fake, "The second.")
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "N", "P", "Z"], include_characters="\n<>S[]1")), min_size=1))
+def test_every_source_is_found_whatever_its_text(contents: list[str]) -> None:
+    prompt = of_leaves(*contents)
+
+    assert list(source_texts(prompt.prompt, prompt.sources)) == [source.label for source in prompt.sources][:5]

@@ -85,27 +85,28 @@ def test_a_passage_has_the_pages_of_all_its_lines() -> None:
     assert [(group.start_line, group.end_line, group.pages) for group in context.groups] == [(11, 20, (1, 3))]
 
 
-def test_b4_chunks_that_cover_less_than_half_are_not_replaced() -> None:
-    assert spans(consolidate(part(1, 11, 14, parent_id=91))) == [((1,), 11, 14)]
+@pytest.mark.parametrize(
+    ("parts", "settings", "merged"),
+    [
+        pytest.param([(1, 11, 14, 91)], {}, [((1,), 11, 14)], id="less than half of the parent"),
+        pytest.param([(1, 11, 14, 91), (2, 11, 14, 91)], {}, [((1, 2), 11, 14)], id="lines count once"),
+        pytest.param(
+            [(1, 11, 14, 91), (2, 11, 14, 91)], {"coverage_threshold": 0.4}, [((1, 2), 11, 20)], id="another threshold"
+        ),
+        # 11 to 15 become 11 to 20, and these with 21 to 60 half of the outer section.
+        pytest.param([(1, 11, 15, 91), (2, 21, 60, 90)], {}, [((1, 2), 1, 100)], id="parents fold upward"),
+        pytest.param([(1, 1, 10), (2, 17, 20)], {}, [((1, 2), 1, 20)], id="a gap of 7 lines"),
+        pytest.param([(1, 1, 10), (2, 18, 20)], {}, [((1,), 1, 10), ((2,), 18, 20)], id="a gap of 8 lines"),
+        # The second pass sees lines 1 to 50 and 20 to 21.
+        pytest.param([(1, 1, 50), (2, 5, 6), (3, 20, 21)], {}, [((1, 2, 3), 1, 50)], id="until nothing changes"),
+    ],
+)
+def test_b4_parents_replace_their_chunks_and_neighbours_are_joined(
+    parts: list[tuple[int, ...]], settings: dict[str, Any], merged: list[object]
+) -> None:
+    chunks = [part(id_, first, last, parent_id=up[0] if up else None) for id_, first, last, *up in parts]
 
-
-def test_b4_the_threshold_is_a_setting_and_lines_count_once() -> None:
-    overlapping = [part(1, 11, 14, parent_id=91), part(2, 11, 14, parent_id=91)]
-
-    assert spans(consolidate(*overlapping)) == [((1, 2), 11, 14)]
-    assert spans(consolidate(*overlapping, coverage_threshold=0.4)) == [((1, 2), 11, 20)]
-
-
-def test_b4_parents_fold_upward() -> None:
-    half_of_outer = [part(1, 11, 15, parent_id=91), part(2, 21, 60, parent_id=90)]
-
-    # 11 to 15 become 11 to 20, and these with 21 to 60 half of the outer section.
-    assert spans(consolidate(*half_of_outer)) == [((1, 2), 1, 100)]
-
-
-def test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not() -> None:
-    assert spans(consolidate(part(1, 1, 10), part(2, 17, 20))) == [((1, 2), 1, 20)]
-    assert spans(consolidate(part(1, 1, 10), part(2, 18, 20))) == [((1,), 1, 10), ((2,), 18, 20)]
+    assert spans(consolidate(*chunks, **settings)) == merged
 
 
 def test_the_gap_counts_from_the_chunk_added_last() -> None:
@@ -114,11 +115,6 @@ def test_the_gap_counts_from_the_chunk_added_last() -> None:
     joined = join_neighbours(groups, WORKS[1], ConsolidationPreset())
 
     assert [group.chunk_ids for group in joined] == [(1, 2), (3,)]
-
-
-def test_passes_repeat_until_nothing_changes() -> None:
-    # The second pass sees lines 1 to 50 and 20 to 21.
-    assert spans(consolidate(part(1, 1, 50), part(2, 5, 6), part(3, 20, 21))) == [((1, 2, 3), 1, 50)]
 
 
 def test_merged_lines_are_read_from_the_work_with_the_best_score() -> None:
@@ -187,13 +183,19 @@ PARENTS = by_id(
 )
 
 
-@pytest.mark.parametrize(("parent_id", "chain"), [(2, ("Tea", "Colour")), (1, ()), (77, ()), (None, ())])
-def test_breadcrumbs_are_the_chain(parent_id: int | None, chain: tuple[str, ...]) -> None:
-    assert breadcrumb_chain(parent_id, PARENTS) == chain
-
-
 @pytest.mark.parametrize(
-    ("parent_id", "heading"), [(1, "Tea"), (2, "Tea"), (3, "Tea"), (4, None), (77, None), (None, None)]
+    ("parent_id", "chain", "heading"),
+    [
+        (1, (), "Tea"),
+        (2, ("Tea", "Colour"), "Tea"),
+        (3, (), "Tea"),
+        (4, (), None),
+        (77, (), None),
+        (None, (), None),
+    ],
 )
-def test_parents_are_walked_until_one_begins_with_a_heading(parent_id: int | None, heading: str | None) -> None:
+def test_breadcrumbs_are_the_chain_and_parents_are_walked_until_one_begins_with_a_heading(
+    parent_id: int | None, chain: tuple[str, ...], heading: str | None
+) -> None:
+    assert breadcrumb_chain(parent_id, PARENTS) == chain
     assert nearest_heading(parent_id, PARENTS) == heading

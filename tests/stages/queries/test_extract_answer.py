@@ -11,7 +11,7 @@ from schemas.values.queries import Answer, Origin, Source
 from stages.queries.extract_answer import MOST_UNITS, chosen_units, extracted_answer, most_lexical, units_of
 from stages.texts.characters import fenced
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.queries.test_generate import AUGMENTED
+from tests.stages.queries.test_templates import AUGMENTED
 
 WORDS = ("tea", "dark", "oxidation", "enzymes", "bridge", "load", "kind", "black", "fully", "milk")
 TEA = (

@@ -161,35 +161,26 @@ def words(count: int, *, chars: int = 1) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "dropped"),
+    ("content", "limits", "dropped"),
     [
-        (words(150), {}),  # 299 characters
-        (words(149, chars=2), {"min_words": 1}),
-        (words(150)[:249], {"min_chars": 1}),
-        ("x" * 250, {"min_words": 1}),
-        (" \n\t ", {"blank": 1}),
-        ("", {"blank": 1}),
+        (words(150), {}, {}),  # 299 characters
+        (words(149, chars=2), {}, {"min_words": 1}),
+        (words(150)[:249], {}, {"min_chars": 1}),
+        ("x" * 250, {}, {"min_words": 1}),
+        (" \n\t ", {}, {"blank": 1}),
+        ("", {"min_char_count": 0, "min_word_count": 0}, {"blank": 1}),
+        (words(125) + "x", {"min_word_count": 0}, {}),  # exactly 250 characters
+        ("short", {"min_char_count": 0, "min_word_count": 0}, {}),
+        ("short", {"min_char_count": 0, "min_word_count": 2}, {"min_words": 1}),
+        ("short", {"min_char_count": 6, "min_word_count": 0}, {"min_chars": 1}),
     ],
 )
-def test_b2_chunks_have_at_least_150_words_and_250_characters(content: str, dropped: dict[str, int]) -> None:
-    filtered = drop_short([chunk(1, content)], retrieval())
+def test_b2_chunks_have_at_least_150_words_and_250_characters_and_0_switches_a_filter_off(
+    content: str, limits: dict[str, int], dropped: dict[str, int]
+) -> None:
+    filtered = drop_short([chunk(1, content)], retrieval(**limits))
 
     assert filtered == ([] if dropped else [chunk(1, content)], dropped, {})
-
-
-def test_b2_exactly_250_characters_are_kept() -> None:
-    content = words(125) + "x"
-
-    assert len(content) == 250
-    assert drop_short([chunk(1, content)], retrieval(min_word_count=0)) == ([chunk(1, content)], {}, {})
-
-
-def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_are_always_dropped() -> None:
-    chunks = [chunk(1, "short"), chunk(2, "  ")]
-
-    assert drop_short(chunks, retrieval(min_char_count=0, min_word_count=0)) == ([chunks[0]], {"blank": 1}, {})
-    assert drop_short(chunks, retrieval(min_char_count=0, min_word_count=2)) == ([], {"blank": 1, "min_words": 1}, {})
-    assert drop_short(chunks, retrieval(min_char_count=6, min_word_count=0)) == ([], {"blank": 1, "min_chars": 1}, {})
 
 
 def test_short_chunks_are_kept_when_nothing_longer_was_found_and_counted() -> None:
@@ -216,10 +207,6 @@ def test_b3_each_entity_counts_once_in_any_case(entities: tuple[str, ...], boost
     assert entity_boost(entities, "The OXIDATION of black Tea.", boost=0.05) == pytest.approx(boost)
 
 
-def test_b3_an_entity_boost_of_0_switches_the_bonus_off() -> None:
-    assert entity_boost(["tea"], "tea", boost=0.0) == 0.0
-
-
 _LEVELS = ["H1", "H2", "H3", "H4", "H5", "chunk", "sentence"]
 _TABLE = {
     Intent.DEFINITION: (["H2", "H3"], 0.03, "short"),
@@ -235,29 +222,19 @@ _NO_LENGTH = {"short": 500, "medium": 901, "long": 800}
 
 
 @pytest.mark.parametrize("intent", Intent)
-def test_b3_each_intent_prefers_its_levels(intent: Intent) -> None:
+def test_b3_each_intent_prefers_its_levels_and_its_length(intent: Intent) -> None:
     levels, boost, length = _TABLE[intent]
 
     boosts = {level: intent_boost(intent, level=level, chars=_NO_LENGTH[length]) for level in _LEVELS}
-
-    assert boosts == {level: boost if level in levels else 0.0 for level in _LEVELS}
-
-
-@pytest.mark.parametrize("intent", Intent)
-def test_b3_each_intent_prefers_its_length(intent: Intent) -> None:
-    *_, length = _TABLE[intent]
-
     fitting = [chars for chars in _LENGTHS if intent_boost(intent, level="H1", chars=chars) == 0.01]
 
+    assert boosts == {level: boost if level in levels else 0.0 for level in _LEVELS}
     assert fitting == _FITTING[length]
 
 
-def test_b3_content_under_a_heading_counts_as_its_level() -> None:
+def test_b3_content_under_a_heading_counts_as_its_level_and_no_intent_has_no_bonus() -> None:
     assert intent_boost(Intent.CRITIQUE, level="H3-chunk", chars=0) == 0.02
     assert intent_boost(Intent.CRITIQUE, level="H2-chunk", chars=0) == 0.0
-
-
-def test_b3_no_intent_no_bonus() -> None:
     assert intent_boost(None, level="H2", chars=100) == 0.0
 
 
@@ -297,26 +274,20 @@ def test_each_candidate_is_selected_at_most_once_the_best_first(
     assert selected[:1] == [0][: len(scores)]
 
 
-async def test_the_enriched_contents_are_scored_against_the_question_in_order() -> None:
-    scorer = FakePairScorer()
-
-    ranked = await by_cross_encoder(
-        "why black tea", [candidate(1, "black tea leaf"), candidate(2, "bridges")], scorer=scorer, timeout_s=9
-    )
-
-    assert ranked == ("cross-encoder fake-cross-encoder", [1.0, -1.0])
-    assert scorer.calls == [("why black tea", ["black tea leaf", "bridges"])]
-
-
-async def test_errors_of_the_scorer_are_passed_on_unchanged() -> None:
-    with pytest.raises(LLMTimeoutError):
-        await by_cross_encoder("why", [candidate(1)], scorer=FakePairScorer(delay_s=99), timeout_s=9)
-
-
 EAST, NORTH = np.eye(2, dtype=np.float32)
 VECTORS = {1: EAST, 2: NORTH, 3: -EAST}
 FUSION = partial(by_score_fusion, query_vector=EAST, chunk_vectors=VECTORS, lexical_scores={2: 3.0, 1: 2.0, 3: 1.0})
 CANDIDATES = [candidate(1), candidate(2), candidate(3)]
+
+
+async def test_the_enriched_contents_are_scored_against_the_question_in_order() -> None:
+    scorer = FakePairScorer()
+
+    candidates = [candidate(1, "black tea leaf"), candidate(2, "bridges")]
+    ranked = await by_cross_encoder("why black tea", candidates, scorer=scorer, timeout_s=9, instead=FUSION)
+
+    assert ranked == ("cross-encoder fake-cross-encoder", [1.0, -1.0])
+    assert scorer.calls == [("why black tea", ["black tea leaf", "bridges"])]
 
 
 async def test_both_z_scores_are_added_over_the_candidates() -> None:
@@ -337,12 +308,6 @@ def broken(error: Exception) -> FakePairScorer:
     return FakePairScorer(fail)
 
 
-async def test_a_cross_encoder_that_can_be_loaded_ranks() -> None:
-    ranked = await by_cross_encoder("Why?", CANDIDATES, scorer=FakePairScorer(), timeout_s=9, instead=FUSION)
-
-    assert ranked == await by_cross_encoder("Why?", CANDIDATES, scorer=FakePairScorer(), timeout_s=9)
-
-
 async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name_states_it() -> None:
     scorer = broken(RerankerUnavailableError("bge cannot be loaded"))
 
@@ -353,6 +318,8 @@ async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name
 
 
 async def test_other_errors_of_the_cross_encoder_are_errors() -> None:
+    with pytest.raises(LLMTimeoutError):
+        await by_cross_encoder("why", CANDIDATES, scorer=FakePairScorer(delay_s=99), timeout_s=9, instead=FUSION)
     with failing(FailureCategory.RERANK_ERROR, "not finite"):
         await by_cross_encoder(
             "Why?",

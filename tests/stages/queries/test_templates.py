@@ -1,11 +1,26 @@
-"""Prompt templates and their placeholders."""
+"""Stage `generate`: prompt templates, answers, and the labels that they cite."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import TemplateError
-from stages.queries.templates import RULES, TemplateTag, check_template, default_template, placeholders, render
+from schemas.errors import LLMResponseParseError, TemplateError
+from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
+from stages.queries.templates import (
+    RULES,
+    Citations,
+    TemplateTag,
+    check_template,
+    citations,
+    default_template,
+    generate_answer,
+    pasted_answer,
+    placeholders,
+    render,
+)
+from stages.texts.characters import short_hash
+from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import RUN, augmentation
 
 
 @pytest.mark.parametrize("tag", TemplateTag)
@@ -35,12 +50,9 @@ def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str,
         check_template(TemplateTag.QUERY_EXPANSION, template)
 
 
-def test_an_augmentation_template_without_the_sources_is_refused() -> None:
+def test_an_input_that_a_template_lacks_or_a_value_that_it_has_not_is_an_error() -> None:
     with pytest.raises(TemplateError, match=r"\{context_blocks\} or \{contexts\} is missing"):
         check_template(TemplateTag.RAG_AUGMENTATION, "{query} {intent}")
-
-
-def test_a_placeholder_without_a_value_is_an_error() -> None:
     with pytest.raises(TemplateError, match=r"\{n\} is unknown; there are \{query\}"):
         render("{query} {n}", {"query": "q"})
 
@@ -50,3 +62,107 @@ def test_values_are_inserted_unchanged(before: str, value: str) -> None:
     template = before.replace("{", "{{").replace("}", "}}") + "{query}"
 
     assert render(template, {"query": value}) == before + value
+
+
+AUGMENTED = AugmentedPrompt(
+    prompt="Why? [S1] [S2]",
+    template_version=1,
+    context_source=ContextSource.CONSOLIDATED,
+    available=2,
+    top_n=2,
+    sources=tuple(
+        Source(label=label, work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2) for label in ("S1", "S2")
+    ),
+)
+
+
+async def generate(chat: ScriptedChat) -> Answer:
+    return await generate_answer(AUGMENTED, chat=chat, model="m", settings=RUN, preset=augmentation())
+
+
+async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
+    chat = ScriptedChat(lambda call: "Oxidation [S2], perhaps [S9].")
+
+    answer = await generate(chat)
+
+    assert answer == Answer(
+        origin=Origin.MODEL,
+        model="m",
+        prompt_hash=short_hash(AUGMENTED.prompt),
+        text="Oxidation [S2], perhaps [S9].",
+        cited=("S2",),
+        unknown=("S9",),
+    )
+    (call,) = chat.calls
+    assert (call.model, call.temperature, call.messages[1].content) == ("m", 0.2, "Why? [S1] [S2]")
+
+
+def test_a_pasted_answer_is_checked_in_the_same_way_without_a_model() -> None:
+    answer = pasted_answer("x", AUGMENTED)
+
+    assert (answer.origin, answer.model, answer.text, answer.cited) == (Origin.PASTED, None, "x", ())
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+async def test_a_blank_answer_is_an_error(text: str) -> None:
+    with pytest.raises(LLMResponseParseError, match="blank"):
+        pasted_answer(text, AUGMENTED)
+    with pytest.raises(LLMResponseParseError, match="blank"):
+        await generate(ScriptedChat(lambda call: text))
+
+
+async def test_an_answer_that_was_cut_off_is_kept_and_marked() -> None:
+    cut = await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
+    whole = await generate(ScriptedChat(lambda call: "Because"))
+
+    assert (cut.text, cut.is_cut, whole.is_cut) == ("Because", True, False)
+
+
+LABELS = ["S1", "S2", "S3", "S12"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        ("It darkens [S1].", ("S1",)),
+        ("Both [S2][S1] say so, [S2] twice.", ("S2", "S1")),
+        ("Both [S1, S3] and [S2;S12].", ("S1", "S3", "S2", "S12")),
+        ("**Bold [S1]** and _italic [S2]_.", ("S1", "S2")),
+        ("## Sources Used\n\n- [S1] Tea\n- [S3]: Bridges", ("S1", "S3")),
+        ("[S1]: http://example.org\n[S2]: Tea", ("S1", "S2")),
+        ("See [S1](http://example.org).", ("S1",)),
+        ("| a | b |\n|---|---|\n| x [S1] | y [S2] |", ("S1", "S2")),
+        ("> quoted [S1]\n\n1. one\n   - two [S2]\n\n        deep [S3]", ("S1", "S2", "S3")),
+        ("over two\nlines [S1]", ("S1",)),
+        ("<b>[S1]</b>", ("S1",)),
+        ("", ()),
+    ],
+)
+def test_labels_are_found_in_order_each_once(answer: str, known: tuple[str, ...]) -> None:
+    assert citations(answer, LABELS) == Citations(known, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[S12a] [S1-] [S] [S 1] [XS1] [S01] [S0] S1 (S1) [s1]",
+        "`[S1]` and ``a ` [S2]``",
+        "```\n[S1]\n```",
+        "~~~python\nx = [S1]\n~~~",
+        "- item\n  ```\n  [S1]\n  ```",
+        "```\nnever closed [S1]",
+    ],
+)
+def test_code_and_what_only_looks_like_a_label_cite_nothing(answer: str) -> None:
+    assert citations(answer, LABELS) == Citations((), ())
+
+
+def test_labels_that_the_prompt_does_not_have_are_unknown() -> None:
+    assert citations("One [S1], two [S9], three [S4, S2].", LABELS) == Citations(("S1", "S2"), ("S9", "S4"))
+
+
+@given(st.lists(st.sampled_from(LABELS), max_size=5))
+def test_every_label_in_running_text_is_found(labels: list[str]) -> None:
+    answer = " and ".join(f"a fact [{label}]" for label in labels)
+
+    assert citations(answer, LABELS).known == tuple(dict.fromkeys(labels))

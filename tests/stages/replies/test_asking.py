@@ -1,11 +1,14 @@
-"""Asking until a reply can be used."""
+"""Asking until a reply can be used, and for verdicts on one candidate after another."""
+
+from dataclasses import dataclass
 
 import pytest
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
-from stages.ports import OnText
-from stages.replies.asking import UsableReply, ask_until_usable
+from schemas.values.participants import Decision
+from stages.ports import Deferred, OnText
+from stages.replies.asking import UsableReply, ask_until_usable, decide, decision_of
 from tests.fakes.chat import ScriptedChat
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="A number?"),), purpose="ask")
@@ -73,3 +76,74 @@ async def test_a_cut_off_reply_names_its_setting_or_the_server() -> None:
         )
     with pytest.raises(LLMResponseParseError, match="use a model or a server with a longer context"):
         await ask(chat)
+
+
+LATER = "later"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    chunk_id: int
+    answer: str
+
+
+async def decided(enough: int | None, *answers: str) -> tuple[list[Decision] | None, list[int]]:
+    """The decisions, None if one comes later, and the ranks that were asked about."""
+    asked = []
+
+    async def ask(rank: int, candidate: Candidate) -> Decision:
+        asked.append(rank)
+        if candidate.answer == LATER:
+            raise Deferred
+        return Decision(candidate.answer)
+
+    candidates = [Candidate(chunk_id, answer) for chunk_id, answer in enumerate(answers, start=11)]
+    try:
+        accepted, verdicts = await decide(candidates, ask=ask, enough=enough)
+    except Deferred:
+        return None, asked
+    assert [verdict.rank for verdict in verdicts] == asked
+    assert [verdict.chunk_id for verdict in verdicts] == [rank + 10 for rank in asked]
+    assert [one.chunk_id for one in accepted] == [
+        verdict.chunk_id for verdict in verdicts if verdict.decision is Decision.ACCEPT
+    ]
+    return [verdict.decision for verdict in verdicts], asked
+
+
+@pytest.mark.parametrize(
+    ("enough", "answers", "asked"),
+    [
+        (3, ["accept", "unsure", "accept"], [1, 2, 3]),
+        (1, ["reject", "accept", "accept"], [1, 2]),
+        (None, ["accept", "accept", "accept"], [1, 2, 3]),
+        (1, [LATER, LATER, LATER], [1]),  # the second is needed only if the first does not accept
+        (2, [LATER, LATER, LATER], [1, 2]),
+        (2, ["reject", LATER, LATER], [1, 2, 3]),
+        (2, ["accept", LATER, LATER], [1, 2]),
+        (2, [LATER, "accept", LATER], [1, 2]),
+        (None, [LATER, LATER, LATER], [1, 2, 3]),
+    ],
+)
+async def test_asking_goes_by_rank_until_enough_accept_and_verdicts_that_come_later_are_asked_for_together(
+    enough: int | None, answers: list[str], asked: list[int]
+) -> None:
+    decisions = None if LATER in answers else [Decision(answer) for answer in answers[: len(asked)]]
+    assert await decided(enough, *answers) == (decisions, asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "parse_error"),
+    [
+        ('The answer is {"decision": "accept"}', "Expecting value at line 1, column 1"),
+        ("{}", "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": null}', "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "maybe"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "Accept"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
+    ],
+)
+def test_a_reply_that_is_no_verdict_is_refused_and_not_repaired(reply: str, parse_error: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        decision_of(reply)
+
+    assert (caught.value.raw_response, caught.value.parse_error) == (reply, parse_error)

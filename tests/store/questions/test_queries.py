@@ -1,14 +1,18 @@
-"""Questions and answers as rows."""
+"""Questions, their jobs and answers, and what is current of them."""
 
 import pytest
 
 from schemas.errors import MissingError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
+from services.questions.steps import Step, run_stages
+from stages.texts.characters import short_hash
 from store.database import Connection
-from store.questions import queries
-from store.runs import jobs, runs, stages
+from store.questions import answers, presets, queries
+from store.questions.query_runs import query_view
+from store.runs import edits, jobs, runs, stages
 from store.runs.runs import StoredRun
 from tests.refusals import refused
+from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, PROMPT, VALIDATED, WHOLE, a_question
 from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, claimed, failing, take
 from tests.store.small_corpora import store_corpus
@@ -123,3 +127,42 @@ async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(conn
     assert sum((await queries.counts(connection)).values()) == 2
     with refused("result-missing"):
         await queries.result(connection, other.id, made)
+
+
+async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
+
+    view = await query_view(connection, query.id)
+
+    outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
+    assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
+    assert view.available == len(CONTEXT.groups)
+
+    none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
+    await edits.set_output(connection, query.job_id, "consolidate", none_left)
+    view = await query_view(connection, query.id)
+
+    assert view.available == len(VALIDATED.chunks)
+
+    await edits.redo(connection, query.job_id, "validate")
+    view = await query_view(connection, query.id)
+
+    assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
+
+
+async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
+    await run_stages(connection, query.id, Step.RETRIEVE)
+
+    assert await answers.prompt(connection, query.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
+    assert await answers.prompt(connection, query.job_id, short_hash("another")) is None
+    assert await answers.prompt(connection, query.job_id + 1, short_hash(PROMPT.prompt)) is None
+
+
+async def test_a_prompt_from_before_a_move_to_another_preset_is_found(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
+    await presets.create(connection, "Broad", {"retrieval.dense_limit": 30})
+    moved = await run_stages(connection, query.id, Step.RETRIEVE, preset="Broad")
+
+    assert moved.job_id != query.job_id
+    assert await answers.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
