@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
-from schemas.settings.preset import ORIGINAL, Preset, preset_of
+from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import RULES, default_template
 from store.database import Connection, Database, asyncpg_url
 from store.questions import presets
@@ -142,7 +142,7 @@ def _scripts() -> ScriptDirectory:
 
 PRESETS: Final = {
     "Balanced": ("Works of every length; found by measuring", Preset()),
-    "Original": ("The original pipeline to the letter", preset_of(ORIGINAL, origin="preset Original")),
+    "Original": ("The original pipeline to the letter", Preset().changed(ORIGINAL, origin="preset Original")),
 }
 """What each is for, and its values. The first becomes the default preset."""
 

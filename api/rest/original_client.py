@@ -24,19 +24,12 @@ router = APIRouter(route_class=StrictRoute)
 
 Corpus = Annotated[Text | None, Query(max_length=1000, examples=["default"])]
 
-#: What to do about a part that is not available.
-_REMEDIES: Final = {
-    "database": "`ragq up` starts the database, or DATABASE_URL names another.",
-    "migrations": "`ragq db migrate` applies them.",
-    "broker": "`ragq up` starts the broker, or REDIS_URL names another.",
-    "workers": "`ragq up` or `ragq worker` starts one.",
-}
-#: The original's client groups checks by these names.
-_NAMES: Final = {
-    "database": "Connection: database",
-    "migrations": "Table: alembic_version",
-    "broker": "Connection: broker",
-    "workers": "Connection: workers",
+#: The names by which the original's client groups checks, and what to do about a part that is not available.
+_CHECKS: Final = {
+    "database": ("Connection: database", "`ragq up` starts the database, or DATABASE_URL names another."),
+    "migrations": ("Table: alembic_version", "`ragq db migrate` applies them."),
+    "broker": ("Connection: broker", "`ragq up` starts the broker, or REDIS_URL names another."),
+    "workers": ("Connection: workers", "`ragq up` or `ragq worker` starts one."),
 }
 
 
@@ -151,15 +144,11 @@ async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
 async def show_db_health(ctx: Context) -> DbHealth:
     """Each check with what to do about it."""
     parts = await check_parts(ctx)
-    results = [
-        DbCheck(
-            name=_NAMES[name],
-            passed=check is Check.OK,
-            message=check,
-            details=None if check is Check.OK else _REMEDIES[name],
-        )
-        for name, check in parts
-    ]
+    results = []
+    for part, check in parts:
+        name, remedy = _CHECKS[part]
+        is_ok = check is Check.OK
+        results.append(DbCheck(name=name, passed=is_ok, message=check, details=None if is_ok else remedy))
     return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
 
 

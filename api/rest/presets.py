@@ -30,21 +30,6 @@ PresetValues = dict[
 """Values of a preset by group and key; absent ones are not changed."""
 
 
-class NewPresetBody(Body):
-    """A new preset: a copy of another one with some values changed."""
-
-    model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
-
-    preset_name: Name = Field(examples=["Small"])
-    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
-    description: Description | None = Field(default=None, examples=["Few sources"])
-    is_default: bool = False
-    """Make it the default preset."""
-    copy_of: Name | None = Field(default=None, examples=["Original"])
-    """The preset to copy; by default the default preset."""
-    config: PresetValues = Field(default={})
-
-
 class PresetBody(Body):
     """What to change about a preset."""
 
@@ -53,6 +38,19 @@ class PresetBody(Body):
     description: Description | None = Field(default=None, examples=["Few sources"])
     """Absent or null does not change it."""
     config: PresetValues = Field(default={})
+
+
+class NewPresetBody(PresetBody):
+    """A new preset: a copy of another one with some values changed."""
+
+    model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
+
+    preset_name: Name = Field(examples=["Small"])
+    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
+    is_default: bool = False
+    """Make it the default preset."""
+    copy_of: Name | None = Field(default=None, examples=["Original"])
+    """The preset to copy; by default the default preset."""
 
 
 Title = Annotated[Text, StringConstraints(min_length=1, max_length=255)]

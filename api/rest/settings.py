@@ -1,6 +1,6 @@
 """The settings of new runs, and of the server, for the original's client among others."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints
@@ -124,8 +124,9 @@ def database_of(ctx: ApiContext) -> DatabaseReply:
     """The database, without its password."""
     url = make_url(ctx.database.url)
     user = url.username or ""
+    host = url.host or url.query.get("host")  # the folder of a socket
     return DatabaseReply(
-        host=_host(url.host, url.query.get("host")),
+        host=host if isinstance(host, str) else "",
         port=url.port or 5432,
         db_name=url.database or "",
         app_user=user,
@@ -137,8 +138,3 @@ def _models(effective: EffectiveSettings) -> LanguageModelsReply:
     run = effective.run
     pair = ModelPair(light=run.query_light_model, full=run.query_model)
     return LanguageModelsReply(provider=run.llm.backend, models=ModelsReply(openai=pair))
-
-
-def _host(host: str | None, folder: Any) -> str:
-    """The host, or the folder of the socket."""
-    return host or (folder if isinstance(folder, str) else "")

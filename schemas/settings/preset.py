@@ -172,8 +172,36 @@ class Preset(BaseModel):
         return by_name(self.model_dump())
 
     def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
-        """This preset with changed values, which may be texts. See `preset_of`."""
-        return preset_of(values, origin=origin, base=self)
+        """This preset with other values under their names, which may be texts.
+
+        Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range,
+        values that conflict. `origin` is the source of the values.
+        """
+        unknown = [
+            unknown_name(name, origin, PRESET_SETTINGS, what="value of a preset")
+            for name in values
+            if name not in PRESET_SETTINGS
+        ]
+        preset, problems = checked(
+            Preset,
+            {**self.values(), **values},
+            settings=PRESET_SETTINGS,
+            origins={name: origin if name in values else "preset" for name in PRESET_SETTINGS},
+        )
+        problems = [*unknown, *problems]
+        if preset is not None and not problems:
+            return preset
+        number = "1 value" if len(problems) == 1 else f"{len(problems)} values"
+        raise PresetValueError(
+            "\n".join(
+                [
+                    f"{number} of the preset cannot be used:",
+                    *(f"- {problem}" for problem in problems),
+                    "`ragq preset show` lists every value and what it accepts.",
+                ]
+            ),
+            problems=problems,
+        )
 
     def snapshot(self, name: str, *, options: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         """The snapshot that is frozen into a run, in the form of EffectiveSettings.snapshot(). The source is the preset
@@ -204,28 +232,6 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
 """The values of the original pipeline that are not the defaults."""
 
 
-def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:
-    """The preset with these values under their names; absent ones are those of `base`, or the defaults.
-
-    Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range, values
-    that conflict. `origin` is the source of the values.
-    """
-    unknown = [
-        unknown_name(name, origin, PRESET_SETTINGS, what="value of a preset")
-        for name in values
-        if name not in PRESET_SETTINGS
-    ]
-    preset, problems = checked(
-        Preset,
-        {**(base.values() if base else {}), **values},
-        settings=PRESET_SETTINGS,
-        origins={name: origin if name in values else "preset" if base else "default" for name in PRESET_SETTINGS},
-    )
-    if preset is None or unknown:
-        raise _refused([*unknown, *problems])
-    return preset
-
-
 def preset_name(text: str) -> str:
     """A name for a preset, without spaces around it. Raises PresetValueError for an invalid one."""
     name = text.strip()
@@ -237,17 +243,6 @@ def preset_name(text: str) -> str:
             "'-' and '_'."
         )
     return name
-
-
-def _refused(problems: list[str]) -> PresetValueError:
-    heading = (
-        "1 value of the preset cannot be used:"
-        if len(problems) == 1
-        else (f"{len(problems)} values of the preset cannot be used:")
-    )
-    advice = "`ragq preset show` lists every value and what it accepts."
-    message = "\n".join([heading, *(f"- {problem}" for problem in problems), advice])
-    return PresetValueError(message, problems=problems)
 
 
 def differing_values(values: Mapping[str, Any]) -> set[str]:

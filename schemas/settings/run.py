@@ -22,7 +22,7 @@ from schemas.settings.groups import (
     QuantitativeSettings,
     RagqSettings,
 )
-from schemas.settings.preset import Preset, is_preset_name, preset_of
+from schemas.settings.preset import Preset, is_preset_name
 
 
 class RunSettings(BaseModel):
@@ -175,4 +175,4 @@ def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in known]
     if settings is None or unknown:
         raise SettingsError([*unknown, *problems])
-    return FrozenSettings(settings, preset_of(of_preset, origin=origin) if of_preset else None)
+    return FrozenSettings(settings, Preset().changed(of_preset, origin=origin) if of_preset else None)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from schemas.errors import Refused, TemplateMissingError
-from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name, preset_of
+from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
 from stages.queries.templates import TemplateTag, check_template
@@ -172,7 +172,7 @@ async def _row(connection: Connection, name: str | None, *, lock: str = "") -> M
 
 def _stored(row: Mapping[str, Any]) -> StoredPreset:
     values = by_name(row["preset"])
-    return StoredPreset(**{**row, "preset": preset_of(values, origin=f"stored in preset {row['name']}")})
+    return StoredPreset(**{**row, "preset": Preset().changed(values, origin=f"stored in preset {row['name']}")})
 
 
 ALL = "SELECT name, value FROM chosen_setting"

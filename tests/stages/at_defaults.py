@@ -9,9 +9,9 @@ from schemas.settings.preset import (
     AugmentationPreset,
     ConsolidationPreset,
     ExpansionPreset,
+    Preset,
     RetrievalPreset,
     ValidationPreset,
-    preset_of,
 )
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
@@ -28,7 +28,7 @@ from stages.tags.rerank import rank_tags as _rank_tags
 RUN = RunSettings()
 GROUNDING = RUN.quantitative
 #: The limits of the original pipeline, which the specification of the stages names.
-_PRESET = preset_of(ORIGINAL | {"retrieval.fusion": "zscore", "retrieval.lexical": "bm25"}, origin="test")
+_PRESET = Preset().changed(ORIGINAL | {"retrieval.fusion": "zscore", "retrieval.lexical": "bm25"}, origin="test")
 
 
 def settings(**groups: Mapping[str, Any]) -> RunSettings:

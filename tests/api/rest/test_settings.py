@@ -6,40 +6,23 @@ import pytest
 from api.context import ApiContext
 
 
-async def test_the_settings_of_new_runs_are_shown_with_their_sources(client: httpx.AsyncClient) -> None:
-    found = (await client.get("/settings/")).json()
-
-    assert found["profile"] == "demo"
-    assert found["settings"]["MODEL_TEMPERATURE"] == {"value": 0.0, "source": "default"}
-
-
-async def test_the_database_is_shown_without_its_password(
+async def test_the_settings_of_new_runs_and_the_database_are_shown_without_its_password(
     client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ctx.database, "url", "postgresql://me:open-sesame@db.example:6543/notes")
-
-    reply = await client.get("/settings/")
-
-    assert reply.json()["database"] == {
-        "host": "db.example",
-        "port": 6543,
-        "db_name": "notes",
-        "app_user": "me",
-        "admin_user": "me",
-    }
-    assert "open-sesame" not in reply.text
-
-
-async def test_the_models_of_questions_are_shown_as_the_original_client_reads_them(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
     assert isinstance(ctx.environment, dict)
     ctx.environment.update({"RAGQ_QUERY_MODEL": "large", "RAGQ_QUERY_LIGHT_MODEL": "small"})
 
-    llm = (await client.get("/settings/")).json()["llm"]
+    reply = await client.get("/settings/")
 
-    assert (llm["provider"], llm["models"]["openai"]) == ("ollama", {"light": "small", "full": "large"})
-    assert llm["models"]["gemini"] == {"light": "", "full": ""}
+    found = reply.json()
+    assert found["profile"] == "demo"
+    assert found["settings"]["MODEL_TEMPERATURE"] == {"value": 0.0, "source": "default"}
+    names = {"host": "db.example", "port": 6543, "db_name": "notes", "app_user": "me", "admin_user": "me"}
+    assert found["database"] == names
+    assert "open-sesame" not in reply.text
+    models = {"openai": {"light": "small", "full": "large"}, "gemini": {"light": "", "full": ""}}
+    assert found["llm"] == {"provider": "ollama", "models": models}
 
 
 async def test_settings_that_cannot_be_used_are_a_problem(client: httpx.AsyncClient, ctx: ApiContext) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
+from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name
 
 #: Of each value: the lowest, the highest, and the default.
 SEED = {
@@ -31,18 +31,18 @@ COMPANIONS = {"retrieval.top_k_rrf": {"retrieval.top_n_final": 1}}
 
 def test_the_values_of_the_original_are_those_of_the_seed() -> None:
     defaults = {name: default for name, (_, _, default) in SEED.items()}
-    original = preset_of(ORIGINAL, origin="test").values()
+    original = Preset().changed(ORIGINAL, origin="test").values()
     assert original.items() >= (ORIGINAL | defaults | {"consolidation.enrich_from_md": True}).items()
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [(name, low, high) for name, (low, high, _) in SEED.items()])
 def test_ranges_are_those_of_the_seed(name: str, low: float, high: float) -> None:
     for end in (low, high):
-        changed = preset_of({**COMPANIONS.get(name, {}), name: str(end)}, origin="test")
+        changed = Preset().changed({**COMPANIONS.get(name, {}), name: str(end)}, origin="test")
         assert changed.values()[name] == end
     for outside in (low - 1, high + 1, float("nan")):
         with pytest.raises(Refused, match=name):
-            preset_of({name: outside}, origin="test")
+            Preset().changed({name: outside}, origin="test")
 
 
 def test_every_problem_is_reported_at_once() -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from schemas.errors import Refused, TemplateError, TemplateMissingError
-from schemas.settings.preset import ORIGINAL, Preset, preset_of
+from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection, Database
 from store.migrate import seed
@@ -39,7 +39,7 @@ async def test_changing_values_keeps_the_others_and_a_refused_change_all(connect
         await presets.change(connection, "small", {"retrieval.dense_limit": "101", "retrieval.rrf_k": "60"})
 
     assert stored == await presets.get(connection, "small")
-    assert stored.preset == preset_of(SMALL | {"retrieval.dense_limit": 25}, origin="test")
+    assert stored.preset == Preset().changed(SMALL | {"retrieval.dense_limit": 25}, origin="test")
     assert stored.description == "few chunks"
     assert stored.updated_at > stored.created_at
 
