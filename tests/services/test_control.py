@@ -15,54 +15,41 @@ from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, failing, take
 
 
-async def break_down(connection: Connection, job_id: int) -> None:
-    await take(connection, job_id, "extract", failing(BROKEN))
-
-
-async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    return (await overviews.get(connection, run_id)).states
-
-
-@pytest.mark.parametrize(("action", "status"), [(Action.PAUSE, JobStatus.PAUSED), (Action.CANCEL, JobStatus.CANCELLED)])
-async def test_held_jobs_keep_the_note(
-    database: Database, store_run: StoreRun, action: Action, status: JobStatus
+async def test_held_jobs_keep_the_note_and_what_changes_nothing_is_refused(
+    database: Database, connection: Connection, store_run: StoreRun
 ) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
+    for action, status in [(Action.PAUSE, JobStatus.PAUSED), (Action.CANCEL, JobStatus.CANCELLED)]:
+        stored = await store_run()
         target = Target(stored.run_id, None)
 
+        for useless in (Action.RETRY, Action.RESUME):
+            with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {useless.verb}"):
+                await control(database, target, useless)
         assert await control(database, target, action, note="not now") == ControlResult(job_ids=stored.job_ids)
 
         job = await jobs.get(connection, stored.job_ids[0])
         assert (job.status, job.note) == (status, "not now")
 
 
-async def test_a_decision_that_changes_nothing_is_refused(database: Database, store_run: StoreRun) -> None:
-    for action in [Action.RETRY, Action.RESUME]:
-        stored = await store_run()
-        with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
-            await control(database, Target(stored.run_id, None), action)
-
-
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
 async def test_many_jobs_change_in_batches(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch, action: Action
+    database: Database, connection: Connection, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch, action: Action
 ) -> None:
     monkeypatch.setattr(jobs, "BATCH", 2)
     stored = await store_run(*map(str, range(300, 305)))
-    async with database.connection() as connection:
-        if action is Action.RETRY:
-            for job_id in stored.job_ids:
-                await break_down(connection, job_id)
-        else:
-            await control(database, Target(stored.run_id, None), Action.PAUSE)
+    target = Target(stored.run_id, None)
+    if action is Action.RETRY:
+        for job_id in stored.job_ids:
+            await take(connection, job_id, "extract", failing(BROKEN))
+    else:
+        await control(database, target, Action.PAUSE)
 
-        done = await control(database, Target(stored.run_id, None), action)
+    done = await control(database, target, action)
 
-        assert done.job_ids == stored.job_ids
-        assert await states(connection, stored.run_id) == {JobStatus.WAITING: 5}
-        backlog = await connection.fetch("SELECT id FROM job WHERE sent_at IS NULL ORDER BY id")
-        assert [row["id"] for row in backlog] == stored.job_ids
+    assert done.job_ids == stored.job_ids
+    assert (await overviews.get(connection, stored.run_id)).states == {JobStatus.WAITING: 5}
+    backlog = await connection.fetch("SELECT id FROM job WHERE sent_at IS NULL ORDER BY id")
+    assert [row["id"] for row in backlog] == stored.job_ids
 
 
 async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
@@ -81,4 +68,5 @@ async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
     held = await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
 
     assert held == [stored.job_ids[1]]
-    assert await states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1, JobStatus.CANCELLED: 1}
+    states = (await overviews.get(connection, stored.run_id)).states
+    assert states == {JobStatus.SUCCEEDED: 1, JobStatus.CANCELLED: 1}
