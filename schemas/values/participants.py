@@ -246,8 +246,6 @@ class ExtractedEvidence(FromReplies):
     """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
     cut_texts: int = 0
     """Utterances longer than the embedder reads, which were cut to be compared."""
-    unknown_keys: tuple[str, ...] = ()
-    """The shapes of keys in the reply that belong to no item, and whose values were left out: `PHQ8_xxxx`."""
 
 
 class EmbeddedEvidence(Embedded):

@@ -184,7 +184,7 @@ def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str
             listed_violations(dict.fromkeys(keys.repeated, "given more than once")),
             FailureCategory.SCORING_SCHEMA_INVALID,
         )
-    others = dict.fromkeys(map(str, range(len(keys.unknown))))
+    others = dict.fromkeys(map(str, range(keys.unknown)))
     scores = chunk_scores_of(keys.members | others, raw=reply)
     return scores, (*parsed.repairs, *keys.repairs(parsed.value))
 

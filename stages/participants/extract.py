@@ -251,8 +251,7 @@ def read_evidence(reply: str, transcript: str, *, grounding: QuantitativeSetting
     if keys.repeated:
         raise EvidenceSchemaError(dict.fromkeys(keys.repeated, "given_more_than_once"))
     evidence = _grounded(EvidenceExtractor.LLM, keys.members, transcript, grounding)
-    repairs = (*parsed.repairs, *keys.repairs(parsed.value))
-    return evidence.model_copy(update={"repairs": repairs, "unknown_keys": keys.unknown})
+    return evidence.model_copy(update={"repairs": (*parsed.repairs, *keys.repairs(parsed.value))})
 
 
 def given_evidence(

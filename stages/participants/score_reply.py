@@ -142,18 +142,14 @@ class _InferredAnswer(_Answer):
     inference_marker: _Text = None
 
 
-_PREFIX: Final = "PHQ8_"
-_SHAPE_CHARS: Final = 40
-
-
 class ItemKeys(NamedTuple):
     """The members of a reply's object under the keys of their items."""
 
     members: dict[str, Any]
     repeated: tuple[str, ...]
     """Evidence keys that several members with different values stand for; `members` has the first value."""
-    unknown: tuple[str, ...]
-    """The shapes of keys that belong to no item, in order."""
+    unknown: int
+    """Keys that belong to no item."""
 
     def repairs(self, reply: Mapping[str, Any]) -> tuple[RepairStep, ...]:
         """What was done to the keys of this reply."""
@@ -165,33 +161,17 @@ def match_keys(reply: Mapping[str, Any]) -> ItemKeys:
     """Match each key with the item it names, whatever its case, its separators and its prefix.
 
     >>> match_keys({"sleep": 1, "PHQ-8 Tired": 2, "PHQ8_Mood": 3})
-    ItemKeys(members={'PHQ8_Sleep': 1, 'PHQ8_Tired': 2}, repeated=(), unknown=('PHQ8_xxxx',))
+    ItemKeys(members={'PHQ8_Sleep': 1, 'PHQ8_Tired': 2}, repeated=(), unknown=1)
     """
     members: dict[str, Any] = {}
-    repeated, unknown = [], []
+    repeated, unknown = [], 0
     for key, value in reply.items():
         evidence_key = _BY_NAME.get(_name(key))
         if evidence_key is None:
-            unknown.append(key_shape(key))
+            unknown += 1
         elif members.setdefault(evidence_key, value) != value:
             repeated.append(evidence_key)
-    return ItemKeys(members, tuple(repeated), tuple(unknown))
-
-
-def key_shape(key: str) -> str:
-    """A key without its words, which may be the participant's: `x` for a letter, `9` for a digit.
-
-    >>> key_shape("I can't sleep 3")
-    'x xxx?x xxxxx 9'
-    """
-    prefix = _PREFIX if key.startswith(_PREFIX) else ""
-    return prefix + "".join(map(_shape, key[len(prefix) : _SHAPE_CHARS]))
-
-
-def _shape(char: str) -> str:
-    if char in "_- ":
-        return char
-    return "x" if char.isalpha() else "9" if char.isdigit() else "?"
+    return ItemKeys(members, tuple(repeated), unknown)
 
 
 def _name(key: str) -> str:

@@ -27,7 +27,7 @@ NO_REFERENCES: Final[dict[str, list[Any]]] = {item.value: [] for item in PHQ8Ite
 OUTPUTS: Final[dict[str, dict[str, Any]]] = {
     "extract": {
         "extractor": "llm", "quotes": {"Sleep": [QUOTE], "Tired": []}, "rejected": {}, "reasks": [], "repairs": [],
-        "cut_texts": 0, "unknown_keys": [MARK],
+        "cut_texts": 0,
     },
     "embed": {"model": "m", "model_digest": "d", "dtype": "float32", "dimension": 2, "items": ["Sleep"],
               "embedding_calls": 1, "cut_texts": 0, "cut_items": [], "reused_texts": 0},

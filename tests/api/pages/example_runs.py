@@ -195,7 +195,6 @@ OUTPUTS: dict[str, Value] = {
             "rejected": {PHQ8Item.TIRED: 1},
             "reasks": (ReaskReason.SCHEMA_VALIDATION,),
             "repairs": ("json_fixups_applied", "unknown_keys_dropped"),
-            "unknown_keys": ("PHQ8_xxxx",),
         }
     ),
     "embed": EmbeddedEvidence(

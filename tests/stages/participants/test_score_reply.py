@@ -174,20 +174,11 @@ def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: An
 def test_another_spelling_of_a_key_is_matched_and_recorded() -> None:
     for key in ("phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"):
         keys = match_keys({key: ["a"]})
-        assert (keys.members, keys.unknown) == ({"PHQ8_NoInterest": ["a"]}, ())
+        assert (keys.members, keys.unknown) == ({"PHQ8_NoInterest": ["a"]}, 0)
         assert keys.repairs({key: ["a"]}) == (RepairStep.NEAR_KEYS,)
-    # A guess is not made, and a shape has no word of the key.
-    for key, shape in {
-        "PHQ8_Slep": "PHQ8_xxxx",
-        "Sleeping": "xxxxxxxx",
-        "PHQ9_Sleep": "xxx9_xxxxx",
-        "": "",
-        "PHQ8_": "PHQ8_",
-        "my wife left in 2019": "xx xxxx xxxx xx 9999",
-        "a" * 1000: "x" * 40,
-    }.items():
+    for key in ("PHQ8_Slep", "Sleeping", "PHQ9_Sleep", "", "PHQ8_", "a" * 1000):  # A guess is not made.
         keys = match_keys({key: ["a"]})
-        assert (keys.members, keys.unknown) == ({}, (shape,))
+        assert (keys.members, keys.unknown) == ({}, 1)
         assert keys.repairs({key: ["a"]}) == (RepairStep.UNKNOWN_KEYS,)
     assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["b"]}).repeated == ("PHQ8_Sleep",)
     assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["a"]}).repeated == ()
