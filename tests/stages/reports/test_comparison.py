@@ -1,16 +1,20 @@
-"""Runs compared with the first of them."""
+"""Runs compared with the first of them; and the gate, which decides by the paired interval."""
 
+from collections.abc import Sequence
 from math import log2
+from typing import Any
 
 import pytest
 
+from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.differences import Comparison
+from schemas.values.differences import Comparison, Gate
+from schemas.values.estimates import RunWork
 from schemas.values.queries import QueryRun
 from stages.reports.comparison import RunInMode, compare_queries, compare_scores
-from stages.reports.comparison_sheet import comparison_sheet
+from stages.reports.comparison_sheet import comparison_sheet, condition, gate, gate_words
 from stages.reports.tables import Table
-from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, run, scores
+from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, paying, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
 LEFT = run(
@@ -36,7 +40,7 @@ FOUND = compare_scores([RunInMode(LEFT, ZERO_SHOT), RunInMode(RIGHT, ZERO_SHOT)]
 (OTHER,) = FOUND.compared
 
 
-def test_differences_are_taken_over_the_participants_that_both_scored() -> None:
+def test_differences_are_taken_over_the_participants_that_both_scored_and_the_others_are_named() -> None:
     # 316: errors 0 1, then 0; 319: error 2, then 0 0. Left 3 / 3, right 0 / 3.
     measures = OTHER.measures["zero_shot"]
     mae, cmax = measures["item_mae_weighted"], measures["cmax"]
@@ -45,11 +49,10 @@ def test_differences_are_taken_over_the_participants_that_both_scored() -> None:
     assert mae.corrected == mae.delta
     assert (FOUND.runs, OTHER.subjects, cmax.baseline, cmax.value) == (("r12", "r15"), 2, 3 / 16, 3 / 16)
     assert "aurc" in measures
-
-
-def test_who_is_in_no_difference_is_named() -> None:
     assert (OTHER.baseline_failed_alone, OTHER.failed_alone) == (("330",), ())
     assert (OTHER.missing, OTHER.only_here) == (("339",), ("357",))
+    assert FOUND.settings == {"MODEL_TEMPERATURE": (0.0, 0.5), "RAGQ_RETRIES": (None, 2)}
+    assert OTHER.settings == {"MODEL_TEMPERATURE": 0.5, "RAGQ_RETRIES": 2}
 
 
 def test_every_item_that_changed_is_named_with_the_change_of_its_error() -> None:
@@ -62,11 +65,6 @@ def test_every_item_that_changed_is_named_with_the_change_of_its_error() -> None
     (moved,) = (table for table in sheet.tables if table.is_listing)
     assert sorted(row[-1] for row in moved.rows) == ["", "", "-2"]
     assert "Items: 1 lost, 1 gained, 1 changed." in [one.words for one in sheet.parts if not isinstance(one, Table)]
-
-
-def test_settings_that_differ_are_shown_with_every_value() -> None:
-    assert FOUND.settings == {"MODEL_TEMPERATURE": (0.0, 0.5), "RAGQ_RETRIES": (None, 2)}
-    assert OTHER.settings == {"MODEL_TEMPERATURE": 0.5, "RAGQ_RETRIES": 2}
 
 
 def test_two_modes_of_one_run_can_be_compared() -> None:
@@ -102,7 +100,7 @@ def of_queries(*runs: QueryRun) -> Comparison:
     return compare_queries(runs, measures=FEW_DRAWS)
 
 
-def test_rankings_are_compared_on_the_queries_of_both() -> None:
+def test_rankings_are_compared_on_the_queries_of_both_and_those_that_moved_are_named() -> None:
     found = of_queries(ASKED, ASKED_AGAIN)
     (other,) = found.compared
 
@@ -112,6 +110,8 @@ def test_rankings_are_compared_on_the_queries_of_both() -> None:
     assert ndcg.delta.value == pytest.approx((1 - 1 / log2(3)) / 2)
     assert other.measures["dense"]["ndcg@10"].delta.high == 0.0
     assert (other.unlike_judgements, other.missing, other.only_here) == (1, ("e",), ("f",))
+    assert found.measured == "ndcg@10 of fused"
+    assert [(one.subject, one.values[1]) for one in found.movements] == [("a", 1.0)]
 
 
 def test_passages_that_both_have_are_counted_by_document_and_line_without_judgements() -> None:
@@ -135,13 +135,6 @@ def test_passages_that_both_have_are_counted_by_document_and_line_without_judgem
     assert shares == {"dense": 1.0, "lexical": 0.5, "fused": 0.75}
 
 
-def test_queries_that_moved_are_named() -> None:
-    found = of_queries(ASKED, ASKED_AGAIN)
-
-    assert found.measured == "ndcg@10 of fused"
-    assert [(one.subject, one.values[1]) for one in found.movements] == [("a", 1.0)]
-
-
 def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> None:
     keys = [str(place) for place in range(12)]
     good = query_run(*(query(key, {"d1": 1}, both_legs([11], [11], [11])) for key in keys))
@@ -159,3 +152,109 @@ def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> No
     assert (found.comparisons, len(found.compared)) == (3, 3)
     assert one.corrected.low is not None and one.delta.low is not None and one.corrected.low < one.delta.low
     assert [table.caption for table in comparison_sheet(found).tables][:2] == ["ndcg@10", "recall@10"]
+
+
+def compared(right: Sequence[str], truth: str = "0") -> Comparison:
+    """Against a run with an error of 1 for every second participant; participant by participant what the right has."""
+    before = run(*(job(one, 300 + one, scores(str(one % 2)), truth) for one in range(len(right))), run_id=12)
+    after = run(*(job(one, 300 + one, scores(score) if score else None, truth) for one, score in enumerate(right)))
+    return compare_scores([RunInMode(before, ZERO_SHOT), RunInMode(after, ZERO_SHOT)], chosen=CHOSEN)
+
+
+def decided(found: Comparison, *words: str) -> Gate:
+    return gate([found], [condition(one) for one in words])
+
+
+WORSE = compared(["1", "2"] * 10)
+NOISY = compared(["1", "0", "0", "1", "0", "2"] * 3)
+SAME = compared(["0", "1"] * 10)
+
+
+@pytest.mark.parametrize(
+    ("found", "words", "outcome"),
+    [
+        (WORSE, "mae increases", "failed"),
+        (WORSE, "zero_shot item_mae_weighted  INCREASES by more than .5", "failed"),
+        (WORSE, "mae increases by more than 1", "passed"),
+        (WORSE, "mae decreases", "passed"),
+        (NOISY, "mae increases", "passed"),
+        (SAME, "mae increases", "passed"),
+        (compared(["1", "2"]), "mae increases", "undecided"),
+    ],
+)
+def test_a_condition_is_met_when_the_whole_interval_is_beyond_its_margin(
+    found: Comparison, words: str, outcome: str
+) -> None:
+    (verdict,) = decided(found, words).verdicts
+
+    assert verdict.outcome == outcome
+    assert decided(found, words).passed is (outcome == "passed")
+
+
+@pytest.mark.parametrize(("right", "outcome"), [(500, "failed"), (100, "passed")])
+def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, outcome: str) -> None:
+    def calls(paid: int, *saved: int) -> dict[str, Any]:
+        found = [
+            paying(job_id).model_copy(update={"prompt_tokens": paid, "reply_tokens": 10, "saved_prompt_tokens": reused})
+            for job_id, reused in enumerate(saved)
+        ]
+        return {"work": RunWork(stages=(), calls=tuple(found))}
+
+    jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
+    cheap = run(*jobs, run_id=12).model_copy(update=calls(90, *[0] * 12))
+    dear = run(*jobs).model_copy(update=calls(40, *(right - 50 + one for one in range(12))))
+    found = compare_scores([RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT)], chosen=CHOSEN)
+
+    (verdict,) = decided(found, "cost increases by more than 50").verdicts
+    tokens = found.compared[0].measures["zero_shot"]["tokens"]
+    assert (tokens.baseline, tokens.value) == (100, right + 5.5)
+    assert (verdict.outcome, verdict.of, verdict.subjects) == (outcome, "zero_shot", 12)
+
+    asked = [query(f"q{one}", {}, both_legs([11], [11], [11]), job_id=one) for one in range(12)]
+    of_runs = [query_run(*asked, run_id=paid, **calls(paid, *[0] * 12)) for paid in (90, right)]
+    (verdict,) = decided(of_queries(*of_runs), "cost increases by more than 50").verdicts
+    assert verdict.outcome == outcome
+
+
+def test_every_condition_must_pass_and_a_difference_alone_decides_nothing() -> None:
+    both = decided(WORSE, "coverage decreases", "mae increases")
+    (verdict,) = decided(NOISY, "mae increases by more than .01").verdicts
+    failed = decided(compared(["0", "1"] * 9 + ["0", ""]), "mae increases")
+
+    assert ([one.outcome for one in both.verdicts], both.passed) == (["passed", "failed"], False)
+    assert verdict.delta.value is not None and verdict.delta.value > 0.01
+    # The smallest difference that could have been seen is said.
+    assert verdict.delta.std is not None and verdict.seen_from == pytest.approx(0.01 + 2.80158 * verdict.delta.std)
+    assert f"{verdict.seen_from:.3f}" in verdict.why
+    assert (failed.baseline_failed_alone, failed.failed_alone) == (0, 1)
+    assert list(gate_words(failed))[-1].startswith("1 failed in the second run alone")
+
+
+JUDGED = [str(place) for place in range(12)]
+GOOD = query_run(*(query(key, {"d1": 1}, both_legs([11], [21, 11], [11])) for key in JUDGED))
+BAD = query_run(*(query(key, {"d1": 1}, both_legs([11], [11, 21], [21, 11])) for key in JUDGED), run_id=15)
+
+
+@pytest.mark.parametrize(
+    ("words", "of", "outcome"),
+    [
+        ("ndcg@10 decreases", "fused", "failed"),
+        ("dense ndcg@10 decreases", "dense", "passed"),
+        ("lexical ndcg@10 increases", "lexical", "failed"),
+    ],
+)
+def test_queries_are_judged_by_their_last_ranking_unless_another_is_named(words: str, of: str, outcome: str) -> None:
+    (verdict,) = decided(of_queries(GOOD, BAD), words).verdicts
+
+    assert (verdict.of, verdict.outcome, verdict.subjects) == (of, outcome, 12)
+
+
+def test_other_words_are_no_condition_and_what_is_not_compared_is_refused_with_what_is() -> None:
+    cases = [
+        *((words, "`mae increases`") for words in ("", "mae", "mae rises", "mae increases by .1", "a b c increases")),
+        *(("mae increases by more than .", "`mae increases`"), ("mea increases", "Did you mean 'mae'")),
+        *(("few_shot mae increases", "zero_shot"), ("ndcg@10 decreases", "cmax")),
+    ]
+    for words, said in cases:
+        with pytest.raises(Refused, match=said):
+            decided(SAME, words)

@@ -20,19 +20,18 @@ LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 
 def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> None:
-    found = failure_list(12, NOON, FAILURES, LABELS).failures
+    found = failure_list(12, NOON, FAILURES, LABELS)
+    unresolved = unresolved_counts(FAILURES, {})
 
-    assert [(failure.category, failure.participant_id, failure.context.job) for failure in found] == [
+    assert [(failure.category, failure.participant_id, failure.context.job) for failure in found.failures] == [
         ("transport", 316, "j1"),
         ("evidence_hallucination", 319, "j2"),
         ("validation_json_parse", 330, "j3"),
         ("ground_truth_missing", 319, None),
         ("ground_truth_invalid", 330, None),
     ]
-
-
-def test_a_failure_names_job_stage_and_attempt() -> None:
-    assert failure_list(12, NOON, FAILURES, {}).failures[2] == ReportedFailure(
+    of_attempt = {"job": "j3", "mode": "zero_shot", "subject": "330", "attempt": 1, "resolved": False}
+    assert found.failures[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
         message="not JSON",
@@ -40,20 +39,11 @@ def test_a_failure_names_job_stage_and_attempt() -> None:
         phq8_item="Sleep",
         stage="validate",
         timestamp=NOON + timedelta(seconds=3),
-        context=FailureContext(
-            job="j3",
-            mode="zero_shot",
-            subject="330",
-            attempt=1,
-            error_type="schemas.errors.LLMTimeoutError",
-            resolved=False,
-        ),
+        context=FailureContext(**of_attempt, error_type="schemas.errors.LLMTimeoutError"),
     )
-
-
-def test_what_a_retry_resolved_is_listed_and_in_no_count_of_a_report() -> None:
-    listed, unresolved = failure_list(12, NOON, FAILURES, {}).summary, unresolved_counts(FAILURES, {})
-
-    assert (listed.total_failures, listed.unresolved, listed.by_participant) == (3, 2, {"316": 1, "319": 1, "330": 1})
+    # What a retry resolved is listed, and in no count of a report.
+    summary = failure_list(12, NOON, FAILURES, {}).summary
+    assert (summary.total_failures, summary.unresolved) == (3, 2)
+    assert summary.by_participant == {"316": 1, "319": 1, "330": 1}
     assert unresolved.by_category == {"evidence_hallucination": 1, "validation_json_parse": 1}
     assert (unresolved.total_failures, unresolved.by_stage) == (2, {"extract": 1, "validate": 1})

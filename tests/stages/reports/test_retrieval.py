@@ -6,14 +6,14 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.participants import Decision
-from schemas.values.reports import RankingStage, RetrievalReport
+from schemas.values.reports import RankingStage
 from stages.reports.retrieval import build_retrieval_report, document_rankings
 from tests.stages.reports.query_builders import DOCUMENTS, FEW_DRAWS, both_legs, query, query_run, verdicts
 
 
-def report() -> RetrievalReport:
+def test_a_ranking_is_the_mean_over_the_queries_that_have_it_and_every_query_is_counted_once() -> None:
     """`a` is found at rank 2 and then 1, `b` never; `c` failed, `d` is not judged, `e` judges nothing relevant."""
-    return build_retrieval_report(
+    found = build_retrieval_report(
         query_run(
             query("a", {"d1": 1}, both_legs([21, 11], [11], [21, 22, 11]), ranking=(11, 21), ranker="score-fusion"),
             query("b", {"d9": 2, "d1": 0}, both_legs([11], [], [11]), ranking=(11,), ranker="score-fusion", job_id=3),
@@ -28,47 +28,22 @@ def report() -> RetrievalReport:
         measures=FEW_DRAWS,
     )
 
-
-def test_every_query_is_counted_once() -> None:
-    counts = report().counts
-
-    assert counts.model_dump() == {
-        "submitted": 7,
-        "without_judgement": 1,
-        "without_relevant": 1,
-        "judged": 5,
-        "failed": 1,
-        "unfinished": 1,
-        "chunks_gone": 1,
-        "unknown_documents": 1,
+    assert found.counts.model_dump() == {
+        **{"submitted": 7, "without_judgement": 1, "without_relevant": 1, "judged": 5},
+        **{"failed": 1, "unfinished": 1, "chunks_gone": 1, "unknown_documents": 1},
     }
-
-
-def test_a_stage_is_the_mean_over_the_queries_that_have_it() -> None:
-    stages = {found.stage: found for found in report().stages}
-
+    stages = {one.stage: one for one in found.stages}
     assert list(stages) == [RankingStage.DENSE, RankingStage.LEXICAL, RankingStage.FUSED, RankingStage.RERANKED]
-    assert {(found.queries, found.missing) for found in stages.values()} == {(2, 3)}
-    ndcg = {stage: found.measures["ndcg@10"].value for stage, found in stages.items()}
-    assert ndcg == pytest.approx(
-        {
-            RankingStage.DENSE: 1 / log2(3) / 2,
-            RankingStage.LEXICAL: 0.5,
-            RankingStage.FUSED: 1 / log2(3) / 2,
-            RankingStage.RERANKED: 0.5,
-        }
-    )
+    assert {(one.queries, one.missing) for one in stages.values()} == {(2, 3)}
+    ndcg = [one.measures["ndcg@10"].value for one in stages.values()]
+    assert ndcg == pytest.approx([1 / log2(3) / 2, 0.5, 1 / log2(3) / 2, 0.5])
     assert (stages[RankingStage.FUSED].mean_documents, stages[RankingStage.LEXICAL].mean_documents) == (1.5, 0.5)
     assert stages[RankingStage.RERANKED].measures["mrr@10"].low == 0.0
-
-
-def test_a_failed_query_is_shown_without_numbers() -> None:
-    found = {one.query: one for one in report().queries}
-
-    assert list(found) == ["a", "b", "c", "f", "g"]
-    assert (found["c"].status, found["c"].stages, found["f"].stages) == (JobStatus.FAILED, {}, {})
-    assert found["a"].stages[RankingStage.RERANKED]["p@10"] == 0.1
-    assert report().failures == {"llm_timeout": 1}
+    queries = {one.query: one for one in found.queries}
+    assert list(queries) == ["a", "b", "c", "f", "g"]
+    assert (queries["c"].status, queries["c"].stages, queries["f"].stages) == (JobStatus.FAILED, {}, {})
+    assert queries["a"].stages[RankingStage.RERANKED]["p@10"] == 0.1
+    assert found.failures == {"llm_timeout": 1}
 
 
 def test_the_validator_is_measured_over_what_it_was_asked() -> None:
@@ -113,7 +88,4 @@ def test_a_document_has_the_rank_of_its_best_chunk() -> None:
         RankingStage.SELECTED: ("d3",),
         RankingStage.CONSOLIDATED: ("d1", "d4"),
     }
-
-
-def test_a_query_with_a_deleted_chunk_is_left_out() -> None:
-    assert document_rankings(query("q", {}, both_legs([11], [999])), DOCUMENTS) is None
+    assert document_rankings(query("q", {}, both_legs([11], [999])), DOCUMENTS) is None, "a chunk is deleted"
