@@ -40,31 +40,27 @@ async def test_one_source_is_asked_about_once_and_a_sentence_without_one_never()
     chat = by_purpose({})
 
     judged = await judge(found, chat)
+    scores = score_answer(found, judged)
 
     assert (asked(judged), judged.validator) == (["together 1 S1"], "judge")
     (call,) = chat.calls
     assert "Tea is brown." in call.messages[1].content and "Milk" not in call.messages[1].content
     assert (call.temperature, call.json_mode) == (0.0, True)
+    assert (scores.correct, scores.complete) == (None, None), "there is no reference answer"
 
 
-async def test_a_source_that_the_others_make_superfluous_is_no_support() -> None:
+async def test_a_source_is_support_if_the_others_need_it_or_it_is_enough_alone() -> None:
     found = split("Tea is brown [S1][S2].")
+    rejected = {f"{check} 1 {label}": "reject" for check in ("alone", "without") for label in ("S1", "S2")}
 
     judged = await judge(found, by_purpose({"alone 1 S2": "reject"}))
+    together = await judge(found, by_purpose(rejected))
 
     assert asked(judged) == ["together 1 S1 S2", "alone 1 S1", "alone 1 S2", "without 1 S2"]
-    scores = score_answer(found, judged)
-    assert scores.supported == Tally(yes=1, no=0, undecided=0)
-    assert scores.citations == Tally(yes=1, no=1, undecided=0)
-
-
-async def test_sources_that_support_a_sentence_only_together_are_both_support() -> None:
-    found = split("Tea is brown, milk white [S1][S2].")
-    says = {f"alone 1 {label}": "reject" for label in ("S1", "S2")} | {
-        f"without 1 {label}": "reject" for label in ("S1", "S2")
-    }
-
-    assert score_answer(found, await judge(found, by_purpose(says))).citations == Tally(yes=2, no=0, undecided=0)
+    superfluous = score_answer(found, judged)
+    assert superfluous.supported == Tally(yes=1, no=0, undecided=0)
+    assert superfluous.citations == Tally(yes=1, no=1, undecided=0)
+    assert score_answer(found, together).citations == Tally(yes=2, no=0, undecided=0)
 
 
 async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> None:
@@ -80,14 +76,6 @@ async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> N
     assert (scores.sentences, scores.uncited, scores.unknown_citations) == (3, 1, 1)
     assert scores.complete == Tally(yes=1, no=0, undecided=1)
     assert scores.correct == Tally(yes=3, no=0, undecided=0)
-
-
-async def test_without_a_reference_answer_there_is_no_correctness() -> None:
-    found = split("Tea is brown [S1].")
-
-    scores = score_answer(found, await judge(found, by_purpose({})))
-
-    assert (scores.correct, scores.complete) == (None, None)
 
 
 def replying(*replies: str) -> Callable[[ChatCall], str]:
@@ -118,9 +106,7 @@ def test_each_sentence_has_the_labels_inside_it_and_its_text_has_none() -> None:
         ("Milk, they say, is white.", ("S2", "S1"), ("S9",)),
         ("Water is clear.", (), ()),
     ]
-
-
-def test_a_citation_after_the_full_stop_belongs_to_the_sentence_before_it_unless_that_has_its_own() -> None:
+    # A citation after the full stop belongs to the sentence before it unless that has its own.
     assert cited("Tea is brown. [S1][S2] Milk is white. [S3]") == [
         ("Tea is brown.", ("S1", "S2"), ()),
         ("Milk is white.", ("S3",), ()),
@@ -131,21 +117,11 @@ def test_a_citation_after_the_full_stop_belongs_to_the_sentence_before_it_unless
     ]
 
 
-def test_sentences_after_the_first_hundred_are_counted_and_left_out() -> None:
-    found = sentences_of(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)), LABELS)
+def test_the_split_has_the_passages_that_are_cited_and_a_hundred_sentences_at_most() -> None:
+    found = split("It is so [S2]. It is not [S7].", reference="It is so. Always.")
+    long = sentences_of(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)), LABELS)
 
-    assert (len(found.first), found.left_out) == (MOST_SENTENCES, 7)
-
-
-def test_the_split_has_the_passages_that_are_cited_and_the_sentences_of_the_reference() -> None:
-    split = split_answer(
-        "Why?",
-        "It is so [S2]. It is not [S7].",
-        labels=LABELS,
-        passages={"S1": "one", "S2": "two", "S3": "three"},
-        reference="It is so. Always.",
-    )
-
-    assert [(passage.label, passage.text) for passage in split.passages] == [("S2", "two")]
-    assert split.reference == ("It is so.", "Always.")
-    assert split.sentences[1].unknown == ("S7",)
+    assert [(passage.label, passage.text) for passage in found.passages] == [("S2", PASSAGES["S2"])]
+    assert found.reference == ("It is so.", "Always.")
+    assert found.sentences[1].unknown == ("S7",)
+    assert (len(long.first), long.left_out) == (MOST_SENTENCES, 7)
