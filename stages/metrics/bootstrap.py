@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from schemas.values.differences import ComparedMeasure, Measures, RetrievalMeasures
 from schemas.values.scoring import Interval
-from stages.metrics import bootstrap
 from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 
 LEVEL = 0.95
@@ -32,10 +31,12 @@ def bootstrap_all(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[
     If fewer than two resamples have a value, the interval is the value itself. A value of fewer than LEAST participants
     has no interval.
     """
-    values = metrics(cohort, everybody_once(cohort))
     around = resampled(partial(metrics, cohort), len(cohort), measures)
-    found = {name: interval_of(known(float(value[0])), around[name]) for name, value in values.items()}
-    return _without_those_of_few(found, metrics(cohort, np.eye(len(cohort))))
+    alone = metrics(cohort, np.eye(len(cohort)))
+    return {
+        name: interval_of(known(float(value[0])), around[name], is_of_few=_are_few(alone[name]))
+        for name, value in metrics(cohort, everybody_once(cohort)).items()
+    }
 
 
 def paired_deltas(
@@ -52,24 +53,16 @@ def paired_deltas(
         return {name: of_right[name] - of_left[name] for name in of_left}
 
     values = [metrics(cohort, everybody_once(cohort)) for cohort in (left, right)]
-    around = resampled(differences, len(ids), measures)
-    sides = {name: [known(float(of[name][0])) for of in values] for name in around}
-    alone = differences(np.eye(len(ids)))
-
-    def intervals(level: float) -> dict[str, Interval]:
-        found = {
-            name: interval_of(None if before is None or after is None else after - before, around[name], level=level)
-            for name, (before, after) in sides.items()
-        }
-        return _without_those_of_few(found, alone)
-
-    plain, corrected = intervals(LEVEL), intervals(level)
-    return {
-        name: ComparedMeasure(
-            subjects=len(ids), baseline=before, value=after, delta=plain[name], corrected=corrected[name]
+    around, alone = resampled(differences, len(ids), measures), differences(np.eye(len(ids)))
+    found = {}
+    for name, resamples in around.items():
+        before, after = (known(float(of[name][0])) for of in values)
+        delta = None if before is None or after is None else after - before
+        plain, corrected = (
+            interval_of(delta, resamples, level=one, is_of_few=_are_few(alone[name])) for one in (LEVEL, level)
         )
-        for name, (before, after) in sides.items()
-    }
+        found[name] = ComparedMeasure(subjects=len(ids), baseline=before, value=after, delta=plain, corrected=corrected)
+    return found
 
 
 def resampled(
@@ -111,26 +104,21 @@ def _counts(participants: int, resamples: int, seed: int) -> Iterator[Counts]:
         yield np.bincount(cells.ravel(), minlength=cells.size).astype(np.uint8).reshape(participants, length)
 
 
-def interval_of(value: float | None, around: Floats, *, level: float = LEVEL) -> Interval:
+def interval_of(value: float | None, around: Floats, *, is_of_few: bool, level: float = LEVEL) -> Interval:
     """A value with the percentiles of the resampled values that leave out half of 1 - level on either side.
 
-    NaN is a resample without a value.
-
-    Without a value there is no interval, even if resamples have one: they reach a coverage that the cohort does not.
+    NaN is a resample without a value. A value of few has no interval, and neither has none, even if resamples have
+    one: they reach a coverage that the cohort does not.
     """
     valid = around[~np.isnan(around)]
-    if value is None or len(valid) < 2:
-        low, high, std = value, value, None
-    else:
-        low, high = map(known, bounds_of(valid, level=level))
+    low, high, std = value, value, None
+    if is_of_few:
+        low = high = None
+    elif value is not None and len(valid) >= 2:
+        low, high = bounds_of(valid, level=level)
         std = float(np.std(valid, ddof=1))
     return Interval(
-        value=value,
-        low=low,
-        high=high,
-        std=std,
-        drop_rate=1 - len(valid) / len(around),
-        resamples=len(around),
+        value=value, low=low, high=high, std=std, drop_rate=1 - len(valid) / len(around), resamples=len(around)
     )
 
 
@@ -141,20 +129,8 @@ def bounds_of(values: Floats, *, level: float = LEVEL) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def without_bounds(interval: Interval) -> Interval:
-    """The value alone."""
-    return interval.model_copy(update={"low": None, "high": None, "std": None})
-
-
-def _without_those_of_few(found: Mapping[str, Interval], alone: Mapping[str, Floats]) -> dict[str, Interval]:
-    """No bounds with fewer than LEAST participants, or where fewer have any value without the others.
-
-    `alone` has the values of each participant alone; none has one of, for example, a correlation.
-    """
-    return {name: without_bounds(one) if _are_few(alone[name]) else one for name, one in found.items()}
-
-
 def _are_few(alone: Floats) -> bool:
+    """Whether fewer than LEAST participants are there, or have a value without the others; none has a correlation."""
     known_of = int(np.count_nonzero(~np.isnan(alone)))
     return len(alone) < LEAST or 0 < known_of < LEAST
 
@@ -182,8 +158,11 @@ def mean_intervals(
         return dict(enumerate(ratio(draws @ parts, (draws @ of)[:, None]).T))
 
     here, around = shares(np.ones((1, len(rows)))), resampled(shares, len(rows), measures)
-    found = (interval_of(known(float(here[column][0])), around[column], level=level) for column in range(columns))
-    return tuple(without_bounds(one) if np.count_nonzero(of) < bootstrap.LEAST else one for one in found)
+    is_of_few = bool(np.count_nonzero(of) < LEAST)
+    return tuple(
+        interval_of(known(float(here[column][0])), around[column], level=level, is_of_few=is_of_few)
+        for column in range(columns)
+    )
 
 
 def share_interval(parts: Sequence[float], wholes: Sequence[float], measures: RetrievalMeasures) -> Interval:
