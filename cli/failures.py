@@ -25,10 +25,11 @@ from schemas.values.runs import FailureCluster, FailureList, ReportedFailure
 from stages.reports.results import failure_list
 from stages.reports.words import counted
 from store.database import Connection
-from store.runs import attempts, jobs, overviews, scored_runs
+from store.runs import attempts, jobs, overviews
 from store.runs import failures as failures_of
 from store.runs.attempts import Attempt
 from store.runs.jobs import Job
+from store.runs.run_view import job_scores
 
 #: Runs that are looked at where none is named.
 _NEWEST = 20
@@ -111,7 +112,9 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await overviews.get(connection, run_id)
         failed = await failures_of.run_failures(connection, run_id)
-        return failure_list(run_id, run.created_at, failed, await scored_runs.of_run(connection, run_id))
+        jobs_of_run = (await job_scores(connection, [run_id])).get(run_id, ())
+        labels = {job.participant_id: job.labels for job in jobs_of_run if job.is_to_score}
+        return failure_list(run_id, run.created_at, failed, labels)
 
 
 def _print(found: FailureList) -> None:
