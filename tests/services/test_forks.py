@@ -98,42 +98,34 @@ async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench
     }
 
 
-async def test_parent_and_children_name_each_other(bench: Bench) -> None:
+async def test_a_fork_is_found_again_named_by_its_family_and_audited_with_what_it_copied(bench: Bench) -> None:
     parent, parent_job = await a_parent(bench)
-    child = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+    child, again = [await stored(bench.database, of_run(parent, "rerank", **SPEC_33)) for _ in range(2)]
+    other = await stored(bench.database, of_run(parent, "rerank"))
     grandchild = await stored(bench.database, of_run(child.run_id, "retrieve"))
+    (job_id,) = child.job_ids
 
+    assert (again.run_id, again.is_new, other.is_new) == (child.run_id, False, True)
     async with bench.database.connection() as connection:
         found = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
-        assert await forks.parent_job(connection, child.job_ids[0]) == parent_job
+        assert await forks.parent_job(connection, job_id) == parent_job
+        assert await chains.audit(connection, child.run_id) == chains.Audit(3, [])
+        await connection.execute("UPDATE stage_vector SET vector = vector + vector")
+        changed = (await chains.audit(connection, child.run_id)).flaws
+        await connection.execute(
+            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", job_id
+        )
+        changed_too = (await chains.audit(connection, child.run_id)).flaws
+    children = [forks.Child(run_id=run_id, stage="rerank") for run_id in (child.run_id, other.run_id)]
+    of_child = (forks.Child(run_id=grandchild.run_id, stage="retrieve"),)
     assert found == [
-        forks.Family(children=(forks.Child(run_id=child.run_id, stage="rerank"),)),
-        forks.Family(
-            parent_id=parent,
-            stage="rerank",
-            named=parent,
-            children=(forks.Child(run_id=grandchild.run_id, stage="retrieve"),),
-        ),
+        forks.Family(children=tuple(children)),
+        forks.Family(parent_id=parent, stage="rerank", named=parent, children=of_child),
         forks.Family(parent_id=child.run_id, stage="retrieve", named=child.run_id),
     ]
-
-
-async def test_the_hashes_of_a_fork_are_audited_with_what_it_copied(bench: Bench) -> None:
-    parent, _ = await a_parent(bench)
-    child = await stored(bench.database, of_run(parent, "rerank"))
-    async with bench.database.connection() as connection:
-        assert await chains.audit(connection, child.run_id) == chains.Audit(3, [])
-
-        await connection.execute("UPDATE stage_vector SET vector = vector + vector")
-        found = await chains.audit(connection, child.run_id)
-        assert [(flaw.job_id, flaw.stage, flaw.what) for flaw in found.flaws] == [
-            (child.job_ids[0], "embed", "its output or its vectors changed")
-        ]
-        await connection.execute(
-            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", child.job_ids[0]
-        )
-        found = await chains.audit(connection, child.run_id)
-    assert {flaw.stage for flaw in found.flaws} == {"extract", "embed"}
+    what = "its output or its vectors changed"
+    assert [(flaw.job_id, flaw.stage, flaw.what) for flaw in changed] == [(job_id, "embed", what)]
+    assert {flaw.stage for flaw in changed_too} == {"extract", "embed"}
 
 
 async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
@@ -186,17 +178,6 @@ async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_no
 
     assert left.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
     assert "left_parity" not in parity.request
-
-
-async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:
-    parent, _ = await a_parent(bench)
-    first = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
-
-    again = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
-    other = await stored(bench.database, of_run(parent, "rerank"))
-
-    assert (again.run_id, again.is_new) == (first.run_id, False)
-    assert other.is_new
 
 
 async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(

@@ -25,21 +25,17 @@ async def states(connection: Connection, run_id: int) -> dict[str, int]:
     return {str(state): count for state, count in found.states.items()}
 
 
-async def test_a_run_without_limits_has_none(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("316")
-    await backlog.keep(connection, stored.run_id, RunLimits())
-
-    assert await backlog.find(connection, stored.run_id) is None
-    assert await backlog.stop_failing(connection, stored.run_id) == []
-
-
 async def test_limits_that_are_not_given_again_stay(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("316")
-    await backlog.keep(connection, stored.run_id, RunLimits(max_failures="10%", max_llm_calls=5))
-    await backlog.spend_call(connection, stored.run_id)
-    await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
+    run_id = (await store_run()).run_id
+    await backlog.keep(connection, run_id, RunLimits())
+    assert await backlog.find(connection, run_id) is None
+    assert await backlog.stop_failing(connection, run_id) == []
 
-    assert await backlog.find(connection, stored.run_id) == RunLimitState(
+    await backlog.keep(connection, run_id, RunLimits(max_failures="10%", max_llm_calls=5))
+    await backlog.spend_call(connection, run_id)
+    await backlog.keep(connection, run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
+
+    assert await backlog.find(connection, run_id) == RunLimitState(
         max_failures="10%", max_llm_calls=9, max_tokens=1000, llm_calls=1
     )
 
@@ -47,27 +43,22 @@ async def test_limits_that_are_not_given_again_stay(connection: Connection, stor
 async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once(
     database: Database, store_run: StoreRun
 ) -> None:
-    stored = await store_run("316")
+    run_id = (await store_run()).run_id
+    await database.once(backlog.keep, run_id, RunLimits(max_llm_calls=7))
 
-    async def spend() -> bool:
-        async with database.connection() as connection:
-            return await backlog.spend_call(connection, stored.run_id)
+    spent = await asyncio.gather(*(database.once(backlog.spend_call, run_id) for _ in range(40)))
 
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=7))
-
-    assert sum(await asyncio.gather(*(spend() for _ in range(40)))) == 7
+    assert sum(spent) == 7
 
 
 async def test_no_call_is_sent_once_the_tokens_are_used(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("316")
-    await backlog.keep(connection, stored.run_id, RunLimits(max_tokens=100))
+    run_id = (await store_run()).run_id
+    await backlog.keep(connection, run_id, RunLimits(max_tokens=100))
 
-    assert await backlog.spend_call(connection, stored.run_id)
-    await backlog.count(connection, stored.run_id, tokens=99)
-    assert await backlog.spend_call(connection, stored.run_id)
-    await backlog.count(connection, stored.run_id, tokens=50)
-    assert not await backlog.spend_call(connection, stored.run_id)
+    for tokens in (99, 50):
+        assert await backlog.spend_call(connection, run_id)
+        await backlog.count(connection, run_id, tokens=tokens)
+    assert not await backlog.spend_call(connection, run_id)
 
 
 async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(

@@ -67,25 +67,18 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connect
     ]
 
 
-async def last_stage(connection: Connection, store_run: StoreRun) -> Claim:
-    stored = await store_run(stages=("assemble",))
-    return await claimed(connection, stored.job_ids[0], "assemble")
-
-
-async def test_the_last_stage_ends_its_job(connection: Connection, store_run: StoreRun) -> None:
-    claim = await last_stage(connection, store_run)
-
-    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed(None)
-    ended = "SELECT status, finished_at IS NOT NULL FROM job WHERE id = $1"
-    assert tuple(await connection.fetchrow(ended, claim.job_id)) == (JobStatus.SUCCEEDED, True)
-
-
-async def test_a_job_that_is_cancelled_in_its_last_stage_stays_so(connection: Connection, store_run: StoreRun) -> None:
-    claim = await last_stage(connection, store_run)
-    await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=claim.job_id)
+@pytest.mark.parametrize("ends", [JobStatus.SUCCEEDED, JobStatus.CANCELLED])
+async def test_the_last_stage_ends_its_job_and_one_that_is_cancelled_meanwhile_stays_so(
+    connection: Connection, store_run: StoreRun, ends: JobStatus
+) -> None:
+    (job_id,) = (await store_run(stages=("assemble",))).job_ids
+    claim = await claimed(connection, job_id, "assemble")
+    if ends is JobStatus.CANCELLED:
+        await jobs.hold(connection, ends, None, job_id=job_id)
 
     assert await stages.commit(connection, claim, inputs={}, output={}) == Committed(None)
-    assert await job_states(connection, claim.run_id) == {JobStatus.CANCELLED: 1}
+    job = await jobs.get(connection, job_id)
+    assert (job.status, job.finished_at is None) == (ends, False)
 
 
 async def test_a_fenced_off_worker_commits_nothing(connection: Connection, job_id: int) -> None:
