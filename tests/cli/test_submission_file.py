@@ -18,7 +18,7 @@ from tests.cli.test_imports import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
 from tests.store.small_corpora import SearchableChunk, store_corpus
-from tests.store.vocabularies.test_built_models import keep_models
+from tests.store.vocabularies.test_vocabularies import keep_models
 
 QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
 #: They would change each run that does not name its settings itself.

@@ -2,21 +2,26 @@
 
 import asyncio
 from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
 from schemas.errors import FailureCategory
+from schemas.settings.run import RunSettings
 from stages.ports import TokenQuery
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
 from store.database import Database
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.tags import unit
 from tests.refusals import failing
 from tests.stages.tags.clothes import CLOTHES
-from tests.store.vocabularies.test_built_models import keep_models
+from tests.store.vocabularies.test_vocabularies import keep_models
 from workers.tag_models import TagModels, VocabularyModels
+from workers.tags import index_embed
 
 TOKENS = ["hat", "trousers"]
 FILES: dict[vocabularies.Part, bytes] = {
@@ -96,3 +101,23 @@ async def test_the_least_recently_used_models_make_room_and_the_newest_stay(data
     assert await of(models, ids[1]) is not second
     small = TagModels(database, max_bytes=1)
     assert await of(small, ids[0]) is await of(small, ids[0])
+
+
+async def test_names_are_embedded_in_ascending_order() -> None:
+    embedder = FakeEmbedder()
+
+    async def ask(*_: Any) -> Any:
+        return CLOTHES
+
+    inputs = {"vocabulary_id": 1, "seed": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
+    work: Any = SimpleNamespace(
+        claim=SimpleNamespace(inputs=inputs),
+        read={},
+        settings=RunSettings(),
+        database=SimpleNamespace(ask=ask),
+        embedder_of=lambda backend, model: embedder,
+    )
+
+    await index_embed(work)
+
+    assert embedder.calls == [sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})]

@@ -1,11 +1,20 @@
-"""Vocabularies: all or nothing."""
+"""Vocabularies and their models: all or nothing; and the contract of every TagLexicon."""
+
+from collections.abc import Mapping
+from hashlib import sha256
 
 import asyncpg
 import pytest
 
-from schemas.values.tags import Tag, TagDocument, Vocabulary
+from schemas.errors import FailureCategory, Refused
+from schemas.values.tags import BuiltVocabulary, Lexicon, Tag, TagDocument, Vocabulary
+from stages.ports import TagLexicon
+from stages.tags.similarity import SentenceModel
 from store import vocabularies
-from store.database import Connection
+from store.database import Connection, Database
+from store.vocabularies import Part, PostgresVocabularies
+from tests.fakes.tags import InMemoryVocabulary
+from tests.refusals import failing
 
 CLOTHES = Vocabulary(
     tags=(Tag(name="shirt", category="0", count=9, nsfw_probability=0.1), Tag(name="hat", title="Hat")),
@@ -57,3 +66,85 @@ async def test_tags_that_reach_a_count_are_counted(connection: Connection) -> No
 
     assert await vocabularies.reaching(connection, vocabulary_id, 9) == (2, 1)
     assert await vocabularies.reaching(connection, vocabulary_id, 10) == (2, 0)
+
+
+FILES: dict[Part, bytes] = {"tokens": b"tokens", "context": b"context", "similarity": b"similar"}
+MINI = SentenceModel("huggingface", "mini", "abc")
+
+
+async def keep_models(
+    connection: Connection,
+    vocabulary_id: int,
+    files: Mapping[Part, bytes] = FILES,
+    sentences: SentenceModel | None = MINI,
+) -> None:
+    """Give a vocabulary models of these bytes."""
+    digests = {part: sha256(data).hexdigest() for part, data in files.items()}
+    built = BuiltVocabulary(
+        vocabulary_id=vocabulary_id,
+        model="given",
+        model_digest=digests["tokens"],
+        context_digest=digests["context"],
+        similarity_digest=digests.get("similarity"),
+        dimension=2,
+        tokens=2,
+        context_rows=1,
+    )
+    await vocabularies.keep_models(connection, built, files, sentences)
+
+
+async def test_models_are_kept_once_with_their_files(connection: Connection) -> None:
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    await keep_models(connection, vocabulary_id)
+    await keep_models(connection, vocabulary_id)
+
+    assert {part: await vocabularies.file(connection, vocabulary_id, part) for part in FILES} == FILES
+    (listed,) = await vocabularies.current(connection)
+    assert (listed.model, listed.dimension) == ("given", 2)
+    assert listed.indexed_at is not None
+    assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == MINI
+    assert listed.similarity_digest == sha256(b"similar").hexdigest()
+    with pytest.raises(Refused, match="has other models already"):
+        await keep_models(connection, vocabulary_id, {**FILES, "tokens": b"others"})
+
+
+async def test_models_that_are_missing_or_changed_are_refused(connection: Connection) -> None:
+    with failing(FailureCategory.VOCABULARY_UNUSABLE):
+        await keep_models(connection, 99)
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "ragq index tags"):
+        await vocabularies.file(connection, vocabulary_id, "context")
+    await keep_models(connection, vocabulary_id)
+    await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
+
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "is not what was stored"):
+        await vocabularies.file(connection, vocabulary_id, "context")
+
+
+SHIRT = Tag(name="shirt", category="0", count=90, nsfw_probability=0.25)
+HAT = Tag(name="hat", category="7", count=None)
+BOTH = Tag(name="both", count=1)
+ALIASES = {"tee": ("shirt",), "wear": ("hat", "shirt"), "both": ("hat",)}
+
+
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
+def stored_in(request: pytest.FixtureRequest) -> Database | None:
+    """The database of the real one; None for the fake."""
+    return request.getfixturevalue("database") if request.param == "postgres" else None
+
+
+async def test_tags_aliases_and_their_targets_are_looked_up(stored_in: Database | None) -> None:
+    lexicon: TagLexicon = InMemoryVocabulary({tag.name: tag for tag in (SHIRT, HAT, BOTH)}, ALIASES)
+    stored_id = 1
+    if stored_in is not None:
+        imported = Vocabulary(tags=(SHIRT, HAT, BOTH), aliases=ALIASES)
+        stored_id = await stored_in.once(vocabularies.keep, "clothes", imported)
+        lexicon = PostgresVocabularies(stored_in)
+
+    assert await lexicon.look_up(stored_id, ["wear", "nobody", "both"]) == Lexicon(
+        tags={"both": BOTH, "hat": HAT, "shirt": SHIRT}, aliases={"both": ("hat",), "wear": ("hat", "shirt")}
+    )
+    assert await lexicon.look_up(stored_id, ["nobody"]) == Lexicon(tags={}, aliases={})
+    assert await lexicon.look_up(99, []) == Lexicon(tags={}, aliases={})
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "Vocabulary 99 is not stored"):
+        await lexicon.look_up(99, ["word"])
