@@ -41,20 +41,17 @@ def test_a_message_is_overdue_after_waits_that_double() -> None:
         assert overdue([late, other], holding(1), grace_s=5) == [1]
 
 
-def test_an_empty_queue_shortens_the_wait_and_a_covering_one_suspends_it() -> None:
+def test_an_empty_queue_shortens_the_wait_a_covering_one_suspends_it_and_the_oldest_comes_first() -> None:
     lost, fresh = unclaimed(1, waited_s=6, resent=3), unclaimed(2, waited_s=1)
+    now, longest = unclaimed(3, waited_s=0.1, is_due_now=True), unclaimed(4, waited_s=LONGEST_WAIT_SECONDS + 1)
 
     assert overdue([lost, fresh], holding(0), grace_s=5) == [1]
     assert overdue([lost, fresh], holding(1), grace_s=5) == []
     assert overdue([unclaimed(waited_s=6)], holding(1), grace_s=5) == []
-    assert overdue([unclaimed(waited_s=LONGEST_WAIT_SECONDS + 1)], holding(1), grace_s=5) == [1]
-
-
-def test_what_waited_for_its_time_is_due_at_once_and_the_oldest_comes_first() -> None:
-    now, lost = unclaimed(1, waited_s=0.1, is_due_now=True), unclaimed(2, waited_s=8)
-
-    assert overdue([now, lost], holding(), grace_s=5) == [2, 1]
-    assert overdue([now, lost], holding(1), grace_s=5) == [1]
+    assert overdue([longest], holding(1), grace_s=5) == [4]
+    # What waited for its time is due at once.
+    assert overdue([now, lost], holding(), grace_s=5) == [1, 3]
+    assert overdue([now, lost], holding(1), grace_s=5) == [3]
 
 
 async def test_a_lost_message_puts_its_job_back_once(database: Database, store_run: StoreRun) -> None:

@@ -1,6 +1,7 @@
-"""The runner around every stage, in one process."""
+"""The runner around every stage, in one process, and what it remembers of its runs."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import nullcontext
 
@@ -11,6 +12,7 @@ from schemas.errors import EmptyTranscriptError, FailureCategory
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
+from stages.failures import type_name
 from store.database import Connection, Database, DatabaseUnavailableError
 from store.runs import attempts, chain, failures, jobs, overviews, stages
 from store.runs.attempts import Attempt
@@ -18,8 +20,10 @@ from store.runs.runs import StoredRun
 from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.workers.processes import runner_of
+from workers import ledger_chat
 from workers.leases import Leases
-from workers.runner import Outcome, StageRunner
+from workers.ledger_chat import Remembered
+from workers.runner import Outcome, StageRunner, frozen_run
 from workers.telemetry import StageFailed
 from workers.work import Result, StageFunction, Work
 
@@ -241,35 +245,32 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
 
-async def test_an_exception_of_ragq_is_raised_unchanged(database: Database, job_id: int, run_extract: RunStage) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        raise EmptyTranscriptError("The transcript of participant 316 has no text.")
-
-    with pytest.raises(EmptyTranscriptError):
-        await run_extract(job_id, stage)
-
-    attempt = await only_attempt(database, job_id)
-    assert attempt.error is not None
-    assert (attempt.error.type, attempt.error.category, attempt.error.message) == (
-        "schemas.errors.EmptyTranscriptError",
-        "transcript_empty",
-        "The transcript of participant 316 has no text.",
-    )
-
-
-@pytest.mark.parametrize("words", ["cut \0 here", "half a pair \ud83d", "\udcff"], ids=["NUL", "surrogate", "byte"])
-async def test_an_exception_with_a_message_that_postgres_cannot_hold_still_fails_the_stage(
-    database: Database, job_id: int, run_extract: RunStage, words: str
+@pytest.mark.parametrize(
+    ("error", "raised", "category"),
+    [
+        (
+            EmptyTranscriptError("The transcript of participant 316 has no text."),
+            EmptyTranscriptError,
+            "transcript_empty",
+        ),
+        # What Postgres cannot hold still fails the stage.
+        *((RuntimeError(words), StageFailed, "unknown") for words in ("cut \0 here", "half a pair \ud83d", "\udcff")),
+    ],
+    ids=["ragq", "NUL", "surrogate", "byte"],
+)
+async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_type(
+    database: Database, job_id: int, run_extract: RunStage, error: Exception, raised: type[Exception], category: str
 ) -> None:
     async def stage(work: Work) -> Result[Nothing]:
-        raise RuntimeError(words)
+        raise error
 
-    with pytest.raises(StageFailed):
+    with pytest.raises(raised):
         await run_extract(job_id, stage)
 
     attempt = await only_attempt(database, job_id)
     assert attempt.error is not None
-    assert (attempt.outcome, attempt.error.type) == ("failed", "builtins.RuntimeError")
+    assert (attempt.outcome, attempt.error.type, attempt.error.category) == ("failed", type_name(error), category)
+    assert (attempt.error.message == str(error)) is isinstance(error, EmptyTranscriptError)
 
 
 async def test_a_missing_output_is_named(database: Database, job_id: int, run_extract: RunStage) -> None:
@@ -278,3 +279,28 @@ async def test_a_missing_output_is_named(database: Database, job_id: int, run_ex
 
     with failing(FailureCategory.INPUT_CHANGED, f"'extract' of job j{job_id} needs 'embed'"):
         await run_extract(job_id, stage)
+
+
+async def test_runs_of_equal_settings_share_them(database: Database, store_run: StoreRun) -> None:
+    first, second, third = [(await store_run("316")).run_id for _ in range(3)]
+    async with database.connection() as connection:
+        retries = json.dumps({"RAGQ_RETRIES": {"value": 7, "source": "environment"}})
+        await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", third, retries)
+        found = [await frozen_run(connection, run_id) for run_id in (first, second, third)]
+
+    assert found[0].settings is found[1].settings
+    assert found[2].settings.run.ragq.retries == 7
+
+
+async def test_what_was_forgotten_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_chat, "REMEMBERED", 1)
+    remembered: Remembered[str, str] = Remembered()
+    loaded: list[str] = []
+
+    async def load(key: str) -> str:
+        loaded.append(key)
+        return key.upper()
+
+    found = [await remembered.load(key, lambda key=key: load(key)) for key in "aabba"]  # type: ignore[misc]
+
+    assert (found, loaded, len(remembered)) == ([*"AABBA"], [*"aba"], 1)
