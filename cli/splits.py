@@ -78,7 +78,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
     "--from",
     "listed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The splits that a CSV lists, with the columns Participant_ID and split.",
+    help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
 )
 @click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
@@ -103,7 +103,7 @@ def make_command(
     Example:
         ragq splits make --paper
         ragq splits make --paper --seed 7 --replace
-        ragq splits make --from my_splits.csv
+        ragq splits make --from data/paper_splits/paper_split_metadata.json
     """
     if paper == (listed is not None):
         raise click.UsageError("Name one of --paper and --from FILE. Example: ragq splits make --paper")

@@ -290,13 +290,45 @@ PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for
 """All 142, ascending."""
 
 
+class _PaperMetadata(BaseModel):
+    """The form of the paper's own description; it may have other fields."""
+
+    participant_ids: dict[str, list[int]]
+    """Part of the split (`train`) -> ids."""
+
+
+_WHAT_TO_WRITE = (
+    'write {"participant_ids": {"train": [303], "val": [302], "test": [316]}}, or a CSV with the columns '
+    "Participant_ID and split"
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.-]{0,63}")
 _RESERVED = ("paper", "avec-train", TRAIN_AND_DEV)
 """Names that stand for other splits."""
+_IDS = range(1, 1_000_000)
 
 
 def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
-    """The splits that a CSV lists, whose column `split` has their names; participants in its order."""
+    """The splits that a file lists, participants in its order.
+
+    A file that starts with `{` is JSON in the form of the paper's metadata, whose parts train, val and test are the
+    splits paper-train, paper-val and paper-test. Any other file is a CSV whose column `split` has the names.
+    """
+    parsed = _of_json(data, file) if data.lstrip()[:1] == b"{" else _of_csv(data, file)
+    problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
+    if not problems and not parsed.value:
+        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_WRITE),)
+    return Parsed(tuple(split_of(name, ids, data=data) for name, ids in parsed.value.items()), problems)
+
+
+def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
+    try:
+        listed = _PaperMetadata.model_validate_json(data).participant_ids
+    except ValidationError as error:
+        return Parsed({}, tuple(validation_problems(error, file=file, line=None, what_to_do=_WHAT_TO_WRITE)))
+    return Parsed({f"paper-{part}" if part in PUBLISHED_SPLITS else part: ids for part, ids in listed.items()})
+
+
+def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
     rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
     found = [*problems]
     listed: dict[str, list[int]] = {}
@@ -305,10 +337,7 @@ def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
             listed.setdefault(row.cells["split"].strip(), []).append(_Member.model_validate(row.cells).id)
         except ValidationError as error:
             found += validation_problems(error, file=file, line=row.line, what_to_do="write the number")
-    found += [FileProblem(file, None, *wrong) for wrong in _wrong(listed)]
-    if not found and not listed:
-        found = [FileProblem(file, None, "lists no participant", "write a row for each participant")]
-    return Parsed(tuple(split_of(name, ids, data=data) for name, ids in listed.items()), tuple(found))
+    return Parsed(listed, tuple(found))
 
 
 def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
@@ -318,6 +347,10 @@ def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
             yield "a split has no usable name", "write letters, digits and - + _ . (at most 64)"
         elif name in _RESERVED:
             yield f"'{name}' stands for another split", "write another name"
+        elif not ids:
+            yield f"{name} lists no participant", "list its ids, or leave the split out"
+        if outside := [number for number in ids if number not in _IDS]:
+            yield f"{name} lists {len(outside)} numbers outside 1..999999", "write participant ids"
         if twice := sorted(number for number, count in Counter(ids).items() if count > 1):
             yield f"{name} lists {', '.join(map(str, twice))} more than once", "list each id once"
 

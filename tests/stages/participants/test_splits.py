@@ -1,5 +1,6 @@
 """Splits: the published ones, the rule that draws others, their files and what is wrong with one."""
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -151,11 +152,15 @@ def problems(data: bytes) -> list[str]:
     return [str(problem) for problem in parse_listed_splits(data, file="ids").problems]
 
 
-def test_a_file_lists_splits_in_its_order() -> None:
-    parsed = parse_listed_splits(b"Participant_ID,split\n304,pilot\n302,other\n303,pilot\n", file="ids")
+def test_the_papers_metadata_lists_its_three_splits() -> None:
+    data = json.dumps({"seed": 42, "methodology": {"x": 1}, "participant_ids": PUBLISHED_SPLITS}).encode()
+
+    parsed = parse_listed_splits(data, file="ids")
 
     assert parsed.problems == ()
-    assert {split.name: split.participant_ids for split in parsed.value} == {"pilot": (304, 303), "other": (302,)}
+    assert {split.name: split.participant_ids for split in parsed.value} == {
+        f"paper-{part}": ids for part, ids in PUBLISHED_SPLITS.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -170,7 +175,10 @@ def test_a_file_lists_splits_in_its_order() -> None:
         (b"Participant_ID,split\n303,\n", "ids: a split has no usable name"),
         (b"Participant_ID,split\n303,paper\n", "ids: 'paper' stands for another split"),
         (b"Participant_ID,split\n303,pilot\n303,pilot\n", "ids: pilot lists 303 more than once"),
-        (b"Participant_ID,split\n0,pilot\n", "ids:2: Participant_ID: Input should be greater than or equal to 1"),
+        (b"{", "ids: Invalid JSON"),
+        (b'{"participant_ids": {"train": ["x"]}}', "ids: participant_ids.train.0: Input should be a valid integer"),
+        (b'{"participant_ids": {"train": [0, 303]}}', "ids: paper-train lists 1 numbers outside 1..999999"),
+        (b'{"participant_ids": {"val": []}}', "ids: paper-val lists no participant"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(data: bytes, found: str) -> None:
