@@ -42,7 +42,7 @@ async def participants_page(request: Request, ctx: Context) -> Response:
     async with ctx.database.connection() as connection:
         newest = await overviews.overviews(connection, limit=SHOWN, kind="participant")
         runs = await registered(connection, newest)
-        splits = await interviews.split_sizes(connection)
+        splits = await interviews.stored_splits(connection)
         indexes = await references.current(connection)
     return page(
         request,

@@ -12,7 +12,7 @@ from api.rest.base import Body, SettingsByName, StrictRoute, WithSettings, with_
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority
-from schemas.values.base import Text
+from schemas.values.base import Text, Value
 from schemas.values.estimates import Estimate
 from schemas.values.queries import (
     QuerySet,
@@ -34,7 +34,6 @@ from services.submit import Request, submit
 from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.access import RequestKey
 from store.references import interviews
-from store.references.interviews import SplitSize
 
 
 class Submission(WithSettings, RunTerms):
@@ -107,13 +106,35 @@ class ParticipantSubmission(ParticipantRequest, Submission):
     """What `ragq submit` takes: a split, or participants by number."""
 
 
+class SplitSize(Value):
+    """How many participants a split has."""
+
+    data_set: str = Field(examples=["data"])
+    called: str = Field(examples=["paper-test"])
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
+    name: str = Field(examples=["paper-test"])
+    participants: int = Field(examples=[41])
+    without_transcript: int = Field(examples=[0])
+    """Participants of the split whose transcript is not stored: it cannot be submitted whole."""
+
+
 participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
 
 
 @participants_router.get("/splits")
 async def list_splits(ctx: Context) -> list[SplitSize]:
     """Every stored split, by name."""
-    return await ctx.database.once(interviews.split_sizes)
+    stored = await ctx.database.once(interviews.stored_splits)
+    return [
+        SplitSize(
+            data_set=one.data_set,
+            called=one.called,
+            name=one.name,
+            participants=len(one.participant_ids),
+            without_transcript=one.without_transcript,
+        )
+        for one in stored
+    ]
 
 
 @participants_router.post("/runs", status_code=201, responses=SUBMITTED)

@@ -98,6 +98,8 @@ class StoredSplit(Split):
     called: str
     """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     imported_at: datetime
+    without_transcript: int = Field(default=0, exclude=True)
+    """Participants whose transcript is not stored."""
 
 
 class TranscriptVariant(StrEnum):

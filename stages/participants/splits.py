@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -93,22 +93,13 @@ def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
     return found[0]
 
 
-class NamedSplit(Protocol):
-    """A stored split by its names."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def called(self) -> str: ...
-
-
 def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
     """The stored splits that may be the source of references, called by their names as such: likely ones first."""
     allowed = [one for one in stored if one.name not in TEST_SPLITS]
     return [one.model_copy(update={"called": _as_source(one)[-1]}) for one in sorted(allowed, key=_as_source)]
 
 
-def first_index(stored: Iterable[NamedSplit]) -> str:
+def first_index(stored: Iterable[StoredSplit]) -> str:
     """How the first index is built of the stored splits, in words."""
     likeliest = min((_as_source(one) for one in stored if one.name not in TEST_SPLITS), default=None)
     if likeliest is None:
@@ -116,7 +107,7 @@ def first_index(stored: Iterable[NamedSplit]) -> str:
     return f"`ragq index references --split {shlex.quote(likeliest[-1])}` builds one."
 
 
-def _as_source(one: NamedSplit) -> tuple[int, bool, str]:
+def _as_source(one: StoredSplit) -> tuple[int, bool, str]:
     """The order of a split among sources of references, with its name as such."""
     published = list(TRAINING_SPLITS.values())
     rank = published.index(one.name) if one.name in published else len(published)

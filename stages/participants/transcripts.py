@@ -5,7 +5,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
 from schemas.values.participants import FileProblem, Participant, RowIrregularity, TranscriptVariant, Utterance
@@ -161,11 +161,6 @@ def clean(utterances: Sequence[Utterance], *, participant_id: int) -> tuple[Utte
     )
 
 
-def both_speakers(utterances: Iterable[Utterance]) -> Iterator[Utterance]:
-    """Every row."""
-    yield from utterances
-
-
 def participant_only(utterances: Iterable[Utterance]) -> Iterator[Utterance]:
     """Every row that is not the interviewer's."""
     return (utterance for utterance in utterances if not _is_interviewer(utterance))
@@ -184,8 +179,8 @@ def participant_qa(utterances: Iterable[Utterance]) -> Iterator[Utterance]:
         yield utterance
 
 
-_VARIANTS = {
-    TranscriptVariant.BOTH_SPEAKERS_CLEAN: both_speakers,
+_VARIANTS: Mapping[TranscriptVariant, Callable[[Iterable[Utterance]], Iterator[Utterance]]] = {
+    TranscriptVariant.BOTH_SPEAKERS_CLEAN: iter,
     TranscriptVariant.PARTICIPANT_ONLY: participant_only,
     TranscriptVariant.PARTICIPANT_QA: participant_qa,
 }

@@ -2,10 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from pydantic import Field
-
 from schemas.errors import DomainError, FailureCategory, TranscriptError
-from schemas.values.base import Value
 from schemas.values.participants import (
     Participant,
     Split,
@@ -15,16 +12,16 @@ from schemas.values.participants import (
 )
 from store.database import Connection, Lock, hold
 
-# How commands name a split `s`: by its data set too where another has a split of that name.
-CALLED = """
-CASE count(*) OVER (PARTITION BY s.name) WHEN 1 THEN s.name ELSE s.data_set || '/' || s.name END AS called
-"""
-
-SPLITS = f"""
-SELECT s.data_set, s.name, {CALLED}, s.csv_hash, s.ids_hash, s.origin, s.imported_at,
-       coalesce(array_agg(m.participant_id ORDER BY m.ordinal) FILTER (WHERE m.split IS NOT NULL), '{{}}')
-           AS participant_ids
-FROM split AS s LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
+# Commands name a split by its data set too where another has a split of that name.
+SPLITS = """
+SELECT s.data_set, s.name, s.csv_hash, s.ids_hash, s.origin, s.imported_at,
+       CASE count(*) OVER (PARTITION BY s.name) WHEN 1 THEN s.name ELSE s.data_set || '/' || s.name END AS called,
+       coalesce(array_agg(m.participant_id ORDER BY m.ordinal) FILTER (WHERE m.split IS NOT NULL), '{}')
+           AS participant_ids,
+       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
+FROM split AS s
+LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
+LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
 GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
 """
 
@@ -58,15 +55,6 @@ INSERT INTO split_member (data_set, split, ordinal, participant_id)
 SELECT $1, $2, m.ordinal - 1, m.participant_id FROM unnest($3::integer[]) WITH ORDINALITY AS m (participant_id, ordinal)
 """
 
-SIZES = f"""
-SELECT s.data_set, s.name, {CALLED}, count(m.participant_id) AS participants,
-       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
-FROM split AS s
-LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
-LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
-GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
-"""
-
 DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
 FROM (SELECT data_set, id FROM participant UNION ALL SELECT data_set, NULL FROM split) AS stored
@@ -91,18 +79,6 @@ SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in Part
 """
 
 PEOPLE = f"SELECT {_COLUMNS} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
-
-
-class SplitSize(Value):
-    """How many participants a split has."""
-
-    data_set: str = Field(examples=["data"])
-    called: str = Field(examples=["paper-test"])
-    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
-    name: str = Field(examples=["paper-test"])
-    participants: int = Field(examples=[41])
-    without_transcript: int = Field(examples=[0])
-    """Participants of the split whose transcript is not stored: it cannot be submitted whole."""
 
 
 async def keep(
@@ -134,11 +110,6 @@ async def people(connection: Connection, data_set: str, participant_ids: Sequenc
     """Participants of a data set as they are stored, by id; others are absent."""
     rows = await connection.fetch(PEOPLE, data_set, list(participant_ids))
     return {row["id"]: Participant(**row) for row in rows}
-
-
-async def split_sizes(connection: Connection) -> list[SplitSize]:
-    """The splits that are stored, by data set and name, with their sizes."""
-    return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
 async def data_sets(connection: Connection, participant_ids: Collection[int] = ()) -> dict[str, int]:
