@@ -257,10 +257,10 @@ def serve(app: FastAPI) -> StreamableHTTPSessionManager:
 async def _called(
     endpoints: Endpoints, principal: Principal, tool: Tool, openapi: dict[str, Any], given: dict[str, Any]
 ) -> CallToolResult:
-    accepted = _properties(tool, openapi)
-    if unknown := given.keys() - accepted.keys():
-        return _problem(f"{tool.name} has no {', '.join(sorted(unknown))}. It has: {', '.join(accepted)}.")
-    if missing := [name for name in _required(tool, openapi) if name not in given]:
+    schema = _schema(tool, openapi)
+    if unknown := given.keys() - schema["properties"].keys():
+        return _problem(f"{tool.name} has no {', '.join(sorted(unknown))}. It has: {', '.join(schema['properties'])}.")
+    if missing := [name for name in schema["required"] if name not in given]:
         return _problem(f"{tool.name} needs {', '.join(missing)}.")
     key = given.pop("key", None)
     values = {**tool.fixed, **given}
@@ -300,19 +300,10 @@ def _problem(text: str) -> CallToolResult:
 
 
 def _described(tool: Tool, openapi: dict[str, Any]) -> ToolDescription:
-    properties = _properties(tool, openapi)
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": _required(tool, openapi),
-        "additionalProperties": False,
-    }
-    if definitions := _definitions(properties, openapi):
-        schema["$defs"] = definitions
     return ToolDescription(
         name=tool.name,
         description=tool.description,
-        input_schema=json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/")),
+        input_schema=_schema(tool, openapi),
         annotations=ToolAnnotations(
             read_only_hint=tool.method in SAFE_METHODS, destructive_hint=False, open_world_hint=False
         ),
@@ -323,24 +314,28 @@ _KEY: Final = {"type": "string", "maxLength": 200, "description": "Calls with th
 _QUESTION: Final = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "The question."}
 
 
-def _properties(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
+def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
     """The fields of a tool, with what they accept."""
     operation = _operation(tool, openapi)
-    wanted = (*tool.in_path, *tool.fields)
-    parameters = {
-        one["name"]: {**one["schema"], **({"description": one["description"]} if "description" in one else {})}
-        for one in operation.get("parameters", ())
+    parameters, body = operation.get("parameters", ()), _body(operation, openapi)
+    known = {
+        one["name"]: one["schema"] | ({"description": one["description"]} if "description" in one else {})
+        for one in parameters
     }
-    known = {**parameters, **_body(operation, openapi).get("properties", {}), "key": _KEY}
-    question = {"question": _QUESTION} if tool.is_question else {}
-    return question | {name: known[name] for name in wanted}
-
-
-def _required(tool: Tool, openapi: dict[str, Any]) -> list[str]:
-    operation = _operation(tool, openapi)
-    needed = {one["name"] for one in operation.get("parameters", ()) if one.get("required")}
-    needed |= {*_body(operation, openapi).get("required", ()), "question"}
-    return [name for name in _properties(tool, openapi) if name in needed]
+    known |= body.get("properties", {}) | {"key": _KEY, "question": _QUESTION}
+    names = (*(["question"] if tool.is_question else []), *tool.in_path, *tool.fields)
+    needed = {"question", *body.get("required", ()), *(one["name"] for one in parameters if one.get("required"))}
+    properties = {name: known[name] for name in names}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in names if name in needed],
+        "additionalProperties": False,
+    }
+    if definitions := _definitions(properties, openapi):
+        schema["$defs"] = definitions
+    found: dict[str, Any] = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
+    return found
 
 
 def _operation(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
