@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Final, NamedTuple
+from contextlib import suppress
+from typing import Final
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -67,14 +68,6 @@ class Batch(BaseModel):
         return [*self.answers, *([self.input_file_id] if self.input_file_id else [])]
 
 
-class BatchLine(NamedTuple):
-    """What came of one call."""
-
-    key: str
-    completion: Completion | None
-    """None where the call failed."""
-
-
 class _Page(BaseModel):
     data: list[Batch]
     has_more: bool = False
@@ -89,9 +82,22 @@ class _Response(BaseModel):
     body: object = None
 
 
-class _Line(BaseModel):
+class BatchLine(BaseModel):
+    """What came of one call."""
+
     custom_id: str
+    """The key of the call."""
     response: _Response | None = None
+
+    @property
+    def completion(self) -> Completion | None:
+        """The answer; None where the call failed, or has none that is usable."""
+        if self.response is None or self.response.status_code != httpx.codes.OK:
+            return None
+        try:
+            return Completion.model_validate(self.response.body)
+        except ValidationError:
+            return None
 
 
 class OpenAIBatches:
@@ -148,14 +154,17 @@ class OpenAIBatches:
         _content(await self._client.post(f"batches/{batch_id}/cancel"))
 
     async def lines(self, file_id: str) -> AsyncIterator[BatchLine]:
-        """The lines of a file of answers or errors, in its order, which is not that of the calls."""
+        """The lines of a file of answers or errors, in its order, which is not that of the calls.
+
+        A line that names no call is left out.
+        """
         async with self._client.stream("GET", f"files/{file_id}/content") as response:
             if response.is_error:
                 await response.aread()
                 _content(response)
             async for text in response.aiter_lines():
-                if text.strip() and (line := _line(text)) is not None:
-                    yield line
+                with suppress(ValidationError):
+                    yield BatchLine.model_validate_json(text)
 
     async def forget(self, files: Iterable[str]) -> None:
         """Delete files at the provider: they hold prompts and replies. One that is gone is no error."""
@@ -178,16 +187,3 @@ def _content(response: httpx.Response) -> bytes:
             detail=response.text[:1000],
         )
     return response.content
-
-
-def _line(text: str) -> BatchLine | None:
-    """What a line says; None for one that names no call. A call without a usable answer failed."""
-    try:
-        line = _Line.model_validate_json(text)
-    except ValidationError:
-        return None
-    try:
-        is_answer = line.response is not None and line.response.status_code == httpx.codes.OK
-        return BatchLine(line.custom_id, Completion.model_validate(line.response.body) if is_answer else None)  # type: ignore[union-attr]
-    except ValidationError:
-        return BatchLine(line.custom_id, None)

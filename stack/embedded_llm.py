@@ -92,13 +92,48 @@ class EmbeddedLLM:
         """
         if is_cancelled():
             raise GenerationCancelled
-        generation = _Generation(num_ctx=num_ctx, on_text=on_text, is_cancelled=is_cancelled)
+        refusal: str | None = None
+        stop_reason: str | None = None
+        timings: dict[str, Any] = {}
+        logprobs: list[dict[str, Any]] = []
+
+        def take(chunk: dict[str, Any]) -> bool:
+            """Take one chunk; True ends the generation."""
+            nonlocal refusal, stop_reason, timings
+            prompt_tokens = chunk.get("prompt_progress", {}).get("total", 0)
+            if (error := chunk.get("error")) is not None:
+                refusal = f"llama.cpp answered with {error.get('type')}"
+                if error.get("type") == "exceed_context_size_error":
+                    refusal = _too_long(error["n_prompt_tokens"], error["n_ctx"])
+            elif prompt_tokens >= num_ctx:
+                refusal = _too_long(prompt_tokens, num_ctx)
+            if refusal is not None:
+                return True
+            for choice in chunk["choices"]:
+                if text := choice["delta"].get("content"):
+                    on_text(text)
+                logprobs.extend((choice.get("logprobs") or {}).get("content") or ())
+                stop_reason = choice["finish_reason"] or stop_reason
+            timings = chunk.get("timings", timings)
+            return is_cancelled()
+
         whole = {**self._on_one_line(request), "stream": True, "return_progress": True, "cache_prompt": False}
         try:
-            self._server.handle_chat_completions(whole, generation.take)
+            self._server.handle_chat_completions(whole, take)
         except ValueError as error:
             raise GenerationRefused(f"the request cannot be carried out: {error}") from None
-        return generation.end()
+        if refusal is not None:
+            raise GenerationRefused(refusal)
+        if stop_reason is None:
+            raise GenerationCancelled
+        return Generated(
+            stop_reason=stop_reason,
+            prompt_tokens=timings["prompt_n"],
+            prompt_s=timings["prompt_ms"] / 1000,
+            reply_tokens=timings["predicted_n"],
+            reply_s=timings["predicted_ms"] / 1000,
+            logprobs=logprobs,
+        )
 
     def _on_one_line(self, request: dict[str, Any]) -> dict[str, Any]:
         """The request with a grammar instead of its schema, where that grammar holds JSON to one line."""
@@ -107,54 +142,6 @@ class EmbeddedLLM:
             return request
         rest = {name: value for name, value in request.items() if name != "json_schema"}
         return {**rest, "grammar": self._grammar(schema)}
-
-
-class _Generation:
-    """Takes the chunks of one generation in."""
-
-    def __init__(self, *, num_ctx: int, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]) -> None:
-        self._num_ctx = num_ctx
-        self._on_text = on_text
-        self._is_cancelled = is_cancelled
-        self._refusal: str | None = None
-        self._stop_reason: str | None = None
-        self._timings: dict[str, Any] = {}
-        self._logprobs: list[dict[str, Any]] = []
-
-    def take(self, chunk: dict[str, Any]) -> bool:
-        """Take one chunk; True ends the generation."""
-        if (error := chunk.get("error")) is not None:
-            self._refusal = (
-                _too_long(error["n_prompt_tokens"], error["n_ctx"])
-                if error.get("type") == "exceed_context_size_error"
-                else f"llama.cpp answered with {error.get('type')}"
-            )
-            return True
-        prompt_tokens = chunk.get("prompt_progress", {}).get("total", 0)
-        if prompt_tokens >= self._num_ctx:
-            self._refusal = _too_long(prompt_tokens, self._num_ctx)
-            return True
-        for choice in chunk["choices"]:
-            if text := choice["delta"].get("content"):
-                self._on_text(text)
-            self._logprobs += (choice.get("logprobs") or {}).get("content") or ()
-            self._stop_reason = choice["finish_reason"] or self._stop_reason
-        self._timings = chunk.get("timings", self._timings)
-        return self._is_cancelled()
-
-    def end(self) -> Generated:
-        if self._refusal is not None:
-            raise GenerationRefused(self._refusal)
-        if self._stop_reason is None:
-            raise GenerationCancelled
-        return Generated(
-            stop_reason=self._stop_reason,
-            prompt_tokens=self._timings["prompt_n"],
-            prompt_s=self._timings["prompt_ms"] / 1000,
-            reply_tokens=self._timings["predicted_n"],
-            reply_s=self._timings["predicted_ms"] / 1000,
-            logprobs=self._logprobs,
-        )
 
 
 def _too_long(prompt_tokens: int, context_tokens: int) -> str:

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -34,6 +33,7 @@ from starlette.routing import Route
 from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from schemas.errors import StackError
+from stack import logs
 from stack.embedded_llm import (
     CONTEXT_TOKENS,
     EmbeddedLLM,
@@ -446,14 +446,7 @@ def main(host: str, port: int) -> None:
 
     Example: python -m stack.llm_server --port 11434
     """
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logs.configure("INFO", "console")
     try:
         asyncio.run(serve(host=host, port=port))
     except StackError as error:

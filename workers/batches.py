@@ -127,9 +127,9 @@ class BatchSender:
         answered = 0
         for file in found.answers:
             async for line in self._provider.lines(file):
-                call = calls.get(line.key)
-                if call is not None and line.completion is not None:
-                    answered += await self._keep(batch, line.key, call, line.completion)
+                call, completion = calls.get(line.custom_id), line.completion
+                if call is not None and completion is not None:
+                    answered += await self._keep(batch, line.custom_id, call, completion)
                     crash_point("after_answer", "batch", answered)
         singly = await self._database.once(batches.end, batch)
         log.info("batch_ended", batch=batch.id, answered=answered, singly=singly)

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, NamedTuple, cast
 from uuid import uuid4
 
@@ -305,16 +304,10 @@ class CallLimits:
             line.leave(permit)
 
     async def _spend(self, claim: Claim, waited: Waited) -> None:
-        if not waited.has_budget:
-            return
-
-        async def spend(connection: Connection) -> None:
-            if not await backlog.spend_call(connection, claim.run_id):
-                limits = await backlog.find(connection, claim.run_id)
-                if limits is not None:
-                    raise BudgetSpent(claim.run_id, limits)
-
-        await self._database.with_retry(spend)
+        if waited.has_budget and not await self._database.ask(backlog.spend_call, claim.run_id):
+            limits = await self._database.ask(backlog.find, claim.run_id)
+            if limits is not None:
+                raise BudgetSpent(claim.run_id, limits)
 
     async def _refuse(self, claim: Claim, server: str, waited: Waited, error: LLMError, refusals: int) -> None:
         wait_s = max(_refused_s(error, refusals), _SHORTEST_REFUSAL_S)
@@ -328,7 +321,7 @@ class CallLimits:
         if not self._has_slots or self._lines[server].places:
             return
         try:
-            await self._database.with_retry(partial(ledger.bring_forward, server=server))
+            await self._database.ask(ledger.bring_forward, server)
         except DatabaseUnavailableError as error:
             # A reply outlives a database that is away here: those who wait come back by themselves.
             log.warning("nobody_brought_forward", server=server, error=str(error))
