@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.values.differences import Measures, RetrievalMeasures, coverage_grid
+from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.estimates import Prices
 from schemas.values.participants import (
     AssessmentMode,
@@ -225,9 +225,13 @@ _OF_RUN: Final = {
 def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
     """The measures of a run with these settings; `chosen` values win. Raises Refused for those of runs of queries."""
     _refuse_others(Measures, chosen, of="Runs of participants")
-    frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
-    values = {field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)
-    sources = {field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN}
+    values = dict(chosen)
+    sources = dict.fromkeys(_OF_RUN, "default") | dict.fromkeys(_OF_RUN.keys() & chosen.keys(), "option")
+    for field, name in _OF_RUN.items():
+        if name in settings and field not in chosen:
+            values[field] = settings[name].value
+            if settings[name].source != "default":
+                sources[field] = f"{name} of the run, {settings[name].source}"
     return Measures.model_validate(values | {"sources": sources})
 
 
@@ -253,13 +257,3 @@ def common_measures(left: ScoredRun, right: ScoredRun, chosen: Mapping[str, Any]
                 f"name the one to compare by with --{field.replace('_', '-')}."
             )
     return found
-
-
-def _value(field: str, setting: SettingValue) -> Any:
-    return coverage_grid(setting.value) if field == "coverage_grid" else setting.value
-
-
-def _source(field: str, frozen: SettingValue | None) -> str:
-    if frozen is None or frozen.source == "default":
-        return "default"
-    return f"{_OF_RUN[field]} of the run, {frozen.source}"

@@ -221,13 +221,9 @@ def _confidences(report: Report) -> Table:
         for of in found:
             row += [Figure(of[name]["aurc"]), Figure(of[name]["augrc"])] if name in of else ["", ""]
         rows.append(tuple(row))
-    columns = ("confidence", *_area_columns(report))
+    columns = ("confidence", *(f"{mode} {area}" for mode in _modes(report) for area in ("AURC", "AUGRC")))
     chosen = (report.measures.confidence,)
     return Table("Confidences", columns, tuple(rows), tuple(_signals(report)), chosen=chosen)
-
-
-def _area_columns(report: Report) -> tuple[str, ...]:
-    return tuple(f"{mode} {area}" for mode in _modes(report) for area in ("AURC", "AUGRC"))
 
 
 def _signals(report: Report) -> Iterator[str]:

@@ -26,7 +26,7 @@ from stages.metrics.confidence import Variant, evidence_count
 from stages.metrics.scores import cohort_of
 from stages.participants.validate import keep_all
 from stages.reports.calibration import selective_prediction
-from stages.reports.report import build_report, reference_counts
+from stages.reports.report import build_report, measures_of, reference_counts
 from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, failed, job, labels, run, scores
@@ -113,6 +113,21 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(one) for one in value]
     return round(value, 9) if isinstance(value, float) else value
+
+
+def test_measures_are_those_that_were_chosen_then_those_of_the_run() -> None:
+    settings = {"RAGQ_COVERAGE_GRID": "0.5,0.1", "BINARY_THRESHOLD": 12, "PREDICTION_MODE": "total"}
+
+    found = measures_of(run(settings=settings).settings, {"binary_threshold": 11})
+
+    assert (found.coverage_grid, found.binary_threshold, found.prediction_mode) == ((0.1, 0.5), 11, "total")
+    of_run = {name: f"{name} of the run, option" for name in settings}
+    assert list(found.sources.values()) == [
+        of_run["PREDICTION_MODE"],
+        "default",
+        "option",
+        of_run["RAGQ_COVERAGE_GRID"],
+    ]
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
