@@ -94,7 +94,7 @@ def search(
     """
     asked = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
     shown = _followed(asked, as_json=as_json, poll_s=_POLL_S)
-    found = _passages(shown)
+    found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     names = with_database(works.names, sorted({one.work_id for one in found}))
     if as_json:
         passages = [_passage_json(place, one, names) for place, one in enumerate(found[:limit], start=1)]
@@ -140,11 +140,6 @@ def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> Q
         raise
 
     return with_database(query_view, asked.query_id)
-
-
-def _passages(shown: QueryView) -> list[RerankedChunk]:
-    """The chunks that the search ended with, best first."""
-    return sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
 
 
 def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:

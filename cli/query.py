@@ -81,12 +81,13 @@ def print_answer(result: StoredResult) -> None:
     draw(Text(f"\nanswer {result.id} ({by}{cut}){note}", "bold"))
     draw(result.response_text)
     cited = result.cited
+    is_of_several = result.basis is not None and len(result.basis.corpora) > 1
     for is_cited, heading in ((True, "cited"), (False, "also read" if cited else "read")):
         sources = [source for source in result.sources if (source.label in cited) is is_cited]
         if sources:
             draw(Text(f"{heading}:"))
         for source in sources:
-            of = f", of corpus {source.corpus}" if _has_several_corpora(result) else ""
+            of = f", of corpus {source.corpus}" if is_of_several else ""
             lines = source.start_line, source.end_line
             place = place_words(source.title, source.heading_chain, source.pages, *lines)
             draw(Text(f"  [{source.label}] {place}{of}", "dim"))
@@ -110,10 +111,6 @@ def place_words(
     """The work, the headings, the pages and the lines of a source."""
     of_pages = [pages_in_words(pages)] if pages else []
     return ", ".join([headings_in_words(title, headings), *of_pages, lines_in_words(start_line, end_line)])
-
-
-def _has_several_corpora(result: StoredResult) -> bool:
-    return result.basis is not None and len(result.basis.corpora) > 1
 
 
 def print_failure(query_id: int, error: StageFailure) -> None:

@@ -234,7 +234,10 @@ async def _page(
         line = view.line
         newest = await shown_answer(connection, line.job_id, view.answers[0]) if view.answers else None
         if awaits is not None and newest is not None and newest.result.id > awaits:
-            return _redirect(request, f"/rag/{query_id}/results/{newest.result.id}")
+            path = f"/rag/{query_id}/results/{newest.result.id}"
+            # htmx, which requests a part of a page, opens another page for a header alone.
+            is_htmx = request.headers.get("hx-request") == "true"
+            return Response(headers={"HX-Redirect": path}) if is_htmx else RedirectResponse(path, 303)
         prompt, notes = None, list[str]()
         if view.retrieved is not None:
             prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
@@ -266,13 +269,6 @@ async def _page(
         most=MAX_SOURCES,
         **{"wrong": {}} | empty | filled,
     )
-
-
-def _redirect(request: Request, path: str) -> Response:
-    """A redirect. For htmx, which requests a part of a page, a header that opens another page."""
-    if request.headers.get("hx-request") == "true":
-        return Response(headers={"HX-Redirect": path})
-    return RedirectResponse(path, 303)
 
 
 actions = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])

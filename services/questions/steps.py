@@ -243,7 +243,11 @@ async def run_stages(
             chain = tuple(stage for stage in chain if stage != "consolidate")
             missing = next(stage for stage in chain if stage not in done)
         if first is not None and missing is not None and chain.index(missing) < chain.index(first):
-            raise not_ready(query.id, _named(first), _step_of(missing))
+            # The step that begins with a stage, or the stage within a step; and the step that a missing one is of.
+            named = next((step for step, (begin, _) in STAGES.items() if begin == first), first)
+            whole = stages_of("query", "answer")
+            of = next(step for step, (_, end) in STAGES.items() if whole.index(missing) <= whole.index(end))
+            raise not_ready(query.id, named, of)
         is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
         to = await planned_move(connection, query, preset, values, searches=is_search)
         if first is None:
@@ -264,13 +268,3 @@ async def run_stages(
         await edits.redo(connection, query.job_id, first)
         await backlog.hasten(connection, [query.job_id])
         return query
-
-
-def _named(stage: str) -> str:
-    """The step that begins with a stage, or the stage within a step."""
-    return next((step for step, (first, _) in STAGES.items() if first == stage), stage)
-
-
-def _step_of(stage: str) -> Step:
-    whole = stages_of("query", "answer")
-    return next(step for step, (_, last) in STAGES.items() if whole.index(stage) <= whole.index(last))

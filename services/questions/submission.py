@@ -10,10 +10,10 @@ from schemas.errors import Refused
 from schemas.settings.base import BELOW_CHOSEN
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import FrozenSettings, RunSettings, thaw
+from schemas.settings.run import RunSettings, thaw
 from schemas.statuses import Priority
 from schemas.values.documents import StoredCorpus, WorkFilter
-from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from stages.models import first_unlike
@@ -107,7 +107,12 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     LLMResponseParseError for a pasted expansion that cannot be used.
     """
     settings = await with_chosen_models(connection, settings)
-    _refuse_text_in_ids(request.queries)
+    if strange := sum(not is_plain_id(query.external_id) for query in request.queries.queries):
+        raise Refused(
+            f"{strange} of {len(request.queries.queries)} query ids cannot be used: an id is shown in logs and in "
+            "Flower, so it has 1 to 64 letters, digits, dots, colons, hyphens and underscores. Give the queries such "
+            "ids."
+        )
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
     names = request.all_corpora or [await corpus_to_ask(connection)]
@@ -123,7 +128,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     refuse_idle_expansion(settings.run, preset, request.preset_values)
     frozen = thaw(snapshot)
     _refuse_floor(frozen.run, corpus)
-    expansion = _expansion(request, frozen)
+    expansion = {"origin": "model" if request.expand and frozen.expands else "none"}
+    if request.expansion_reply is not None:
+        expansion = {"origin": "pasted", "reply": request.expansion_reply}
     inputs: dict[str, Any] = {
         "corpus_id": corpus.id,
         "model_digest": corpus.model_digest or "",
@@ -230,15 +237,6 @@ async def _unknown_documents(
     return len(unknown)
 
 
-def _refuse_text_in_ids(asked: QuerySet) -> None:
-    strange = sum(not is_plain_id(query.external_id) for query in asked.queries)
-    if strange:
-        raise Refused(
-            f"{strange} of {len(asked.queries)} query ids cannot be used: an id is shown in logs and in Flower, so it "
-            "has 1 to 64 letters, digits, dots, colons, hyphens and underscores. Give the queries such ids."
-        )
-
-
 def refuse_idle_expansion(settings: RunSettings, preset: Preset, chosen: Collection[str]) -> None:
     """Raise Refused when the chosen values ask for an expansion that the settings exclude."""
     if settings.ragq.expander == "none" and preset.expansion.enabled and "expansion.enabled" in chosen:
@@ -257,12 +255,6 @@ def _refuse_floor(settings: RunSettings, corpus: StoredCorpus) -> None:
             f"probabilities are fitted for {', '.join(fitted)}, and {settings.model.embedding_model} embedded it. "
             "Submit with `--set RAGQ_RELEVANCE_FLOOR=0`."
         )
-
-
-def _expansion(request: QueryRequest, frozen: FrozenSettings) -> dict[str, Any]:
-    if request.expansion_reply is not None:
-        return {"origin": "pasted", "reply": request.expansion_reply}
-    return {"origin": "model" if request.expand and frozen.expands else "none"}
 
 
 def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -144,7 +144,9 @@ def consolidate_chunks(
     merged = merge_until_stable(alone, parents=parents, works=works, preset=preset)
     ordered = sorted(merged, key=lambda group: -group.score)
     groups = tuple(
-        _with_pages(group, works[group.work_id]) for group in ordered if len(group.content) >= preset.min_content_length
+        group.model_copy(update={"pages": pages_of(works[group.work_id].page_lines, group.start_line, group.end_line)})
+        for group in ordered
+        if len(group.content) >= preset.min_content_length
     )
     return ConsolidatedContext(
         original_count=len(chunks),
@@ -167,7 +169,3 @@ def group_of(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> Contex
         heading_chain=breadcrumb_chain(chunk.parent_id, parents),
         pages=chunk.pages,
     )
-
-
-def _with_pages(group: ContextGroup, work: WorkText) -> ContextGroup:
-    return group.model_copy(update={"pages": pages_of(work.page_lines, group.start_line, group.end_line)})

@@ -275,7 +275,8 @@ def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mappin
     words = [set(text.lower().split()) for text in texts]
     similarity = np.zeros((len(ids), len(ids)))
     for one, other in np.argwhere(~np.logical_and.outer(known, known)):
-        similarity[one, other] = _jaccard(words[one], words[other])
+        either = words[one] | words[other]
+        similarity[one, other] = len(words[one] & words[other]) / len(either) if either else 0.0
     if known.any():
         rows = np.stack([vectors[id_] for id_ in ids if id_ in vectors]).astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -283,10 +284,6 @@ def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mappin
         # Rounded, because equal products may differ in the last bit by position, which would break ties.
         similarity[np.ix_(known, known)] = ((units @ units.T + 1) / 2).round(12)
     return similarity
-
-
-def _jaccard(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other) if one | other else 0.0
 
 
 NO_RANKER: Final = "none"

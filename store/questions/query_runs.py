@@ -75,6 +75,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
         queries = tuple(RankedQuery(**{name: row[name] for name in RankedQuery.model_fields}) for row in rows)
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
         known = await documents_of(connection, sorted({id_ for row in rows for id_ in row["corpus_ids"]}))
+        relevant = {document for query in queries for document, degree in query.judgements.items() if degree > 0}
         run = await reported(connection, run_id)
         failures = await final_categories(connection, run_id)
     return QueryRun(
@@ -82,7 +83,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
         queries=queries,
         documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
         lines={row["id"]: row["start_line"] for row in chunks},
-        unknown_documents=len(_relevant(queries) - known),
+        unknown_documents=len(relevant - known),
         failures=failures,
     )
 
@@ -102,10 +103,6 @@ def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
         found.update(query.ranking or (), query.selected or (), *(query.groups or ()))
         found.update(verdict.chunk_id for verdict in query.verdicts or ())
     return found
-
-
-def _relevant(queries: Iterable[RankedQuery]) -> set[str]:
-    return {document for query in queries for document, relevance in query.judgements.items() if relevance > 0}
 
 
 _NEAREST: Final = 3
