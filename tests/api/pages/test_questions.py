@@ -1,11 +1,17 @@
-"""The list of questions and its buttons."""
+"""The list of questions, the page of one with its prompt and answers, and the page that shows and edits its outputs."""
 
 import httpx
 import pytest
 
+from api.context import ApiContext
+from schemas.values.queries import ConsolidatedContext, Expansion, Origin
+from services.questions.edits import answer
 from store.database import Connection
-from tests.api.pages.html import HTML, form, forms, see, words
-from tests.services.questions.questions import WHOLE, a_question, chain
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts
+from tests.api.pages.html import HTML, form, forms, see, send, words
+from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain, complete_stages
 
 
 @pytest.mark.parametrize(("done", "button"), [(1, "Embed"), (2, "Retrieve"), (5, "Consolidate")])
@@ -45,7 +51,6 @@ async def test_the_next_step_follows_from_the_state_of_the_job(
     query = await a_question(connection, *WHOLE[:2], until="embed")
     for status, buttons in [
         ("failed", ["Retry", "Run all"]),
-        ("poisoned", ["Retry", "Run all"]),
         ("paused", ["Resume"]),
         ("cancelled", ["Retrieve", "Run all"]),
         ("interrupted", []),
@@ -55,3 +60,168 @@ async def test_the_next_step_follows_from_the_state_of_the_job(
         shown = await see(client, "/rag")
 
         assert [of.label.strip() for of in forms(shown) if of.action.endswith("/steps")] == buttons
+
+
+READY = WHOLE[:6]
+OTHER_PASSAGES = (
+    "UPDATE stage_attempt SET output = jsonb_set(output, '{groups,0,chunk_ids}', '[4]') WHERE output ? 'groups'"
+)
+
+
+async def test_a_page_that_waits_for_an_answer_redirects_to_it(
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery
+) -> None:
+    waiting = f"/rag/{ready.id}"
+    shown = await see(client, waiting)
+    await send(client, shown, f"{waiting}/answer")
+    shown = await see(client, waiting, awaits=0)
+    assert "The answer is being generated" in shown.text
+    assert '<noscript><meta http-equiv="refresh"' in shown.text
+
+    await complete_stages(connection, ready.job_id, "augment", "generate")
+    await connection.execute(
+        "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
+        "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
+        ready.id,
+    )
+    (result,) = await queries.results(connection, ready.id)
+
+    there = f"/rag/{ready.id}/results/{result.id}"
+    assert (await see(client, waiting, awaits=0)).headers["location"] == there
+    part = await client.get(waiting, params={"awaits": 0}, headers={"HX-Request": "true"})
+    assert part.headers["hx-redirect"] == there
+    assert (await see(client, waiting, awaits=result.id)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "is_of_others"),
+    [
+        ("UPDATE queries SET updated_at = now()", 0),
+        (OTHER_PASSAGES, 1),
+        ("UPDATE stage_run SET status = 'waiting' WHERE stage IN ('validate', 'consolidate', 'augment')", 1),
+    ],
+)
+async def test_an_answer_of_other_sources_is_marked(
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery, change: str, is_of_others: int
+) -> None:
+    at = f"/rag/{ready.id}"
+    await send(client, await see(client, at, top_n=2), f"{at}/pasted", response_text="Oxygen did it [S1].")
+    await connection.execute(change)
+    (result,) = await queries.results(connection, ready.id)
+
+    words_of = {at: "The sources changed", f"{at}/results/{result.id}": "The sources changed"}
+    for page, mark in (words_of | {f"{at}/results": "of other sources"}).items():
+        assert (mark in (await see(client, page)).text) == is_of_others
+
+
+async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
+    client: httpx.AsyncClient, ready: StoredQuery
+) -> None:
+    for values, problem in [
+        ("retrieval.dense_limit", "is not of the form NAME=VALUE"),
+        ("retrieval.dense_limit=1000", "retrieval.dense_limit"),
+        ("no.such=1", "is not a value of a preset"),
+    ]:
+        shown = await see(client, f"/rag/{ready.id}")
+
+        reply = await send(client, shown, f"/rag/{ready.id}/again", values=values)
+
+        assert reply.status_code == 422
+        assert problem in reply.text and values in reply.text
+
+
+ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
+
+
+async def test_a_citation_links_to_the_passage_of_the_prompt(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+) -> None:
+    result_id, _ = await ctx.database.once(answer, ready.id, ANSWER, top_n=2)
+
+    shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
+
+    assert '<a class="cite" href="#source-S2"' in shown.text
+    block = shown.text.partition('id="source-S2"')[2]
+    assert "[S2] A work › Colour</h3>" in block
+    assert '<a href="/works/1/original#page=12"><strong>pages 12 to 13</strong></a>' in block.partition("</li>")[0]
+    assert "line 2 of work 1" in words(shown)
+    assert "\npassage 2</pre>" in block
+    assert 'id="source-S3"' not in shown.text
+    assert "✓ cited" in words(shown) and "also read" in block
+    assert 'id="source-S1"' in block
+
+
+async def expansion(ctx: ApiContext, query: StoredQuery) -> Expansion | None:
+    return await ctx.database.once(attempts.stored, query.job_id, "expand", Expansion)
+
+
+async def places(ctx: ApiContext, query: StoredQuery) -> list[int]:
+    """Which passages of CONTEXT are stored now, by their places there."""
+    stored = await ctx.database.once(attempts.stored, query.job_id, "consolidate", ConsolidatedContext)
+    return [CONTEXT.groups.index(group) + 1 for group in stored.groups] if stored else []
+
+
+async def put(
+    client: httpx.AsyncClient, page: httpx.Response, query: StoredQuery, *, at: tuple[int, ...]
+) -> httpx.Response:
+    """Send the form of the context, with the passages in the order of the page."""
+    found = form(page, f"/rag/{query.id}/context#context")
+    in_order = [part.partition('"')[0] for part in page.text.split('id="passage-')[1:]]
+    fields = {**found, "group": in_order, "at": [str(n) for n in at]}
+    return await client.post(f"/rag/{query.id}/context", headers=HTML, data=fields)
+
+
+@pytest.mark.parametrize(
+    ("values", "part", "value"),
+    [
+        ({"intent": "Buy a teapot"}, "intent", "Buy a teapot"),
+        ({"queries": "one\r\n\r\n two \r\nthree"}, "queries", ("one", "two", "three")),
+    ],
+)
+async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str], part: str, value: object
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}/inspect")
+
+    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **values)
+
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
+    edited = await expansion(ctx, ready)
+    assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
+    async with ctx.database.connection() as connection:
+        (line,) = await queries.lines(connection)
+        needs = ("needs_retrieval", "embed") if part in ("intent", "entities") else ("needs_embeddings", "expand")
+        assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
+    assert "The expansion is saved." in words(await see(client, reply.headers["location"]))
+
+
+async def test_an_invalid_value_is_reported_at_its_field(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}/inspect")
+
+    reply = await send(client, shown, f"/rag/{ready.id}/expansion", queries="x" * 501, hyde_answer="New.")
+
+    assert reply.status_code == 422
+    assert 'id="wrong-expanded_queries"' in reply.text
+    fields = form(reply, f"/rag/{ready.id}/expansion")
+    assert (fields["queries"], fields["hyde_answer"]) == ("x" * 501, "New.")
+    assert await expansion(ctx, ready) == EXPANSION
+
+
+@pytest.mark.parametrize(
+    ("at", "order"), [((3, 1, 2), [2, 3, 1]), ((2, 2, 3), [2, 1, 3]), ((1, 2, 1), [3, 1, 2]), ((9, 2, 3), [2, 3, 1])]
+)
+async def test_a_manual_order_is_the_order_of_the_prompt(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, at: tuple[int, ...], order: list[int]
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}/inspect")
+
+    reply = await put(client, shown, ready, at=at)
+
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
+    assert await places(ctx, ready) == order
+    prompt = (await see(client, f"/rag/{ready.id}")).text
+    assert [prompt.index(f"start-line={line},") for line in order] == sorted(
+        prompt.index(f"start-line={line},") for line in (1, 2, 3)
+    )
