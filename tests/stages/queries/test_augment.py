@@ -149,15 +149,12 @@ def test_b5_without_passages_and_chunks_the_prompt_reports_it(context: Consolida
     assert NO_CONTEXT == "(No context available)"
 
 
-def test_b5_without_breadcrumbs_the_nearest_heading_is_named() -> None:
+def test_b5_the_nearest_heading_stands_for_breadcrumbs_and_an_id_for_an_unknown_title() -> None:
     parents = by_id(chunk(8, "# Colour\n\nText."), chunk(9, "no heading", parent_id=8))
 
     prompt = augment(consolidated(group(parent_id=9)), parents=parents).prompt
 
     assert "[S1] Source: Tea > Colour | (" in prompt
-
-
-def test_b5_a_work_that_is_not_known_has_its_id_for_a_title() -> None:
     assert "[S1] Source: Unknown Work (id=7) | (work_id=7," in augment(consolidated(group(work_id=7))).prompt
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import FailureCategory, LLMResponseParseError, listed_violations
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.queries.expand import expand_query, expansion_json_schema, expansion_prompt, no_expansion, pasted_expansion
+from stages.queries.expand import expand_query, expansion_json_schema, expansion_prompt, pasted_expansion
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
 from tests.refusals import failing
@@ -56,9 +56,10 @@ def test_b1_fenced_and_unfenced_replies_are_read(reply: str) -> None:
 def test_b1_backticks_inside_a_string_end_no_fence() -> None:
     answer = "Call ```boil``` first."
 
-    pasted = pasted_expansion(f"```json\n{json.dumps({'hyde_answer': answer})}\n```")
+    pasted = pasted_expansion(f"```json\n{json.dumps({'hyde_answer': answer, 'queries': list('abcd')})}\n```")
 
-    assert pasted.hyde_answer == answer
+    # A pasted reply may have any number of queries.
+    assert (pasted.hyde_answer, pasted.queries) == (answer, ("a", "b", "c", "d"))
 
 
 @pytest.mark.parametrize(
@@ -129,14 +130,6 @@ def test_b1_a_missing_key_is_empty(key: str) -> None:
 )
 def test_intents_are_read_in_any_case_any_text_is_one_and_empty_is_none(written: str, read: str | None) -> None:
     assert pasted_expansion(json.dumps({"intent": written})).intent == read
-
-
-def test_b1_pasting_asks_no_model_and_takes_any_number_of_queries() -> None:
-    assert pasted_expansion('{"queries": ["one", "two", "three", "four"]}').queries == ("one", "two", "three", "four")
-
-
-def test_a_skipped_expansion_is_empty_and_marked() -> None:
-    assert no_expansion() == Expansion(origin=Origin.NONE)
 
 
 async def expand(chat: ScriptedChat, *, n: int = 3, template: str = TEMPLATE) -> Expansion:

@@ -73,22 +73,15 @@ async def retrieve(search: CountingSearch, **options: Any) -> RetrievedChunks:
     return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpora=[5], preset=preset)
 
 
-async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
+async def test_b2_each_leg_is_asked_once_and_the_hypothetical_answer_is_searched_by_its_vector_alone() -> None:
     search = CountingSearch()
 
-    await retrieve(search)
+    retrieved = await retrieve(search)
 
     assert search.asked == [("dense", 5, 4, 19), ("lexical", 5, ("Why?", "black tea", "leaf enzymes"), 5, "bm25")]
-
-
-async def test_b2_the_hypothetical_answer_is_searched_by_its_vector_alone() -> None:
-    retrieved = await retrieve(CountingSearch())
-
-    assert [ranked.text for ranked in retrieved.lists if ranked.leg is Leg.DENSE][-1] is QueryText.HYDE
-    assert [ranked.text for ranked in retrieved.lists if ranked.leg is Leg.LEXICAL] == [
-        QueryText.ORIGINAL,
-        QueryText.MQE,
-        QueryText.MQE,
+    assert [(ranked.leg, ranked.text) for ranked in retrieved.lists] == [
+        *((Leg.DENSE, text) for text in TEXTS),
+        *((Leg.LEXICAL, text) for text in TEXTS[:-1]),
     ]
 
 
@@ -181,22 +174,19 @@ def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[
     assert hits[0].chunk_id == 9
 
 
-EXPANDED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
-
-
 async def embed(
     expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
 ) -> tuple[EmbeddedQuery, Vectors]:
     embedding = RUN.embedding.model_copy(update={"dimension": dimension})
-    return await embed_query("The question?", expansion, embedder=embedder, digest=digest, embedding=embedding)
+    return await embed_query("Why?", expansion, embedder=embedder, digest=digest, embedding=embedding)
 
 
 async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
     embedder = FakeEmbedder()
 
-    embedded, vectors = await embed(EXPANDED, embedder)
+    embedded, vectors = await embed(EXPANSION, embedder)
 
-    assert embedder.calls == [["The question?", "first phrase", "second phrase", "An answer."]]
+    assert embedder.calls == [["Why?", "black tea", "leaf enzymes", "They oxidise."]]
     assert embedded == EmbeddedQuery(
         model="fake",
         model_digest="digest of fake",
@@ -213,13 +203,13 @@ async def test_without_expansion_the_question_alone_is_embedded() -> None:
 
     embedded, _ = await embed(no_expansion(), embedder)
 
-    assert (embedder.calls, embedded.texts) == ([["The question?"]], (QueryText.ORIGINAL,))
+    assert (embedder.calls, embedded.texts) == ([["Why?"]], (QueryText.ORIGINAL,))
 
 
 async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
     embedder = FakeEmbedder()
 
     with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
-        await embed(EXPANDED, embedder, digest="abcdef")
+        await embed(EXPANSION, embedder, digest="abcdef")
 
     assert embedder.calls == []

@@ -49,11 +49,8 @@ async def validate(
     )
 
 
-def test_disabled_keeps_all_and_records_no_judgement() -> None:
+async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict_and_all_without_a_validator() -> None:
     assert keep_all(CHUNKS) == ValidatedChunks(validator=None, chunks=CHUNKS, verdicts=())
-
-
-async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict() -> None:
     validated = await validate(deciding("accept", "unsure", "accept"))
 
     assert validated == ValidatedChunks(
@@ -67,23 +64,17 @@ async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict() -> No
     )
 
 
-async def test_nothing_accepted_is_an_error() -> None:
+async def test_nothing_found_or_accepted_is_an_error_unless_that_is_allowed() -> None:
+    none = ("reject", "unsure", "reject")
     with pytest.raises(NothingRelevantError, match="Stage 'validate' accepted none of 3 judged chunks"):
-        await validate(deciding("reject", "unsure", "reject"))
-
-
-async def test_nothing_accepted_may_pass_and_keeps_the_verdicts() -> None:
-    validated = await validate(deciding("reject", "unsure", "reject"), allow_empty=True)
-
-    assert (validated.chunks, len(validated.verdicts)) == ((), 3)
-
-
-async def test_nothing_found_is_an_error_whether_validation_is_on_or_off() -> None:
+        await validate(deciding(*none))
     with pytest.raises(NothingRelevantError, match="left no chunk to validate"):
         await validate(deciding(), ())
     with pytest.raises(NothingRelevantError, match="left no chunk to validate"):
         keep_all(())
 
+    allowed = await validate(deciding(*none), allow_empty=True)
+    assert (allowed.chunks, len(allowed.verdicts)) == ((), 3)
     assert keep_all((), allow_empty=True).chunks == (await validate(deciding(), (), allow_empty=True)).chunks == ()
 
 
