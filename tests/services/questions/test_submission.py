@@ -82,7 +82,7 @@ def judged(*documents: str, relevance: int = 1) -> QueryRequest:
     return QueryRequest(queries=QuerySet(queries=(query,), judgements=tuple(judgements)), corpora=("small",))
 
 
-async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_where_all_are(
+async def test_relevant_documents_that_are_in_no_corpus_are_named_and_other_judgements_are_another_run(
     connection: Connection,
 ) -> None:
     await store_small_corpus(connection)
@@ -90,24 +90,11 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
 
     with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*corpus show small"):
         await plan_queries(connection, judged("tea.md", "coffee"), settings())
-    some = await plan_queries(connection, judged("tea", "coffee"), settings())
-    irrelevant = await plan_queries(connection, judged("coffee", relevance=0), settings())
-
-    notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
-    assert (list(notices("query", "paper", some.request)), list(notices("query", "paper", irrelevant.request))) == (
-        [notice],
-        [],
-    )
-
-
-async def test_the_same_questions_with_other_judgements_are_another_run(connection: Connection) -> None:
-    await store_small_corpus(connection)
-    await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
-
-    unjudged, one, same, other, more = [
-        (await plan_queries(connection, asked, settings())).identity
+    unjudged, irrelevant, some, same, other, more = [
+        await plan_queries(connection, asked, settings())
         for asked in (
             judged(),
+            judged("coffee", relevance=0),
             judged("tea", "coffee"),
             judged("coffee", "tea"),
             judged("tea", "coffee", relevance=2),
@@ -115,7 +102,11 @@ async def test_the_same_questions_with_other_judgements_are_another_run(connecti
         )
     ]
 
-    assert (one == same, len({unjudged, one, other, more})) == (True, 4)
+    notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
+    assert list(notices("query", "paper", some.request)) == [notice]
+    assert list(notices("query", "paper", irrelevant.request)) == []
+    assert some.identity == same.identity
+    assert len({plan.identity for plan in (unjudged, some, other, more)}) == 4
 
 
 async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(connection: Connection) -> None:

@@ -93,38 +93,29 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Con
     assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 
 
-async def test_a_question_has_several_answers_newest_first(connection: Connection) -> None:
-    stored, _ = await kept(connection, "How is tea made?")
-    query = await queries.of_job(connection, stored.job_ids[0])
-    assert query is not None
-    for text in ("By steeping [S1].", "With water [S9]."):
-        answer = ANSWER.model_copy(update={"text": text})
-        await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Balanced")
-
-    found = await queries.results(connection, query.id)
-
-    assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
-    assert (found[0].unknown_citations, found[0].preset) == (("S9",), "Balanced")
-    assert found[0].sources == (SOURCE,)
-
-
-async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(connection: Connection) -> None:
+async def test_answers_are_found_newest_first_by_their_number_and_by_the_job_that_made_them(
+    connection: Connection,
+) -> None:
     stored, _ = await kept(connection, "How is tea made?", "Why?")
     query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
     assert query is not None and other is not None
     assert await queries.newest_result(connection, query.id) == 0
-    pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
+    by_hand = ANSWER.model_copy(update={"text": "By steeping [S1]."})
+    pasted = await queries.add_result(connection, query.id, by_hand, [SOURCE], attempt_id=None, preset="Balanced")
     for stage in CHAIN:
         await complete_stage(connection, query.job_id, stage)
     attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
-    made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
+    with_water = ANSWER.model_copy(update={"text": "With water [S9].", "unknown": ("S9",)})
+    made = await queries.add_result(connection, query.id, with_water, [SOURCE], attempt_id=attempt_id, preset="Broad")
 
-    assert (await queries.result(connection, query.id, pasted)).response_text == ANSWER.text
+    found = await queries.results(connection, query.id)
+    assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
+    assert (found[0].unknown_citations, found[0].preset, found[0].sources) == (("S9",), "Broad", (SOURCE,))
+    assert await queries.result(connection, query.id, pasted) == found[1]
     assert await queries.newest_result(connection, query.id) == made
     assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
     assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
     assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
-    assert sum((await queries.counts(connection)).values()) == 2
     with refused("result-missing"):
         await queries.result(connection, other.id, made)
 
@@ -150,7 +141,9 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
     assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
 
 
-async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(connection: Connection) -> None:
+async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it_and_from_before_a_move(
+    connection: Connection,
+) -> None:
     query = await a_question(connection, *WHOLE)
     await run_stages(connection, query.id, Step.RETRIEVE)
 
@@ -158,11 +151,7 @@ async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(connection: 
     assert await answers.prompt(connection, query.job_id, short_hash("another")) is None
     assert await answers.prompt(connection, query.job_id + 1, short_hash(PROMPT.prompt)) is None
 
-
-async def test_a_prompt_from_before_a_move_to_another_preset_is_found(connection: Connection) -> None:
-    query = await a_question(connection, *WHOLE)
     await presets.create(connection, "Broad", {"retrieval.dense_limit": 30})
     moved = await run_stages(connection, query.id, Step.RETRIEVE, preset="Broad")
-
     assert moved.job_id != query.job_id
     assert await answers.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
