@@ -20,7 +20,7 @@ from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
 from tests.store.forkable import forkable_run
-from tests.store.runs.test_purging import a_finished_run, age
+from tests.store.runs.test_deletions import a_finished_run, age
 from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
 
 ENVIRONMENT = Environment(

@@ -1,4 +1,7 @@
-"""A deleted run takes with it what belongs to it alone, and nothing of others."""
+"""A deleted run takes with it what belongs to it alone, and nothing of others; old runs are purged."""
+
+import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -6,13 +9,14 @@ from schemas.errors import MissingError
 from schemas.statuses import JobStatus
 from services.questions.steps import Step, run_stages
 from services.runs import delete_run
-from store.database import Connection
+from store.database import Connection, Database
 from store.questions import presets, queries
-from store.questions import query_runs as question_deletions
-from store.questions.queries import StoredQuery
+from store.questions.query_runs import query_view
 from store.references import references
-from store.runs import jobs, runs, stages
+from store.runs import attempts, chain, deletions, jobs, ledger, runs
 from store.runs.deletions import DeletedRun
+from store.runs.run_view import run_view
+from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
 from tests.refusals import refused
@@ -20,6 +24,8 @@ from tests.services.questions.questions import complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.reference_indexes import store_index
+from tests.store.scored import claimed
+from tests.store.statements import until_blocked
 
 OF_RUNS = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
 
@@ -59,23 +65,9 @@ async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> N
     assert (await delete_run(connection, second)).calls == 1
 
 
-async def test_the_text_of_its_questions_is_left_nowhere(connection: Connection) -> None:
-    query = await a_marked_question(connection)
-    await presets.create(connection, "Broad")
-    former = query.run_id
-    query = await run_stages(connection, query.id, Step.EXPAND, preset="Broad")
-    await complete_stages(connection, query.job_id, "expand")
-    assert query.run_id != former
-
-    deleted = await delete_run(connection, query.run_id)
-
-    assert deleted.jobs == 1
-    assert await marked(connection) == []
-    assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
-
-
-async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
-    """A question that continued in two other runs, and the three runs in their order."""
+async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_goes_with_its_last_run(
+    connection: Connection,
+) -> None:
     query = await a_marked_question(connection)
     run_ids = [query.run_id]
     for name in ("Broad", "Broader"):
@@ -83,21 +75,17 @@ async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
         query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
         await complete_stages(connection, query.job_id, "expand")
         run_ids.append(query.run_id)
-    return run_ids, query
-
-
-async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_history(connection: Connection) -> None:
-    run_ids, query = await moved_twice(connection)
     answers = [answer.id for answer in await queries.results(connection, query.id)]
 
     deleted = await delete_run(connection, run_ids[1])
 
     assert deleted.jobs == 1
-    await delete_run(connection, run_ids[0])
     assert [answer.id for answer in await queries.results(connection, query.id)] == answers
     assert await queries.get(connection, query.id) == query
-    await question_deletions.delete_query(connection, query.id)
+    # The job of its first run is found past the one that is gone.
+    assert (await delete_run(connection, run_ids[2])).jobs == 1
     assert await marked(connection) == []
+    assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
 
 
 async def test_an_active_run_is_refused_with_the_way_out(connection: Connection) -> None:
@@ -106,7 +94,7 @@ async def test_an_active_run_is_refused_with_the_way_out(connection: Connection)
     with refused("run-active", match=f"2 of its jobs are unfinished. `ragq cancel r{run_id}` ends them"):
         await delete_run(connection, run_id)
 
-    assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+    await claimed(connection, stored.job_ids[0])
     await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     with refused("run-active", match="a worker still computes stage 'extract'"):
         await delete_run(connection, run_id)
@@ -126,3 +114,107 @@ async def test_an_index_that_was_published_outlives_its_run(connection: Connecti
 
     (after,) = await references.current(connection)
     assert (deleted.kept_indexes, after.id, after.run_id) == ((before.name,), before.id, None)
+
+
+NOW = timedelta()
+
+
+async def purged(connection: Connection, run_id: int | None = None, *, keep_results: bool = False) -> list[DeletedRun]:
+    found = await deletions.find(connection, older_than=NOW, run_id=run_id, keep_results=keep_results)
+    delete = deletions.empty if keep_results else deletions.delete_run
+    return [await delete(connection, one) for one in found]
+
+
+async def age(connection: Connection, run_id: int, days: int) -> None:
+    """Let a run have been submitted and finished so long ago."""
+    interval = timedelta(days=days)
+    await connection.execute("UPDATE run SET created_at = created_at - $2::interval WHERE id = $1", run_id, interval)
+    for column in ("created_at", "finished_at"):
+        await connection.execute(
+            f"UPDATE job SET {column} = {column} - $2::interval WHERE run_id = $1", run_id, interval
+        )
+
+
+async def a_finished_run(connection: Connection) -> int:
+    """A run of one job that was cancelled."""
+    stored = await runs.store(connection, new_run(), always_new=True)
+    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    return stored.run_id
+
+
+async def test_only_runs_that_finished_long_ago_are_purged(connection: Connection) -> None:
+    old, young = await a_finished_run(connection), await a_finished_run(connection)
+    unfinished = (await participant_run(connection)).run_id
+    for run_id in (old, unfinished):
+        await age(connection, run_id, 91)
+    paused = await runs.store(connection, new_run(), always_new=True)
+    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
+    await age(connection, paused.run_id, 91)
+
+    assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
+    now = await deletions.find(connection, older_than=NOW)
+    assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
+
+
+@pytest.mark.parametrize("keep_results", [False, True])
+async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
+    database: Database, keep_results: bool
+) -> None:
+    async with database.connection() as user, database.connection() as purger, database.connection() as third:
+        made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
+        await call_a_model(user, made[0].job_ids[0], "expand", "the same")
+        claim = await claimed(user, made[1].job_ids[0], "expand")
+        await user.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE id = $1", made[0].job_ids[0])
+        async with user.transaction():
+            call_id = await user.fetchval("SELECT id FROM llm_call")
+            await ledger.use(user, claim.attempt_id, call_id, "expand", is_reused=True)
+            purging_it = asyncio.create_task(purged(purger, made[0].run_id, keep_results=keep_results))
+            await until_blocked(third, purger)
+        (done,) = await purging_it
+
+        assert (done.calls, done.kept_calls) == (0, 1)
+        assert await user.fetchval("SELECT reply FROM llm_call") == "reply to the same"
+
+
+async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    # Settings and calls of these tests are stored without their real hashes.
+    flaws = (await chain.audit(connection, shown.run_id)).flaws
+    await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "pe": 1, "energy": -1}'""")
+
+    await purged(connection, shown.run_id, keep_results=True)
+
+    after, again = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
+    assert [job.scores for job in again.jobs] == [job.scores for job in report.jobs]
+    assert await counted(connection, "stage_vector") == [0]
+    rows = await connection.fetch("SELECT DISTINCT request::text, reply, tokens FROM llm_call")
+    assert [tuple(row) for row in rows] == [("{}", "", None)]
+    assert set((await chain.audit(connection, shown.run_id)).flaws) <= set(flaws)
+    assert await attempts.output(connection, shown.succeeded, "extract") is None
+    assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
+    assert shown.run_id in await deletions.find(connection, older_than=NOW)
+
+    # Its outputs are gone: a retry starts with the first stage, and the run is active again.
+    await jobs.retry(connection, job_id=shown.failed)
+    rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
+    assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)
+    for delete in (deletions.delete_run, deletions.empty):
+        with refused("run-active"):
+            await delete(connection, shown.run_id)
+
+
+async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answer(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    assert len(await marked(connection)) > 4
+    await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE status <> 'succeeded'")
+    await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
+
+    await purged(connection, query.run_id, keep_results=True)
+    left, shown = await marked(connection), await query_view(connection, query.id)
+    await purged(connection, query.run_id)
+
+    assert shown.expansion is None
+    assert not {"llm_call.reply", "llm_call.request"} & set(left)
+    assert await marked(connection) == []
