@@ -1,6 +1,7 @@
 """Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38), or similarity does."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from schemas.settings.run import RunSettings
 from schemas.values.chat import Message, ReaskReason
@@ -11,13 +12,14 @@ from schemas.values.participants import (
     RankedReferences,
     Reference,
     ValidatedReferences,
+    Verdict,
 )
 from stages.participants.assemble import text_of
 from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
-from stages.replies.asking import Decided, ask_verdict, decide
+from stages.replies.asking import ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -53,10 +55,6 @@ def verdict_messages(
     return Message(role="system", content=_SYSTEM), Message(role="user", content=user)
 
 
-Judged = Decided[Reference]
-"""The accepted references of one item, and all verdicts."""
-
-
 def keep_all(ranked: RankedReferences) -> ValidatedReferences:
     """Validation disabled: every ranked reference is kept, whatever the cap, without a call."""
     return ValidatedReferences(validator=None, items=ranked.items, verdicts={})
@@ -70,15 +68,12 @@ async def validate_by_similarity(
     Raises DomainError when the text of a chunk differs from the one that was ranked.
     """
 
-    async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
-        async def ask(rank: int, reference: Reference) -> Decision:
-            is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))
-            is_near = reference.similarity >= settings.ragq.reference_similarity
-            return Decision.ACCEPT if is_about_it and is_near else Decision.REJECT
+    async def ask(item: PHQ8Item, _rank: int, reference: Reference) -> Decision:
+        is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))
+        is_near = reference.similarity >= settings.ragq.reference_similarity
+        return Decision.ACCEPT if is_about_it and is_near else Decision.REJECT
 
-        return await decide(references, ask=ask, enough=settings.embedding.validation_max_refs_per_item)
-
-    return _validated("similarity", ranked, {item: await judge_item(item, of_item) for item, of_item in _some(ranked)})
+    return await _decided("similarity", ranked, ask, settings)
 
 
 async def validate_references(
@@ -91,49 +86,44 @@ async def validate_references(
 ) -> ValidatedReferences:
     """Judge each item's references in order, until enough are accepted; keep only those.
 
-    `unsure` excludes a reference as `reject` does. Raises DomainError when the text of a chunk differs from the
-    one that was ranked, and as `ask_verdict` does.
+    `unsure` excludes a reference as `reject` does. Raises DomainError when the text of a chunk differs from the one
+    that was ranked, and as `ask_verdict` does.
     """
     model = settings.validation_model
     reasks: list[ReaskReason] = []
 
-    async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
-        evidence = evidence_text(extracted.quotes[item])
+    async def ask(item: PHQ8Item, rank: int, reference: Reference) -> Decision:
+        messages = verdict_messages(
+            item,
+            evidence=evidence_text(extracted.quotes[item]),
+            reference=text_of(reference, chunk_texts),
+            score=reference.score,
+            max_chars=settings.ragq.validation_max_chars,
+        )
+        purpose = f"validate {item.evidence_key} rank {rank}"
+        usable = await ask_verdict(messages, purpose=purpose, chat=chat, model=model, settings=settings)
+        reasks.extend(usable.reasks)
+        return usable.read
 
-        async def ask(rank: int, reference: Reference) -> Decision:
-            messages = verdict_messages(
-                item,
-                evidence=evidence,
-                reference=text_of(reference, chunk_texts),
-                score=reference.score,
-                max_chars=settings.ragq.validation_max_chars,
-            )
-            purpose = f"validate {item.evidence_key} rank {rank}"
-            usable = await ask_verdict(messages, purpose=purpose, chat=chat, model=model, settings=settings)
-            reasks.extend(usable.reasks)
-            return usable.read
+    return (await _decided(model, ranked, ask, settings)).model_copy(update={"reasks": tuple(reasks)})
 
-        return await decide(references, ask=ask, enough=settings.embedding.validation_max_refs_per_item)
 
-    judged: dict[PHQ8Item, Judged] = {}
+async def _decided(
+    validator: str,
+    ranked: RankedReferences,
+    ask: Callable[[PHQ8Item, int, Reference], Awaitable[Decision]],
+    settings: RunSettings,
+) -> ValidatedReferences:
+    """The references that are accepted, item by item. What is deferred is raised when every item was asked about."""
+    kept: dict[PHQ8Item, tuple[Reference, ...]] = dict.fromkeys(ranked.items, ())
+    verdicts: dict[PHQ8Item, tuple[Verdict, ...]] = {}
     deferred: Deferred | None = None
-    for item, references in _some(ranked):
+    for item in (item for item, references in ranked.items.items() if references):
+        enough = settings.embedding.validation_max_refs_per_item
         try:
-            judged[item] = await judge_item(item, references)
+            kept[item], verdicts[item] = await decide(ranked.items[item], ask=partial(ask, item), enough=enough)
         except Deferred as later:
             deferred = later
     if deferred is not None:
         raise deferred
-    return _validated(model, ranked, judged).model_copy(update={"reasks": tuple(reasks)})
-
-
-def _some(ranked: RankedReferences) -> list[tuple[PHQ8Item, tuple[Reference, ...]]]:
-    return [(item, references) for item, references in ranked.items.items() if references]
-
-
-def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Item, Judged]) -> ValidatedReferences:
-    return ValidatedReferences(
-        validator=validator,
-        items={item: judged[item][0] if item in judged else () for item in ranked.items},
-        verdicts={item: verdicts for item, (_, verdicts) in judged.items()},
-    )
+    return ValidatedReferences(validator=validator, items=kept, verdicts=verdicts)
