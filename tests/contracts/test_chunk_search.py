@@ -53,28 +53,16 @@ def ids(hits: Sequence[Hit]) -> list[int]:
     return [hit.chunk_id for hit in hits]
 
 
-async def test_dense_scores_are_cosines_best_first(searched: Searched) -> None:
-    search, corpus = await searched(placed(-EAST, NORTH, 3 * EAST))
+async def test_dense_scores_are_cosines_best_first_in_a_list_for_each_vector(searched: Searched) -> None:
+    search, corpus = await searched(list(reversed(placed(-EAST, NORTH, 3 * EAST, EAST, EAST))))
 
-    (found,) = await search.dense([corpus], np.stack([EAST]), limit=10)
+    first, second = await search.dense([corpus], np.stack([EAST, NORTH]), limit=10)
+    ((best, _), *_) = await search.dense([corpus], np.stack([EAST, NORTH]), limit=2)
 
-    assert found == [Hit(chunk_id=3, score=1.0), Hit(chunk_id=2, score=0.0), Hit(chunk_id=1, score=-1.0)]
-
-
-async def test_each_vector_has_a_list_of_its_own_in_the_order_asked(searched: Searched) -> None:
-    search, corpus = await searched(placed(EAST, NORTH))
-
-    found = await search.dense([corpus], np.stack([NORTH, EAST, NORTH]), limit=1)
-
-    assert [ids(hits) for hits in found] == [[2], [1], [2]]
-
-
-async def test_of_equally_near_chunks_the_first_ids_are_kept(searched: Searched) -> None:
-    search, corpus = await searched(list(reversed(placed(*[EAST] * 8))))
-
-    (found,) = await search.dense([corpus], np.stack([EAST]), limit=3)
-
-    assert ids(found) == [1, 2, 3]
+    assert first == [
+        Hit(chunk_id=id_, score=score) for id_, score in [(3, 1.0), (4, 1.0), (5, 1.0), (2, 0.0), (1, -1.0)]
+    ]
+    assert (ids(second), best) == ([2, 1, 3, 4, 5], first[0])
 
 
 async def test_the_order_is_that_of_exact_cosines(searched: Searched) -> None:
@@ -93,67 +81,48 @@ async def test_the_order_is_that_of_exact_cosines(searched: Searched) -> None:
 async def test_vectors_of_another_dimension_are_refused(searched: Searched) -> None:
     search, corpus = await searched(placed(EAST))
 
+    assert await search.dense([corpus], np.stack([EAST]), limit=0) == [[]]
     with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
         await search.dense([corpus], np.ones((1, 3), dtype=np.float32), limit=1)
 
 
-@pytest.mark.parametrize("scorer", SCORERS)
-async def test_a_chunk_that_does_not_match_is_no_hit(searched: Searched, scorer: str) -> None:
-    search, corpus = await searched(texts("green tea", "stone bridge", "tea"))
-
-    found = await search.lexical([corpus], ["tea", "zebra", "bridge"], limit=10, scorer=scorer)
-
-    assert [sorted(ids(hits)) for hits in found] == [[1, 3], [], [2]]
-    assert all(hit.score > 0 for hits in found for hit in hits)
+DRINKS = texts("green tea", "stone bridge", "tea")
 
 
-@pytest.mark.parametrize("scorer", SCORERS)
-async def test_a_text_without_terms_finds_nothing(searched: Searched, scorer: str) -> None:
-    search, corpus = await searched(texts("green tea"))
+@pytest.mark.parametrize(
+    ("chunks", "scorers", "asked", "limit", "expected"),
+    [
+        (DRINKS, SCORERS, ["bridge", "zebra", "green"], 10, [[2], [], [1]]),
+        (DRINKS, SCORERS, ["", "?!"], 10, [[], []]),
+        (list(reversed(texts(*["green tea leaf"] * 6))), SCORERS, ["leaf tea"], 4, [[1, 2, 3, 4]]),
+        (texts("green tea", "black tea", "bridge"), ["bm25"], ["green tea"], 10, [[1, 2]]),
+        (texts("green tea", "black tea", "bridge"), ["websearch"], ["green tea"], 10, [[1]]),
+        (texts("green tea"), ["bm25"], [r"it's \ 'tea' | ! & (x) <-> C:\dir\o'neill.txt"], 1, [[1]]),
+        ([SearchableChunk(1, "brewed hot", EAST, "Drinks > Tea")], ["bm25"], ["tea"], 1, [[1]]),
+        (texts("tea cup", "tea pot", "tea leaf", "ginger cup", "sugar"), ["bm25"], ["ginger tea"], 10, [[4, 1, 2, 3]]),
+        ([], SCORERS, ["tea"], 5, [[]]),
+    ],
+    ids=[
+        *("what does not match is no hit", "no terms", "equal scores are ordered by id and cut after"),
+        *("any term for BM25", "every term for websearch", "quotes and backslashes are no syntax", "headings above"),
+        *("a rare word counts more", "an empty corpus"),
+    ],
+)
+async def test_full_text_finds_the_best_chunks(
+    searched: Searched,
+    chunks: list[SearchableChunk],
+    scorers: Sequence[str],
+    asked: list[str],
+    limit: int,
+    expected: list[list[int]],
+) -> None:
+    search, corpus = await searched(chunks)
 
-    assert await search.lexical([corpus], ["", "?!"], limit=10, scorer=scorer) == [[], []]
-
-
-@pytest.mark.parametrize("scorer", SCORERS)
-async def test_equal_scores_are_ordered_by_chunk_id_and_cut_after(searched: Searched, scorer: str) -> None:
-    search, corpus = await searched(list(reversed(texts(*["green tea leaf"] * 6))))
-
-    (found,) = await search.lexical([corpus], ["leaf tea"], limit=4, scorer=scorer)
-
-    assert ids(found) == [1, 2, 3, 4]
-    assert len({hit.score for hit in found}) == 1
-
-
-@pytest.mark.parametrize(("scorer", "expected"), [("bm25", [1, 2]), ("websearch", [1])])
-async def test_only_websearch_asks_for_every_term(searched: Searched, scorer: str, expected: list[int]) -> None:
-    search, corpus = await searched(texts("green tea", "black tea", "bridge"))
-
-    (found,) = await search.lexical([corpus], ["green tea"], limit=10, scorer=scorer)
-
-    assert ids(found) == expected
-
-
-async def test_quotes_and_backslashes_of_a_text_are_no_syntax(searched: Searched) -> None:
-    search, corpus = await searched(texts("green tea"))
-
-    text = r"it's \ 'tea' | ! & (x) <-> C:\dir\o'neill.txt"
-    (found,) = await search.lexical([corpus], [text], limit=1, scorer="bm25")
-
-    assert ids(found) == [1]
-
-
-async def test_headings_above_a_chunk_are_searched_with_it(searched: Searched) -> None:
-    search, corpus = await searched([SearchableChunk(1, "brewed hot", EAST, "Drinks > Tea")])
-
-    assert [ids(hits) for hits in await search.lexical([corpus], ["tea"], limit=1, scorer="bm25")] == [[1]]
-
-
-async def test_a_word_that_few_chunks_have_counts_more_than_one_that_many_have(searched: Searched) -> None:
-    search, corpus = await searched(texts("tea cup", "tea pot", "tea leaf", "ginger cup", "sugar"))
-
-    (found,) = await search.lexical([corpus], ["ginger tea"], limit=10, scorer="bm25")
-
-    assert ids(found) == [4, 1, 2, 3]
+    for scorer in scorers:
+        found = await search.lexical([corpus], asked, limit=limit, scorer=scorer)
+        assert [ids(hits) for hits in found] == expected
+        assert all(hit.score > 0 for hits in found for hit in hits)
+    assert chunks or await search.dense([corpus], np.stack([EAST]), limit=5) == [[]]
 
 
 async def test_an_unknown_scorer_is_named(searched: Searched) -> None:
@@ -161,14 +130,6 @@ async def test_an_unknown_scorer_is_named(searched: Searched) -> None:
 
     with pytest.raises(ValueError, match="'ts_rank' is not a full-text scorer"):
         await search.lexical([corpus], ["tea"], limit=1, scorer="ts_rank")
-
-
-@pytest.mark.parametrize("scorer", SCORERS)
-async def test_nothing_is_found_in_an_empty_corpus(searched: Searched, scorer: str) -> None:
-    search, corpus = await searched([])
-
-    assert await search.dense([corpus], np.stack([EAST]), limit=5) == [[]]
-    assert await search.lexical([corpus], ["tea"], limit=5, scorer=scorer) == [[]]
 
 
 async def test_a_missing_corpus_is_named(searched: Searched) -> None:
