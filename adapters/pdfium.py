@@ -20,7 +20,7 @@ from pypdfium2 import raw
 from adapters.limited_process import ProcessLimits, run_limited
 from schemas.errors import DocumentError
 from schemas.values.documents import ConvertedDocument, TocEntry
-from stages.documents.outline import DocumentFormat, described_by
+from stages.documents.outline import described_by
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 
 _FEWEST_LETTERS: Final = 20
@@ -48,17 +48,9 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
             "(ocrmypdf in.pdf out.pdf)"
         )
     toc = tuple(TocEntry(**entry) for entry in found["toc"])
-    converted = pdf_markdown(pages, toc)
     described = described_by({"title": found["title"], "author": found["authors"]})
-    return ConvertedDocument(
-        format=DocumentFormat.PDF,
-        converter=f"pypdfium2 {metadata.version('pypdfium2')}",
-        toc=toc,
-        pages=len(pages),
-        **converted._asdict(),
-        title=described.title,
-        authors=described.authors,
-    )
+    by = {"converter": f"pypdfium2 {metadata.version('pypdfium2')}", **described._asdict()}
+    return pdf_markdown(pages, toc).model_copy(update=by)
 
 
 _BOLD_WEIGHT = 600

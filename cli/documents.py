@@ -26,7 +26,7 @@ from cli.sheets import print_listing, rows_drawing
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.full_text import language_words
-from schemas.values.documents import Cleaned, CorpusView, ListedWorks, RepairAction, SelectionAction
+from schemas.values.documents import CorpusView, ListedWorks, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
@@ -318,11 +318,13 @@ def work_show_command(target: dict[str, int], as_json: bool) -> None:
         ragq work show j345 --json
     """
     shown = with_database(document_view, **target)
+    facts = _view_json(shown)
     if as_json:
-        print_json(_view_json(shown))
+        print_json(facts)
         return
-    for name, words in _facts(shown):
-        draw(f"{name:<13} {words}")
+    for name, value in facts.items():
+        if value and name not in ("headings", "missing"):
+            draw(f"{name.replace('_', ' '):<14} {_in_words(value)}")
     table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
@@ -376,39 +378,13 @@ def _view_json(shown: DocumentView) -> dict[str, Any]:
     return {"job": _job(shown.job_id), "run": None if shown.run_id is None else f"r{shown.run_id}", **values}
 
 
-def _facts(shown: DocumentView) -> list[tuple[str, str]]:
-    conversion = " by ".join(filter(None, (shown.format, shown.converter)))
-    found = f"{shown.variant}: {shown.reason}" if shown.reason else ""
-    facts = [
-        ("work", "" if shown.work_id is None else f"{shown.work_id}  {shown.title}"),
-        ("corpus", shown.corpus or ""),
-        ("file", shown.name or ""),
-        ("job", "" if shown.job_id is None else f"j{shown.job_id} of r{shown.run_id}  {shown.status}"),
-        ("stages", ", ".join(f"{stage} {status}" for stage, status in shown.stages.items())),
-        ("converted", conversion),
-        ("headings by", found),
-        ("pages", "" if shown.pages is None else str(shown.pages)),
-        ("cleaned", "" if shown.cleaned is None else _cleaned(shown.cleaned)),
-        ("without text", "" if shown.cleaned is None else _without_text(shown.cleaned)),
-        (
-            "headings",
-            f"{len(shown.headings)}, {counted(shown.disagreements, 'disagreement')} with the table of contents",
-        ),
-        ("repaired", "" if shown.repaired_by is None else f"{shown.changed} by {shown.repaired_by}"),
-        ("skipped", "" if shown.selected_by is None else f"{shown.skipped} by {shown.selected_by}"),
-        ("model", shown.model or ""),
-    ]
-    return [(name, words) for name, words in facts if words]
-
-
-def _without_text(cleaned: Cleaned) -> str:
-    pages = cleaned.pages_without_text
-    return f"{counted(len(pages), 'page')}: {', '.join(map(str, pages))}" if pages else ""
-
-
-def _cleaned(cleaned: Cleaned) -> str:
-    counts = cleaned.model_dump(exclude={"pages_without_text"})
-    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
+def _in_words(value: Any) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{name.replace('_', ' ')} {_in_words(one)}" for name, one in value.items() if one)
+        case tuple():
+            return " ".join(map(str, value))
+    return str(value)
 
 
 def _row(heading: OutlineHeading) -> list[str]:

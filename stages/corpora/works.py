@@ -284,7 +284,7 @@ def work_filter(conditions: Iterable[str]) -> WorkFilter:
     none.
 
     >>> str(work_filter(["author=Leaf", "year>=2001", "year<2010"]))
-    "author has 'Leaf', year 2001 to 2009"
+    'author=Leaf, year>=2001, year<=2009'
     """
     fields: dict[str, Any] = {}
     for condition in conditions:

@@ -6,19 +6,19 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, TypeVar
 
 from schemas.errors import DocumentError, ReplyShapeError, WorkFileError
 from schemas.settings.run import RunSettings
-from schemas.values.chat import ChatCall, Message
-from schemas.values.documents import DocumentOutline, Heading, TocEntry
+from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.values.documents import DecidedBy, DecidedHeadings, DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, lines_of, read_markdown
 from stages.corpora.works import front_matter
 from stages.ports import ChatModel
-from stages.replies.asking import UsableReply, ask_until_usable
+from stages.replies.asking import ask_until_usable
 from stages.texts.characters import DATA_RULE, listed, storable
 
 _LONGEST_MIMETYPE: Final = 100
@@ -245,32 +245,43 @@ async def ask_in_parts(
     settings: RunSettings,
     most: int,
     purpose: str,
-    prompt: Callable[[Sequence[Asked]], str],
-    read: Callable[[Sequence[Asked]], Callable[[str], Read]],
+    prompt: Callable[[Sequence[Asked], Sequence[Read]], str],
+    read: Callable[[str, Sequence[Asked]], Read],
     form: str,
-) -> AsyncIterator[UsableReply[Read]]:
-    """The replies about `most` headings each, in order; one that cannot be used is asked for again.
+) -> tuple[list[Read], DecidedHeadings]:
+    """What is read in the replies about `most` headings each, in order, and who decided so. A reply that cannot be used
+    is asked for again.
 
-    `prompt` of a part is called after the reply about the part before it was taken. Raises ReplyShapeError or another
+    `prompt` gets a part and what was read about the parts before it. Raises HeadingReplyError or another
     LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
     """
+    found: list[Read] = []
+    reasks: list[ReaskReason] = []
     for first in range(0, len(headings), most):
         part = headings[first : first + most]
+        question = Message(role="user", content=prompt(part, found))
+
+        def read_part(raw: str, part: Sequence[Asked] = part) -> Read:
+            return read(raw, part)
+
         call = ChatCall(
             model=settings.document_model,
-            messages=(Message(role="system", content=SYSTEM), Message(role="user", content=prompt(part))),
+            messages=(Message(role="system", content=SYSTEM), question),
             max_tokens=settings.ragq.document_max_tokens or None,
             timeout_s=settings.ollama.timeout_seconds,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",
         )
-        yield await ask_until_usable(
+        usable = await ask_until_usable(
             call,
             chat=chat,
-            read=read(part),
+            read=read_part,
             form=form,
             retries=settings.ragq.reply_retries,
             token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
         )
+        found.append(usable.read)
+        reasks += usable.reasks
+    return found, DecidedHeadings(by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks))
 
 
 _LONGEST_VALUE: Final = 500

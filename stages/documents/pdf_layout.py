@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from schemas.values.documents import Cleaned, TocEntry
+from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry
 from stages.corpora.blocks import DEEPEST_HEADING
 from stages.documents.outline import title_key, without_number
 
@@ -190,17 +190,7 @@ def _is_code(line: PdfLine | None) -> bool:
     return line is not None and line.is_fixed
 
 
-class PdfMarkdown(NamedTuple):
-    """A PDF as markdown."""
-
-    markdown: str
-    page_lines: tuple[int, ...]
-    headings_by: str
-    reason: str
-    cleaned: Cleaned
-
-
-def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> PdfMarkdown:
+def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> ConvertedDocument:
     """Markdown with the headings of the PDF's own outline, or with those that its fonts show.
 
     The outline decides where 80 % of its entries are found on their pages. Headers, footers and page numbers are left
@@ -238,7 +228,17 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> PdfMarkdo
         hyphenations=reader.hyphenations,
         pages_without_text=tuple(without_text),
     )
-    return PdfMarkdown("\n".join(written), tuple(page_lines), headings_by, reason, cleaned)
+    return ConvertedDocument(
+        format="pdf",
+        converter="rules",
+        markdown="\n".join(written),
+        page_lines=tuple(page_lines),
+        headings_by=headings_by,
+        reason=reason,
+        toc=tuple(toc),
+        pages=len(pages),
+        cleaned=cleaned,
+    )
 
 
 def _plain(page: PdfPage) -> PdfPage:

@@ -2,13 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import partial
+from itertools import chain
 from typing import Final
 
 from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
-from schemas.values.chat import ReaskReason
-from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
+from schemas.values.documents import Heading, Repair, RepairAction, RepairedTitles, TocEntry
 from stages.corpora.blocks import Block, BlockKind, lines_of, read_markdown
 from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
@@ -110,23 +109,17 @@ async def repair_by_model(
     headings: Sequence[Heading], toc: Sequence[TocEntry], *, template: str, chat: ChatModel, settings: RunSettings
 ) -> RepairedTitles:
     """Ask about 100 headings at a time, as `ask_in_parts` does and raising what it raises."""
-    repairs: list[Repair] = []
-    reasks: list[ReaskReason] = []
-    async for usable in ask_in_parts(
+    found, decided = await ask_in_parts(
         headings,
         chat=chat,
         settings=settings,
         most=HEADINGS_OF_A_CALL,
         purpose="repair headings",
-        prompt=lambda part: repair_prompt(part, toc, template=template, before=repairs),
-        read=lambda part: partial(repair_by_reply, headings=part),
+        prompt=lambda part, read: repair_prompt(part, toc, template=template, before=[*chain(*read)]),
+        read=repair_by_reply,
         form=f"one line for each heading, NUMBER : {'|'.join(RepairAction)} : TEXT, and nothing else",
-    ):
-        repairs.extend(usable.read)
-        reasks += usable.reasks
-    return RepairedTitles(
-        repairs=tuple(repairs), by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks)
     )
+    return RepairedTitles(**dict(decided), repairs=tuple(chain(*found)))
 
 
 def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:

@@ -1,12 +1,11 @@
 """Which sections of a document are embedded: those that somebody would ask about."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from itertools import chain
 from typing import Final
 
 from schemas.settings.run import RunSettings
 from schemas.statuses import VectorStatus
-from schemas.values.chat import ReaskReason
 from schemas.values.documents import CutChunk, DecidedBy, SelectedSections, Selection, SelectionAction
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import Section, sections
@@ -92,24 +91,19 @@ async def select_by_model(
     sections: Sequence[Section], *, template: str, chat: ChatModel, settings: RunSettings
 ) -> SelectedSections:
     """Ask about 200 headings at a time, as `ask_in_parts` does and raising what it raises."""
-    decisions: dict[int, bool] = {}
-    reasks: list[ReaskReason] = []
-    async for usable in ask_in_parts(
+    found, decided = await ask_in_parts(
         with_headings(sections),
         chat=chat,
         settings=settings,
         most=HEADINGS_OF_A_CALL,
         purpose="select sections",
-        prompt=lambda part: select_prompt(part, template=template),
-        read=lambda part: partial(decisions_of, sections=part),
+        prompt=lambda part, _: select_prompt(part, template=template),
+        read=decisions_of,
         form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
-    ):
-        decisions |= usable.read
-        reasks += usable.reasks
-    selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
-    return SelectedSections(
-        selections=selections, by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks)
     )
+    decisions = dict(chain.from_iterable(part.items() for part in found))
+    selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
+    return SelectedSections(**dict(decided), selections=selections)
 
 
 def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:
