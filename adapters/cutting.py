@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from adapters.weights import PACKAGED_EMBEDDER, cached_folder, local_folder, unchecked_embedder_folder
 from schemas.errors import Refused, StackError
-from schemas.statuses import VectorStatus
 from schemas.values.documents import CutChunk, StoredCorpus
 from stages.corpora.blocks import MarkdownDocument
 from stages.corpora.cut import ChunkSize, cut_work
@@ -125,16 +124,14 @@ def cutting(corpus: StoredCorpus, *, searches_tables: bool) -> Cut:
         if tokens is None:
             raise uncountable(corpus.backend, corpus.model)
         size, measure = ChunkSize.of_tokens(corpus.chunk_tokens), tokens
-    cut_by = partial(cut_work, size=size, measure=measure, language=corpus.language, searches_tables=searches_tables)
-
-    def count(chunk: CutChunk) -> int | None:
-        if tokens is None or chunk.vector_status is not VectorStatus.TO_VEC:
-            return None
-        return tokens.around(chunk.heading_breadcrumbs) + tokens.length(chunk.content)
-
-    return lambda document, title: [
-        chunk.model_copy(update={"tokens": count(chunk)}) for chunk in cut_by(document, title=title)
-    ]
+    return partial(
+        cut_work,
+        size=size,
+        measure=measure,
+        language=corpus.language,
+        searches_tables=searches_tables,
+        counted_by=tokens,
+    )
 
 
 def measure_of(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:

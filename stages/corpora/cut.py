@@ -275,91 +275,76 @@ _KEPT = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStatus.FIG
 
 def cut_work(
     document: MarkdownDocument,
-    *,
     title: str,
+    *,
     size: ChunkSize = ChunkSize(),
     measure: Measure = Words(),  # noqa: B008
     language: str = ENGLISH,
     searches_tables: bool = True,
+    counted_by: Measure | None = None,
 ) -> list[CutChunk]:
     """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
     A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
     parent. A content chunk has sentences of one section, as the language ends them, joined by spaces; each table and
     each figure is a chunk as it is. With `searches_tables` chunks of their words follow, which are searched. A work
-    without visible characters has no chunks.
+    without visible characters has no chunks. `counted_by` counts the tokens of what is embedded.
     """
     chunks: list[CutChunk] = []
     places: list[int] = []
     for section in sections(document, title=title):
         places.append(len(chunks))
-        heading = _heading_chunk(document, section, None if section.parent is None else places[section.parent])
-        if not heading.content.strip():
+        path, around = section.breadcrumbs, None if section.parent is None else places[section.parent]
+        text = passage(document.lines, section.start_line, section.end_line)
+        if not text.strip():
             continue
-        chunks.append(heading)
-        own = _text_chunks(section, places[-1], size, measure, language)
-        own += [_chunk(section, places[-1], block, _KEPT[block.kind]) for block in section.own if block.kind in _KEPT]
+        whole = Block(BlockKind.HEADING, section.start_line, section.end_line, text)
+        left = size.without(measure.around(path))
+        own = [(block, VectorStatus.TO_VEC) for block in _texts(section, left, measure, language)]
+        own += [(block, _KEPT[block.kind]) for block in section.own if block.kind in _KEPT]
         if searches_tables:
-            own += _captioned_chunks(section, places[-1], size, measure)
-        chunks += sorted(own, key=lambda chunk: chunk.start_line)
+            own += [(block, VectorStatus.TO_VEC) for block in _searched(section, left, measure)]
+        own.sort(key=lambda one: one[0].start_line)
+        for block, status in [(whole, VectorStatus.NO_VEC), *own]:
+            counts = counted_by if status is VectorStatus.TO_VEC else None
+            chunk = CutChunk(
+                parent=around if block is whole else places[-1],
+                level=f"H{section.level}{'' if block is whole else '-chunk'}",
+                content=block.text,
+                heading_breadcrumbs=path,
+                start_line=block.start_line,
+                end_line=block.end_line,
+                vector_status=status,
+                tokens=None if counts is None else counts.around(path) + counts.length(block.text),
+            )
+            chunks.append(chunk)
     return chunks
 
 
-def _heading_chunk(document: MarkdownDocument, section: Section, parent: int | None) -> CutChunk:
-    return CutChunk(
-        parent=parent,
-        level=f"H{section.level}",
-        content=passage(document.lines, section.start_line, section.end_line),
-        heading_breadcrumbs=section.breadcrumbs,
-        start_line=section.start_line,
-        end_line=section.end_line,
-        vector_status=VectorStatus.NO_VEC,
-    )
-
-
-def _text_chunks(section: Section, parent: int, size: ChunkSize, measure: Measure, language: str) -> list[CutChunk]:
-    left = size.without(measure.around(section.breadcrumbs))
+def _texts(section: Section, size: ChunkSize, measure: Measure, language: str) -> Iterator[Block]:
+    """The text of each content chunk of a section."""
     text = [
         sentence
         for block in section.own
         if block.kind is BlockKind.TEXT
-        for sentence in sentences(block, measure=measure, most=left.most, language=language)
+        for sentence in sentences(block, measure=measure, most=size.most, language=language)
     ]
-    return [_chunk(section, parent, _joined(chunk), VectorStatus.TO_VEC) for chunk in pack(text, left)]
+    for chunk in pack(text, size):
+        start, end = min(one.start_line for one in chunk), max(one.end_line for one in chunk)
+        yield Block(BlockKind.TEXT, start, end, " ".join(one.text for one in chunk))
 
 
-def _joined(chunk: tuple[Sentence, ...]) -> Block:
-    start = min(sentence.start_line for sentence in chunk)
-    end = max(sentence.end_line for sentence in chunk)
-    return Block(BlockKind.TEXT, start, end, " ".join(sentence.text for sentence in chunk))
-
-
-def _captioned_chunks(section: Section, parent: int, size: ChunkSize, measure: Measure) -> list[CutChunk]:
-    """Each has all lines of its table or figure, with those of the caption."""
-    left = size.without(measure.around(section.breadcrumbs))
+def _searched(section: Section, size: ChunkSize, measure: Measure) -> Iterator[Block]:
+    """The words of each table and figure, with all lines of it and of its caption."""
     caption_of = captions(section.own)
-    found: list[CutChunk] = []
     for place, block in enumerate(section.own):
         if block.kind not in _KEPT:
             continue
         caption = caption_of.get(place)
         around = [block] if caption is None else [block, caption]
         start, end = min(one.start_line for one in around), max(one.end_line for one in around)
-        for text in searched_texts(block, caption, size=left, measure=measure):
-            found.append(_chunk(section, parent, Block(block.kind, start, end, text), VectorStatus.TO_VEC))
-    return found
-
-
-def _chunk(section: Section, parent: int, block: Block, status: VectorStatus) -> CutChunk:
-    return CutChunk(
-        parent=parent,
-        level=f"H{section.level}-chunk",
-        content=block.text,
-        heading_breadcrumbs=section.breadcrumbs,
-        start_line=block.start_line,
-        end_line=block.end_line,
-        vector_status=status,
-    )
+        for text in searched_texts(block, caption, size=size, measure=measure):
+            yield Block(block.kind, start, end, text)
 
 
 def pages_of(page_lines: Sequence[int], start_line: int, end_line: int) -> tuple[int, int] | None:
