@@ -28,18 +28,39 @@ REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References"
 BY_RULES = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chunk no_vec"
 
 
-async def test_markdown_goes_through_the_stages_when_it_is_asked_for_and_keeps_its_front_matter(
-    library: Library,
-) -> None:
+async def test_markdown_goes_through_the_stages_by_rules_and_is_shown_as_they_left_it(library: Library) -> None:
     job_id = await library.job()
+    async with library.database.connection() as connection:
+        empty = await document_view(connection, job_id=job_id)
+        with refused("document-missing", match="Stage 'outline' of job"):
+            await documents.decision_prompt(connection, job_id, "repair")
+    await library.run(job_id, until="outline")
+    async with library.database.connection() as connection:
+        with refused("document-missing", match="Stage 'sanitise' of job"):
+            await documents.edit(connection, job_id, "select", reply="9 : SKIP")
     await library.run(job_id)
 
-    repaired = await library.output(job_id, RepairedTitles)
-    assert (repaired.by, repaired.model, repaired.changed) == (DecidedBy.RULES, None, 1)
-    assert (await library.output(job_id, SelectedSections)).by is DecidedBy.RULES
+    async with library.database.connection() as connection:
+        view = await document_view(connection, job_id=job_id)
+        corpus_id = await connection.fetchval("SELECT id FROM corpus")
+        (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
+        markdown, _ = await document_text(connection, job_id=job_id)
+        with refused("work-missing"):
+            await document_view(connection, work_id=10**9)
+    assert (empty.headings, empty.work_id, empty.name) == ((), None, "tea.md")
+    assert (listed.job_id, listed.id, listed.title, listed.year) == (job_id, view.work_id, "On tea", 2019)
+    assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
+    assert (view.repaired_by, view.selected_by, view.model) == (DecidedBy.RULES, DecidedBy.RULES, None)
+    assert [
+        (one.line, one.level, one.action, one.repaired_level, one.work_line, one.embeds, one.reason)
+        for one in view.headings
+    ] == [
+        (5, 1, "NO_CHANGE", 1, 5, True, None),
+        (9, 3, "H2", 2, 9, True, None),
+        (13, 2, "NO_CHANGE", 2, 13, False, "a bibliography"),
+    ]
+    assert markdown == await library.value("SELECT markdown FROM works") == BOOK.replace("### Leaves", "## Leaves")
     assert await library.chunks() == BY_RULES
-    markdown = await library.value("SELECT markdown FROM works WHERE title = 'On tea' AND year = 2019")
-    assert markdown == BOOK.replace("### Leaves", "## Leaves")
 
 
 async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Library) -> None:
@@ -61,10 +82,20 @@ async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Li
     assert await library.value("SELECT count(*) FROM llm_call_use") == 2
 
 
-async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(library: Library) -> None:
+async def test_pasted_replies_are_attempts_after_which_the_rest_is_computed_again(library: Library) -> None:
     job_id = await library.job()
     await library.run(job_id)
     work_id = await library.value("SELECT id FROM works")
+
+    async with library.database.connection() as connection:
+        prompt = await documents.decision_prompt(connection, job_id, "select")
+        edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+    assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
+    assert (edited.stage, edited.changed) == ("select", 1)
+    await library.run(job_id)
+    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec, H2 no_vec, H2-chunk vec"
+    assert (await library.output(job_id, CutDocument)).outcome == "replaced"
+    assert await library.value("SELECT searchable_chunks FROM corpus") == 2
 
     async with library.database.connection() as connection:
         prompt = await documents.decision_prompt(connection, job_id, "repair")
@@ -73,7 +104,6 @@ async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(
     assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
     await library.run(job_id)
-
     async with library.database.connection() as connection:
         history = await attempts.history(connection, job_id, "repair")
         assert [attempt.worker_id for attempt in history] == ["worker", "manual"]
@@ -82,26 +112,6 @@ async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(
     assert await library.value("SELECT id FROM works WHERE markdown LIKE '%## Green leaves%'") == work_id
     assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec"
 
-
-async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: Library) -> None:
-    job_id = await library.job()
-    await library.run(job_id)
-
-    async with library.database.connection() as connection:
-        prompt = await documents.decision_prompt(connection, job_id, "select")
-        edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
-    assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
-    assert (edited.stage, edited.changed) == ("select", 1)
-    await library.run(job_id)
-
-    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec, H2 no_vec, H2-chunk vec"
-    assert (await library.output(job_id, CutDocument)).outcome == "replaced"
-    assert await library.value("SELECT searchable_chunks FROM corpus") == 2
-
-
-async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
-    job_id = await library.job()
-    await library.run(job_id)
     before = await library.value("SELECT count(*) FROM stage_attempt")
     for stage in ["repair", "select"]:
         async with library.database.connection() as connection:
@@ -109,28 +119,16 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library) -> None:
                 await documents.edit(connection, job_id, stage, reply="9 : DANCE")
             with refused("heading-missing", match="Line 10 is no heading"):
                 await documents.edit(connection, job_id, stage, changes={10: "H1" if stage == "repair" else "SKIP"})
-            with pytest.raises(Refused, match=r"--set 9=REMOVE"):
-                await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
-            with pytest.raises(MissingError):
-                await documents.decision_prompt(connection, 10**9, "repair")
-
-        assert await library.value("SELECT count(*) FROM stage_attempt") == before
-        assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
-
-
-async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
-    job_id = await library.job()
-
     async with library.database.connection() as connection:
-        with refused("document-missing", "Stage 'outline' of job"):
-            await documents.decision_prompt(connection, job_id, "repair")
-    await library.run(job_id, until="outline")
-    async with library.database.connection() as connection:
-        with refused("document-missing", "Stage 'sanitise' of job"):
-            await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+        with pytest.raises(Refused, match=r"--set 9=REMOVE"):
+            await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
+        with pytest.raises(MissingError):
+            await documents.decision_prompt(connection, 10**9, "repair")
+    assert await library.value("SELECT count(*) FROM stage_attempt") == before
+    assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
 
 
-async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> None:
+async def test_the_job_of_an_earlier_file_is_not_edited_repeated_or_forked(library: Library) -> None:
     old = await library.job()
     await library.run(old)
     new = await library.job(BOOK + "\nMore.\n")
@@ -145,6 +143,10 @@ async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> Non
         work_id = await connection.fetchval("SELECT id FROM works")
         assert (await document_view(connection, work_id=work_id)).job_id == new
         assert (await document_view(connection, job_id=old)).work_id is None
+    with refused("document-replaced"):
+        await redo(library.database, old, "convert")
+    with refused("document-replaced"):
+        await fork(library.database, ForkRequest(target=Target(None, old), stage="repair"))
 
 
 async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_fork(library: Library) -> None:
@@ -164,43 +166,3 @@ async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
     async with library.database.connection() as connection:
         assert (await document_view(connection, work_id=work_id)).job_id == forked
-
-
-async def test_what_replaced_a_document_is_replaced_by_no_older_job(library: Library) -> None:
-    job_id = await library.job()
-    await library.run(job_id)
-    await library.run(await library.job("# Tea\n\nAnother text of it, imported again.\n"))
-
-    with refused("document-replaced"):
-        await redo(library.database, job_id, "convert")
-    with refused("document-replaced"):
-        await fork(library.database, ForkRequest(target=Target(None, job_id), stage="repair"))
-
-
-async def test_the_outline_has_what_became_of_each_heading(library: Library) -> None:
-    job_id = await library.job()
-    async with library.database.connection() as connection:
-        empty = await document_view(connection, job_id=job_id)
-    assert (empty.headings, empty.work_id, empty.name) == ((), None, "tea.md")
-    await library.run(job_id)
-
-    async with library.database.connection() as connection:
-        view = await document_view(connection, job_id=job_id)
-        corpus_id = await connection.fetchval("SELECT id FROM corpus")
-        (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
-        markdown, _ = await document_text(connection, job_id=job_id)
-        with refused("work-missing"):
-            await document_view(connection, work_id=10**9)
-    assert (listed.job_id, listed.id) == (job_id, view.work_id)
-    assert markdown == BOOK.replace("### Leaves", "## Leaves")
-    assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
-    assert [(one.line, one.level, one.action, one.repaired_level, one.work_line) for one in view.headings] == [
-        (5, 1, "NO_CHANGE", 1, 5),
-        (9, 3, "H2", 2, 9),
-        (13, 2, "NO_CHANGE", 2, 13),
-    ]
-    assert [(one.embeds, one.reason) for one in view.headings] == [
-        (True, None),
-        (True, None),
-        (False, "a bibliography"),
-    ]

@@ -34,46 +34,32 @@ async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
     return [row["vector"].to_list() for row in rows]
 
 
-async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(
+async def test_a_switch_waits_for_every_vector_and_rebuilds_indexes_in_another_dimension(
     database: Database, connection: Connection
 ) -> None:
     of, copy = await copied(connection)
-    await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
-    async with database.session() as session:
-        assert await chunk_search.build_index(session, of)
-
-    taken = await switch(database, "shelf")
-
-    assert (taken.id, taken.model, taken.dimension) == (of, "other", 3)
-    assert await vectors(connection, of) == NEW.tolist()
-    assert await vectors(connection, copy) == [chunk.vector.tolist() for chunk in CHUNKS]
-    index = await chunk_search.find_index(connection, of)
-    assert index is not None and index.has_index
-    with pytest.raises(Refused, match="already"):
-        await switch(database, "shelf")
-    assert (await switch(database, "shelf", back=True)).dimension == 2
-
-
-async def test_a_copy_names_its_corpus_and_no_other_corpus_is_a_copy(connection: Connection) -> None:
-    of, copy = await copied(connection)
-
-    assert await keeping.original_of(connection, copy) == "shelf"
-    assert await keeping.original_of(connection, of) is None
-
-
-async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database, connection: Connection) -> None:
-    of, copy = await copied(connection)
-    await embed_and_publish(connection, copy, (await corpora.waiting(connection, copy))[:1], NEW[:1])
+    names = [await keeping.original_of(connection, one) for one in (copy, of)]
+    first, second = await corpora.waiting(connection, copy)
+    await embed_and_publish(connection, copy, [first], NEW[:1])
     async with database.session() as session:
         assert await chunk_search.build_index(session, of)
     index = await connection.fetchval(INDEX)
 
     with pytest.raises(Refused, match="1 wait for a vector"):
         await switch(database, "shelf")
-
-    assert await vectors(connection, of) == [chunk.vector.tolist() for chunk in CHUNKS]
-    assert (await corpora.corpus(connection, of)).dimension == 2
+    kept = [await vectors(connection, of), (await corpora.corpus(connection, of)).dimension]
     assert await connection.fetchval(INDEX) == index, "it was built again"
+    await embed_and_publish(connection, copy, [second], NEW[1:])
+    taken = await switch(database, "shelf")
+
+    old = [chunk.vector.tolist() for chunk in CHUNKS]
+    assert (names, kept) == (["shelf", None], [old, 2])
+    assert (taken.id, taken.model, taken.dimension) == (of, "other", 3)
+    assert (await vectors(connection, of), await vectors(connection, copy)) == (NEW.tolist(), old)
+    assert (await corpora.view(connection, of)).has_vector_index
+    with pytest.raises(Refused, match="already"):
+        await switch(database, "shelf")
+    assert (await switch(database, "shelf", back=True)).dimension == 2
 
 
 async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(connection: Connection) -> None:
