@@ -1,13 +1,12 @@
 """`ragq up`, `down`, `status`, `worker` and `api`: start, stop and show the stack."""
 
-import asyncio
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import click
 
@@ -32,14 +31,11 @@ from stack.supervision import HEARTBEATS, SUPERVISOR
 from stack.up import down as bring_down
 from stack.up import up as bring_up
 from store import access
-from store.database import Connection, Database
+from store.database import Connection
 from store.migrate import upgrade
 from store.runs import problems as problems_of
 from store.runs.problems import RunProblem
 from workers.app import make_app
-
-Answer = TypeVar("Answer")
-
 
 #: `python -m` looks into the working folder first, where another project may have packages of these names.
 _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
@@ -81,7 +77,7 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
     def migrate(url: str) -> None:
         upgrade(url)
         if others and not no_api:
-            made.extend(_token_for_owner(url, home))
+            made.extend(_token_for_owner(home))
 
     ports = {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}
     home = find_home(environment)
@@ -104,7 +100,7 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         _show(parts)
     state = home.read_state()
     if state and state.api_url:
-        _report(_pages(state.api_url, home, made, others, is_open=_is_open(state.servers["DATABASE_URL"])))
+        _report(_pages(state.api_url, home, made, others, is_open=not with_database(access.any_live)))
     if state and state.flower_url:
         _report(f"Flower: {state.flower_url} (user ragq, password file: {home.flower_password})")
 
@@ -269,7 +265,7 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     return {node.partition("@")[0] for reply in replies for node in reply}
 
 
-def _token_for_owner(database_url: str, home: Home) -> list[str]:
+def _token_for_owner(home: Home) -> list[str]:
     """A new token of the API, kept in the folder of the stack; none where there is a live one."""
 
     async def make(connection: Connection) -> list[str]:
@@ -277,15 +273,10 @@ def _token_for_owner(database_url: str, home: Home) -> list[str]:
             return []
         return [(await access.create(connection, OWNERS_TOKEN, access.Scope.WRITE)).secret]
 
-    secrets = _asked(database_url, make)
+    secrets = with_database(make)
     for secret in secrets:
         write_private(home.api_token, f"{secret}\n")
     return secrets
-
-
-def _is_open(database_url: str) -> bool:
-    """Whether the API needs no token."""
-    return not _asked(database_url, access.any_live)
 
 
 def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open: bool) -> str:
@@ -298,14 +289,6 @@ def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open:
         return f"Pages: {url}/rag\nOpen to every user of this machine until `ragq token create NAME` makes a token."
     kept = f", such as that in {home.api_token}" if home.api_token.exists() else ""
     return f"Pages: {url}/rag (for tokens{kept})"
-
-
-def _asked(database_url: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-    async def ask() -> Answer:
-        async with Database(database_url, pool_size=1) as database:
-            return await database.with_retry(question)
-
-    return asyncio.run(ask())
 
 
 def _environment() -> dict[str, str]:

@@ -16,28 +16,18 @@ from stages.texts.characters import storable
 TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})
 
 
-_PARSE_BY_STAGE: Final = {
-    "extract": FailureCategory.EVIDENCE_JSON_PARSE,
-    "validate": FailureCategory.VALIDATION_JSON_PARSE,
-    "score": FailureCategory.SCORING_JSON_PARSE,
-    "expand": FailureCategory.EXPANSION_JSON_PARSE,
-    "generate": FailureCategory.ANSWER_UNUSABLE,
-    "repair": FailureCategory.REPAIR_REPLY_UNUSABLE,
-    "select": FailureCategory.SELECT_REPLY_UNUSABLE,
-    "judge": FailureCategory.VALIDATION_JSON_PARSE,
-}
-
-_TIMEOUT_BY_STAGE: Final = {
-    "extract": FailureCategory.EVIDENCE_LLM_TIMEOUT,
-    "embed": FailureCategory.EMBEDDING_TIMEOUT,
-    "rerank": FailureCategory.RERANK_TIMEOUT,
-    "validate": FailureCategory.VALIDATION_LLM_TIMEOUT,
-    "score": FailureCategory.SCORING_LLM_TIMEOUT,
-    "expand": FailureCategory.EXPANSION_LLM_TIMEOUT,
-    "generate": FailureCategory.ANSWER_LLM_TIMEOUT,
-    "repair": FailureCategory.REPAIR_LLM_TIMEOUT,
-    "select": FailureCategory.SELECT_LLM_TIMEOUT,
-    "judge": FailureCategory.VALIDATION_LLM_TIMEOUT,
+#: Of a reply that cannot be used, and of one that did not come in time.
+_BY_STAGE: Final = {
+    "extract": (FailureCategory.EVIDENCE_JSON_PARSE, FailureCategory.EVIDENCE_LLM_TIMEOUT),
+    "embed": (FailureCategory.LLM_ERROR, FailureCategory.EMBEDDING_TIMEOUT),
+    "rerank": (FailureCategory.LLM_ERROR, FailureCategory.RERANK_TIMEOUT),
+    "validate": (FailureCategory.VALIDATION_JSON_PARSE, FailureCategory.VALIDATION_LLM_TIMEOUT),
+    "score": (FailureCategory.SCORING_JSON_PARSE, FailureCategory.SCORING_LLM_TIMEOUT),
+    "expand": (FailureCategory.EXPANSION_JSON_PARSE, FailureCategory.EXPANSION_LLM_TIMEOUT),
+    "generate": (FailureCategory.ANSWER_UNUSABLE, FailureCategory.ANSWER_LLM_TIMEOUT),
+    "repair": (FailureCategory.REPAIR_REPLY_UNUSABLE, FailureCategory.REPAIR_LLM_TIMEOUT),
+    "select": (FailureCategory.SELECT_REPLY_UNUSABLE, FailureCategory.SELECT_LLM_TIMEOUT),
+    "judge": (FailureCategory.VALIDATION_JSON_PARSE, FailureCategory.VALIDATION_LLM_TIMEOUT),
 }
 
 
@@ -68,10 +58,11 @@ def categorise(error: BaseException, stage: str) -> FailureCategory:
     """The category of an exception that a stage raised."""
     if isinstance(error, errors.DomainError) and error.category is not None:
         return error.category
+    unusable, late = _BY_STAGE.get(stage, (FailureCategory.LLM_ERROR, FailureCategory.LLM_ERROR))
     if isinstance(error, errors.LLMResponseParseError):
-        return _PARSE_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
+        return unusable
     if isinstance(error, errors.LLMTimeoutError):
-        return _TIMEOUT_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
+        return late
     if is_transport_error(error):
         return FailureCategory.TRANSPORT
     return FailureCategory.LLM_ERROR if isinstance(error, errors.LLMError) else FailureCategory.UNKNOWN
