@@ -13,7 +13,7 @@ from cli.config import with_open_database
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
 from cli.options import effective_settings, request_options, requested, settings_options
-from cli.output import draw, json_option, notices, print_json, print_text
+from cli.output import console, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
@@ -259,7 +259,7 @@ def _run(run_id: int | None) -> str | None:
 @contextmanager
 def _progress(*, shows: bool) -> Iterator[Callable[[int, int], None]]:
     """A function that takes how many works are stored, of how many; a terminal shows them until the block ends."""
-    screen = notices()
+    screen = console(err=True)
     columns = (TextColumn("works written"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not (shows and screen.is_terminal)) as progress:
         task = progress.add_task("works", total=None)

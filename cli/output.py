@@ -137,20 +137,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def draw(*parts: Drawing, err: bool = False) -> None:
     """Print words as they are, and drawings, below each other: results on stdout, everything else on stderr."""
-    (notices() if err else console()).print(Trimmed(*parts))
+    console(err=err).print(Trimmed(*parts))
 
 
-def console() -> Console:
-    """Where results go."""
-    return _of_rich(err=False)
-
-
-def notices() -> Console:
-    """Where everything goes that is not a result."""
-    return _of_rich(err=True)
-
-
-def _of_rich(*, err: bool) -> Console:
+def console(*, err: bool = False) -> Console:
+    """Where results go; with `err`, where everything else goes."""
     found = Console(stderr=err, markup=False, emoji=False, highlight=False)
     if not found.is_terminal:
         found.width = _WIDTH_WITHOUT_TERMINAL
@@ -194,7 +185,7 @@ def print_older(last_id: int) -> None:
 def print_text(words: str | Text, *, err: bool = False) -> None:
     """Words as somebody wrote them, in their own lines, with signs for characters that control a terminal."""
     if isinstance(words, Text):
-        (notices() if err else console()).print(words, soft_wrap=True)
+        console(err=err).print(words, soft_wrap=True)
     else:
         click.echo(Text(words).plain, err=err)
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from cli.config import servers, with_database
 from cli.ids import RUN
 from cli.main import INTERRUPTED, SOME_FAILED
-from cli.output import Drawing, ProgressLines, Text, Trimmed, notices, print_json, print_text, progress_words
+from cli.output import Drawing, ProgressLines, Text, Trimmed, console, print_json, print_text, progress_words
 from cli.query import only_question, print_outcome, query_json, so_far
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
 from cli.tags import found_tags, print_set, sets_json
@@ -120,7 +120,7 @@ async def _until_rest(
 async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None, poll_s: float) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     started = began = time.monotonic()
-    screen, is_idle, obstacles = notices(), False, _Obstacles(started)
+    screen, is_idle, obstacles = console(err=True), False, _Obstacles(started)
     lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:

@@ -82,32 +82,28 @@ SET lock_timeout = {LOOK_SECONDS * 1000:.0f}
 """
 
 
-class Election:
-    """The lock of one cluster: the workers that share a database and a broker."""
+@asynccontextmanager
+async def elected(database: Database, cluster: str) -> AsyncIterator[Connection | None]:
+    """The session that holds the lock of the workers that share a database and a broker, until the end of the block.
 
-    def __init__(self, database: Database, cluster: str) -> None:
-        self._database = database
-        self._cluster = cluster
-
-    @asynccontextmanager
-    async def won(self) -> AsyncIterator[Connection | None]:
-        """The session that holds the lock, until the end of the block; None when another process has it."""
-        async with self._database.connection() as lent:
-            is_free = await lent.fetchval(IS_FREE, self._cluster)
-        if not is_free:
-            yield None
-            return
-        connection = await asyncpg.connect(
-            asyncpg_url(self._database.url),
-            timeout=_STATEMENT_SECONDS,
-            command_timeout=_STATEMENT_SECONDS,
-            server_settings={"application_name": "ragq dispatcher"},
-        )
-        try:
-            await connection.execute(SETTINGS)
-            yield connection if await _takes(connection, self._cluster) else None
-        finally:
-            connection.terminate()
+    None when another process has it.
+    """
+    async with database.connection() as lent:
+        is_free = await lent.fetchval(IS_FREE, cluster)
+    if not is_free:
+        yield None
+        return
+    connection = await asyncpg.connect(
+        asyncpg_url(database.url),
+        timeout=_STATEMENT_SECONDS,
+        command_timeout=_STATEMENT_SECONDS,
+        server_settings={"application_name": "ragq dispatcher"},
+    )
+    try:
+        await connection.execute(SETTINGS)
+        yield connection if await _takes(connection, cluster) else None
+    finally:
+        connection.terminate()
 
 
 async def _takes(connection: Connection, cluster: str) -> bool:
@@ -145,7 +141,6 @@ class Dispatcher:
         self._reaper = reaper
         self._cluster = cluster
         self._every_s = every_s
-        self._election = Election(database, cluster)
         self._depths = QueueDepths(app)
         self._woken = asyncio.Event()
         self._forget()
@@ -155,7 +150,7 @@ class Dispatcher:
         while True:
             wait_s = LOOK_SECONDS * random.uniform(0.7, 1.0)
             try:
-                async with self._election.won() as connection:
+                async with elected(self._database, self._cluster) as connection:
                     if connection is not None:
                         await self._lead(connection)
             except BrokerLostError:

@@ -13,7 +13,7 @@ from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from tests.tcp_proxy import proxied
 from tests.workers.test_dispatcher import depth, dispatching, eventually
-from workers.dispatcher import Election
+from workers.dispatcher import elected
 
 #: Two seconds, and a few more on a machine that runs the other tests.
 SOON_S = 6.0
@@ -32,15 +32,13 @@ async def brokers(valkey: ValkeyServer) -> AsyncIterator[tuple[str, "redis.Redis
 
 
 async def test_the_lock_is_held_once_and_free_after_its_session(database: Database) -> None:
-    first, second, other = (Election(database, cluster) for cluster in ("a", "a", "b"))
-
-    async with first.won() as held:
+    async with elected(database, "a") as held:
         assert held is not None
-        async with second.won() as refused, other.won() as allowed:
+        async with elected(database, "a") as refused, elected(database, "b") as allowed:
             assert (refused, allowed is not None) == (None, True)
         held.terminate()
         for _ in range(100):
-            async with second.won() as taken:
+            async with elected(database, "a") as taken:
                 if taken is not None:
                     break
             await asyncio.sleep(0.02)
@@ -48,12 +46,12 @@ async def test_the_lock_is_held_once_and_free_after_its_session(database: Databa
 
 
 async def test_a_session_that_is_silent_loses_the_lock(database: Database) -> None:
-    async with Election(database, "a").won() as held:
+    async with elected(database, "a") as held:
         assert held is not None
         async with asyncio.timeout(SOON_S):
             while not held.is_closed():  # noqa: ASYNC110  (the server ends it)
                 await asyncio.sleep(0.05)
-        async with Election(database, "a").won() as taken:
+        async with elected(database, "a") as taken:
             assert taken is not None
 
 
