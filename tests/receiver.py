@@ -6,10 +6,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 
-from tests.served import served
+from tests.served import Handler, served
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -42,19 +41,12 @@ def receiver() -> Iterator[Receiver]:
     """A receiver on loopback."""
     found = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Hook(Handler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            found.messages.append(Message(headers, body))
-            self.send_response(found.answer())
-            self.send_header("location", found.url)
-            self.send_header("content-length", "0")
-            self.end_headers()
+            found.messages.append(Message(headers, self.body()))
+            self.send(found.answer(), location=found.url)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with served(Handler) as url:
+    with served(Hook) as url:
         found.url = f"{url}/hook"
         yield found

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.scripted_ollama import ACCEPT
-from tests.served import served
+from tests.served import Handler, served
 
 MODEL = "batch-model"
 
@@ -108,30 +107,15 @@ def provider() -> Iterator[Provider]:
     """A provider on loopback."""
     found = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Api(Handler):
         def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def do_DELETE(self) -> None:
-            self._answer()
-
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            body = self.body()
             path = self.path.partition("?")[0].removeprefix("/v1")
             found.asked.append(f"{self.command} {path}")
             status = found.refuses.pop(f"{self.command} {path}", 200)
-            reply: Any = {"error": {"message": "refused"}}
-            if status == 200:
-                reply = self._reply(path, body)
-            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send(status, self._reply(path, body) if status == 200 else {"error": {"message": "refused"}})
+
+        do_POST = do_DELETE = do_GET
 
         def _reply(self, path: str, body: bytes) -> Any:
             match self.command, path.strip("/").split("/"):
@@ -170,9 +154,6 @@ def provider() -> Iterator[Provider]:
                     return found.completion(asked)
             raise AssertionError(f"asked for {path}")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with served(Handler) as url:
+    with served(Api) as url:
         found.url = f"{url}/v1"
         yield found

@@ -10,12 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from functools import partial
 from typing import Any, Self
 
 from tests import run_folder
 from tests.fakes.embedder import hash_vector
+from tests.served import Handler, served
 
 ACCEPT = '{"decision": "accept"}'
 REJECT = '{"decision": "reject"}'
@@ -65,6 +65,8 @@ class ScriptedOllama:
     """The server, on a free port from `with` to the end of the block. Each test makes its own models."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
+        self.port = 0
+        """Where it listens."""
         self.models: dict[str, ScriptedModel] = {}
         self.digests: dict[str, str] = {}
         """Other digests than those of the names."""
@@ -72,13 +74,7 @@ class ScriptedOllama:
         """Path and body of every POST, in order."""
         self.closing = threading.Event()
         self._numbers = itertools.count(1)
-        self._server = _Server(self, host)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="scripted ollama")
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._server.server_port
+        self._serving = served(partial(_Handler, self), host)
 
     def model(
         self, answer: Callable[[str], ScriptedReply] = lambda prompt: ScriptedReply(), name: str | None = None
@@ -89,49 +85,37 @@ class ScriptedOllama:
         return model
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.port = int(self._serving.__enter__().rpartition(":")[2])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._serving.__exit__(*error)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, script: ScriptedOllama, host: str) -> None:
-        self.script = script
-        super().__init__((host, 0), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Some tests disconnect their client on purpose."""
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+
+    def __init__(self, script: ScriptedOllama, *of_connection: Any) -> None:
+        self._script = script
+        super().__init__(*of_connection)
 
     def do_GET(self) -> None:
-        script = self.server.script
-        self._send(200, {"models": [_listed(name, script.digests.get(name)) for name in script.models]})
+        script = self._script
+        self.send(200, {"models": [_listed(name, script.digests.get(name)) for name in script.models]})
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.script.requests.append((self.path, asked))
-        model = self.server.script.models.get(asked["model"])
+        asked = json.loads(self.body())
+        self._script.requests.append((self.path, asked))
+        model = self._script.models.get(asked["model"])
         if model is None:
-            self._send(404, {"error": f"model '{asked['model']}' not found"})
+            self.send(404, {"error": f"model '{asked['model']}' not found"})
         elif self.path == "/api/show":
-            self._send(200, _shown())
+            self.send(200, _shown())
         elif self.path == "/api/embed":
             texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
             rows = [hash_vector(text) for text in texts]
-            self._send(200, {"model": model.name, "embeddings": rows, "prompt_eval_count": 5, **_TIMES})
+            self.send(200, {"model": model.name, "embeddings": rows, "prompt_eval_count": 5, **_TIMES})
         else:
             self._chat(model, "\n".join(message["content"] for message in asked["messages"]), asked.get("stream", True))
 
@@ -147,14 +131,15 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.hang_up:
             self.close_connection = True
         elif reply.status != 200:
-            self._send(reply.status, {"error": reply.text}, retry_after=reply.retry_after)
+            wait = {"retry_after": reply.retry_after} if reply.retry_after else {}
+            self.send(reply.status, {"error": reply.text}, **wait)
         else:
-            self._send(200, _reply(model.name, reply.text, reply.stop_reason))
+            self.send(200, _reply(model.name, reply.text, reply.stop_reason))
 
     def _is_abandoned(self, delay_s: float) -> bool:
         """Wait; whether the client went away meanwhile."""
         until = time.monotonic() + delay_s
-        while (left_s := until - time.monotonic()) > 0 and not self.server.script.closing.is_set():
+        while (left_s := until - time.monotonic()) > 0 and not self._script.closing.is_set():
             readable, _, _ = select.select([self.connection], [], [], min(left_s, 0.1))
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return True
@@ -172,20 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         for line in lines if reply.hang_up else [*lines, end]:
             self.wfile.write(json.dumps(line).encode() + b"\n")
             self.wfile.flush()
-            self.server.script.closing.wait(reply.piece_delay_s)
-
-    def _send(self, status: int, body: dict[str, Any], *, retry_after: str = "") -> None:
-        encoded = json.dumps(body).encode()
-        self.send_response(status)
-        if retry_after:
-            self.send_header("Retry-After", retry_after)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(encoded)))
-        self.end_headers()
-        self.wfile.write(encoded)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
+            self._script.closing.wait(reply.piece_delay_s)
 
 
 _MADE_AT = "2026-01-01T00:00:00Z"

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from schemas.settings.run import RUN_SETTINGS
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import Install
-from tests.acceptance.harness import Installation
+from tests.acceptance.harness import Installation, judged_by
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
-from tests.acceptance.test_scores import SCORES, judge_and, scored_by
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
-from tests.scripted_ollama import ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
-TYPED = ("--split", "paper-test", "--few-shot-only", "--limit", "3")
+TYPED = ("--split", "paper-test", "--limit", "3", "--until", "score")
 AUDITED = ("--set", "EMBEDDING_ENABLE_RETRIEVAL_AUDIT=true")
+SCORES = json.dumps({item.evidence_key: {"score": 1, "confidence": 4} for item in PHQ8Item})
 FEW = ("--bootstrap-resamples", "2")
 AUDIT_FIELDS = {
     *("item", "evidence_key", "rank", "similarity"),
@@ -45,13 +46,13 @@ def first_run(
     install: Install, indexed_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FirstRun]:
     """With a cross-encoder, and token signals that the server does not give."""
-    model = ollama.model(judge_and(lambda: ScriptedReply(SCORES)))
+    model = ollama.model(lambda prompt: ScriptedReply(SCORES if "<transcript>" in prompt else ACCEPT))
     weights = tiny_cross_encoder(tmp_path_factory.mktemp("tiny_cross_encoder"))
     more = ("RAGQ_RERANKER=cross_encoder", f"RAGQ_RERANKER_MODEL={weights}", "RAGQ_TOKEN_SIGNALS=true")
     with install(indexed_template) as installation:
         installation.start_worker()
-        options = [word for setting in more for word in ("--set", setting)]
-        run_id = installation.submit(*TYPED, *AUDITED, *options, *scored_by(model.name))
+        options = [word for setting in (*more, f"MODEL_QUANTITATIVE_MODEL={model.name}") for word in ("--set", setting)]
+        run_id = installation.submit(*TYPED, *AUDITED, *options, *judged_by(model.name))
         yield FirstRun(installation, run_id, installation.wait_for(run_id))
 
 

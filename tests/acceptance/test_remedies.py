@@ -143,10 +143,6 @@ NOTHING_STORED = {
     "the split of an index is unknown": Situation(
         ("index", "references", "--split", "paper-train"), "ragq import participants DIR"
     ),
-    "the corpus is unknown": Situation(
-        ("submit", "--query", QUESTION, "--corpus", "my shelf", "--no-expand", "--until", "retrieve"),
-        "ragq import works PATH --corpus 'my shelf'",
-    ),
 }
 
 

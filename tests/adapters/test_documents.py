@@ -178,7 +178,7 @@ async def test_a_document_that_is_made_to_be_slow_is_ended_at_its_limits(limits:
 
 async def test_a_document_of_too_much_text_is_ended() -> None:
     with pytest.raises(DocumentError, match="more than 1 MB as text"):
-        await convert(b"<html><p>" + b"word " * 400_000, DocumentFormat.HTML, LIMITS._replace(output_mb=1))
+        await convert(b"<html><p>" + b"word " * 220_000, DocumentFormat.HTML, LIMITS._replace(output_mb=1))
 
 
 async def test_entities_of_other_files_are_not_read(tmp_path: Path) -> None:

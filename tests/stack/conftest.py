@@ -1,13 +1,12 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from tests import run_folder
-from tests.served import served
+from tests.served import Handler, served
 
 
 @contextmanager
@@ -31,13 +30,9 @@ def module_folder() -> Iterator[Path]:
         yield folder
 
 
-class _OnlyVersion(BaseHTTPRequestHandler):
+class _OnlyVersion(Handler):
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/api/version" else 500)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.send(200 if self.path == "/api/version" else 500)
 
 
 @pytest.fixture(scope="session")

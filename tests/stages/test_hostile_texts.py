@@ -143,11 +143,11 @@ UNITS: Final = (
 )
 
 #: Characters of the short text; the long one has four times as many.
-CHARS: Final = 3_000
+CHARS: Final = 2_000
 #: A quadratic parser takes 16 times as long for the long text, a linear one four times.
 MOST_GROWTH: Final = 11
 #: Processor time of the long text below which growth is not looked at.
-NEGLIGIBLE_S: Final = 0.08
+NEGLIGIBLE_S: Final = 0.04
 
 
 @pytest.fixture(autouse=True)

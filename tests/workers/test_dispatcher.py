@@ -165,27 +165,6 @@ async def test_no_more_jobs_start_than_wait_for_a_time_already(
             await eventually(lambda: depth(client, priority=FIRST) == 1)
 
 
-async def test_one_dispatches_at_a_time_and_every_broker_has_its_own(
-    database: Database, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    async with (
-        dispatching(database, valkey.url),
-        dispatching(database, valkey.url),
-        dispatching(database, valkey.url, cluster="another"),
-        database.connection() as connection,
-    ):
-        held = """
-            SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-            WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()
-        """
-        for _ in range(200):
-            if await connection.fetchval(held) == 2:
-                break
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(1.2)
-        assert await connection.fetchval(held) == 2
-
-
 async def test_two_dispatchers_send_each_job_once(
     database: Database, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import re
 import time
 from functools import partial
 from typing import Any
@@ -12,15 +11,9 @@ from workers.work import StageFunction, Work
 
 
 def hold() -> None:
-    """As TEST_HOLD says, by a computation or a sleep in C that keep the interpreter's lock, or by one that does not."""
+    """By a sleep in C that keeps the interpreter's lock, as a computation in C does, or by one that does not."""
     seconds = float(os.environ["TEST_HOLD_SECONDS"])
-    if os.environ.get("TEST_HOLD") == "regex":
-        until = time.monotonic() + seconds
-        size = 20
-        while time.monotonic() < until:
-            re.match(r"(a+)+$", "a" * size + "b")
-            size += 1
-    elif os.environ.get("TEST_HOLD") == "loop":
+    if os.environ.get("TEST_HOLD") == "loop":
         time.sleep(seconds)
     else:
         ctypes.PyDLL(None).sleep(int(seconds))

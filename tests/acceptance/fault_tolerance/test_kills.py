@@ -20,7 +20,8 @@ FEW_SHOT = stages_of("participant", "few_shot")
 INDEX = stages_of("index", "references")
 
 #: One crash point before the output is stored and one after, with the outcome of the first attempt of a stage.
-#: tests/workers/test_runner.py holds the other crash points of the runner.
+#: tests/workers/test_runner.py holds the other crash points of the runner. What follows the output is the same for
+#: every chain: workers of questions, tags and documents are killed before it, in the files beside this one.
 OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 

@@ -40,7 +40,7 @@ def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-@pytest.mark.parametrize("pool", [None, "threads", "processes"])
+@pytest.mark.parametrize("pool", [None, "processes"])
 def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str | None
 ) -> None:
