@@ -23,13 +23,6 @@ class AnswerSentence(Value):
     """Labels that the prompt does not have."""
 
 
-class CitedPassage(Value):
-    """A source that an answer cites, as its prompt shows it."""
-
-    label: str
-    text: str = Field(repr=False)
-
-
 class SplitAnswer(Value):
     """Stage `split`: the sentences of an answer and of its reference, and the passages that it cites."""
 
@@ -37,7 +30,8 @@ class SplitAnswer(Value):
     sentences: tuple[AnswerSentence, ...]
     left_out: int
     """Sentences after the first hundred, which are not judged."""
-    passages: tuple[CitedPassage, ...]
+    passages: dict[str, str] = Field(repr=False)
+    """The sources that the answer cites, as its prompt shows them, by label."""
     reference: tuple[str, ...] | None = Field(repr=False)
     """The sentences of the reference answer; None where the question has none."""
     reference_left_out: int

@@ -19,7 +19,6 @@ from schemas.values.scoring import (
     BinaryMetrics,
     InferenceType,
     Interval,
-    ItemMetrics,
     ModeDraws,
     NAReason,
     ReliabilityBin,
@@ -134,9 +133,15 @@ class SubjectResult(Value):
     repairs: int | None
 
 
-class ItemResult(ItemMetrics):
+class ItemResult(Value):
     """One item over the evaluated participants, with the interval of its MAE."""
 
+    mae: float | None
+    count: int
+    """Participants with a score for the item."""
+    coverage: float | None
+    """count / (count + na_count)"""
+    na_count: int
     mae_interval: Interval
     medians: int = 0
     """Scores that are the median of the index, because there was no evidence to compare."""

@@ -142,17 +142,6 @@ class ChunkScores(FromReplies):
     """All eight items, 0..3; None where the chunk does not support any score."""
 
 
-class ItemMetrics(Value):
-    """One item over the evaluated participants."""
-
-    mae: float | None
-    count: int
-    """Participants with a score for the item."""
-    coverage: float | None
-    """count / (count + na_count)"""
-    na_count: int
-
-
 class TotalMetrics(Value):
     """The total score, over the participants with enough scored items to have one."""
 

@@ -11,7 +11,6 @@ from schemas.values.evaluations import (
     AnswerScores,
     AnswerSentence,
     Check,
-    CitedPassage,
     JudgedAnswer,
     SplitAnswer,
     SupportVerdict,
@@ -112,7 +111,7 @@ def split_answer(
         question=question,
         sentences=found.first,
         left_out=found.left_out,
-        passages=tuple(CitedPassage(label=label, text=passages[label]) for label in cited),
+        passages={label: passages[label] for label in cited},
         reference=None if of_reference is None else tuple(sentence.text for sentence in of_reference.first),
         reference_left_out=0 if of_reference is None else of_reference.left_out,
     )
@@ -240,7 +239,6 @@ async def judge_answer(
     the sentence alone by what the others support without it. Raises as `ask_verdict` does.
     """
     model, max_chars = settings.model.judge_model, settings.ragq.validation_max_chars
-    passages = {passage.label: passage.text for passage in split.passages}
     verdicts: list[SupportVerdict] = []
     reasks: list[ReaskReason] = []
 
@@ -254,13 +252,13 @@ async def judge_answer(
 
     async def ask_about_sources(number: int, sentence: AnswerSentence) -> None:
         cited = sentence.cited
-        together = await ask(Check.TOGETHER, number, sentence.text, [passages[label] for label in cited], cited)
+        together = await ask(Check.TOGETHER, number, sentence.text, [split.passages[label] for label in cited], cited)
         if not 1 < len(cited) <= MOST_LABELS:
             return
         for label in cited:
-            alone = await ask(Check.ALONE, number, sentence.text, [passages[label]], (label,))
+            alone = await ask(Check.ALONE, number, sentence.text, [split.passages[label]], (label,))
             if alone is not Decision.ACCEPT and together is Decision.ACCEPT:
-                others = [passages[other] for other in cited if other != label]
+                others = [split.passages[other] for other in cited if other != label]
                 await ask(Check.WITHOUT, number, sentence.text, others, (label,))
 
     for number, sentence in enumerate(split.sentences, start=1):

@@ -44,7 +44,7 @@ def label_sheet(answers: Sequence[JudgedSplit], *, count: int, seed: int) -> str
     writer.writerow(["job", "sentence", "question", "text", "passages", "supported"])
     for answer, number in drawn[:count]:
         sentence = answer.split.sentences[number - 1]
-        passages = [f"{one.label}: {one.text}" for one in answer.split.passages if one.label in sentence.cited]
+        passages = [f"{label}: {text}" for label, text in answer.split.passages.items() if label in sentence.cited]
         row = (f"j{answer.job_id}", number, answer.split.question, sentence.text, "\n\n".join(passages), "")
         writer.writerow(row)
     return text.getvalue()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
-from schemas.values.scoring import BinaryMetrics, Confusion, ItemMetrics, ItemScore, Subject, TotalMetrics
+from schemas.values.scoring import BinaryMetrics, Confusion, ItemScore, Subject, TotalMetrics
 from stages.participants.score_reply import severity_of
 
 Floats = NDArray[np.float64]
@@ -231,22 +231,6 @@ def item_mae(cohort: Cohort, draws: Draws, *, item: PHQ8Item) -> Floats:
     """The MAE of one item over the participants with a score for it."""
     column = list(PHQ8Item).index(item)
     return ratio(draws @ cohort.errors[:, column], draws @ cohort.is_scored[:, column].astype(np.float64))
-
-
-def per_item(cohort: Cohort) -> dict[PHQ8Item, ItemMetrics]:
-    """MAE, counts and coverage of each item over the evaluated participants, who have at least one scored item."""
-    evaluated = int(np.count_nonzero(cohort.scored_items))
-    once = everybody_once(cohort)
-    counts = dict(zip(PHQ8Item, cohort.is_scored.sum(axis=0).tolist(), strict=True))
-    return {
-        item: ItemMetrics(
-            mae=known(float(item_mae(cohort, once, item=item)[0])),
-            count=count,
-            coverage=count / evaluated if evaluated else None,
-            na_count=evaluated - count,
-        )
-        for item, count in counts.items()
-    }
 
 
 MIN_COVERAGE = 0.5

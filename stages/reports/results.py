@@ -38,7 +38,6 @@ from stages.metrics.scores import (
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
-    per_item,
     prediction_coverage,
     together,
     total_metrics,
@@ -157,7 +156,7 @@ def results_of(
         measures,
     )
     evaluated = int(np.count_nonzero(cohort.scored_items))
-    items = per_item(cohort)
+    counts = dict(zip(PHQ8Item, cohort.is_scored.sum(axis=0).tolist(), strict=True))
     return Results(
         mode=mode,
         model=next((job.scores.model for job in scored if job.scores), None),
@@ -175,11 +174,14 @@ def results_of(
         intervals={name: found for name, found in intervals.items() if not isinstance(name, PHQ8Item)},
         per_item={
             item: ItemResult(
-                **items[item].model_dump(),
+                mae=intervals[item].value,
+                count=count,
+                coverage=count / evaluated if evaluated else None,
+                na_count=evaluated - count,
                 mae_interval=intervals[item],
                 medians=sum(subject.items[item].basis is ScoreBasis.MEDIAN for subject in cohort.subjects),
             )
-            for item in PHQ8Item
+            for item, count in counts.items()
         },
         total_metrics=total_metrics(cohort, min_coverage=measures.total_min_coverage),
         binary_metrics=binary_metrics(cohort, threshold=measures.binary_threshold),

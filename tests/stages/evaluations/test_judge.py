@@ -121,7 +121,7 @@ def test_the_split_has_the_passages_that_are_cited_and_a_hundred_sentences_at_mo
     found = split("It is so [S2]. It is not [S7].", reference="It is so. Always.")
     long = sentences_of(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)), LABELS)
 
-    assert [(passage.label, passage.text) for passage in found.passages] == [("S2", PASSAGES["S2"])]
+    assert found.passages == {"S2": PASSAGES["S2"]}
     assert found.reference == ("It is so.", "Always.")
     assert found.sentences[1].unknown == ("S7",)
     assert (len(long.first), long.left_out) == (MOST_SENTENCES, 7)

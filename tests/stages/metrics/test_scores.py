@@ -5,8 +5,7 @@
 
 import pytest
 
-from schemas.values.participants import PHQ8Item
-from schemas.values.scoring import Confusion, ItemMetrics
+from schemas.values.scoring import Confusion
 from stages.metrics.scores import (
     Cohort,
     Metric,
@@ -17,7 +16,6 @@ from stages.metrics.scores import (
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
-    per_item,
     prediction_coverage,
     total_metrics,
 )
@@ -113,20 +111,6 @@ def test_coverage_leaves_out_unscored_participants_and_cmax_does_not() -> None:
     unscored = cohort(("-", "0"))
     assert (value_of(prediction_coverage, unscored), value_of(cmax, unscored)) == (None, 0.0)
     assert (value_of(prediction_coverage, cohort()), value_of(cmax, cohort())) == (None, None)
-
-
-THREE = cohort(("30", "00"), ("1-", "0"), ("-", "0"))
-"""Two evaluated participants; the third has no score at all."""
-
-
-def test_items_are_counted_over_the_evaluated_participants() -> None:
-    expected = {
-        PHQ8Item.NO_INTEREST: ItemMetrics(mae=2.0, count=2, coverage=1.0, na_count=0),  # errors 3 and 1
-        PHQ8Item.DEPRESSED: ItemMetrics(mae=0.0, count=1, coverage=0.5, na_count=1),
-    }
-    nothing = ItemMetrics(mae=None, count=0, coverage=0.0, na_count=2)
-
-    assert per_item(THREE) == {item: expected.get(item, nothing) for item in PHQ8Item}
 
 
 def test_totals_of_a_worked_example() -> None:
