@@ -40,7 +40,9 @@ async def store_labels(connection: Connection) -> None:
     await interviews.keep(connection, "data", people, [split])
 
 
-async def test_an_import_is_the_current_index_of_its_name(connection: Connection) -> None:
+async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leaves_nothing(
+    connection: Connection,
+) -> None:
     stored, _ = await imported(connection, artifact_files())
 
     assert await current(connection) == {"small": stored}
@@ -53,6 +55,11 @@ async def test_an_import_is_the_current_index_of_its_name(connection: Connection
     )
     assert stored.model_dump()["artifact_meta"] == META
     assert (stored.model_digest, stored.partial) == (None, None)
+
+    with pytest.raises(EmbeddingArtifactMismatchError):
+        await imported(connection, artifact_files(TAGS=None))
+    assert await current(connection) == {"small": stored}
+    assert await connection.fetchval("SELECT count(*) FROM reference_index") == 1
 
 
 async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
@@ -67,16 +74,6 @@ async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(databas
         assert await connection.fetchval("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 3
 
 
-async def test_what_is_refused_leaves_nothing_behind(connection: Connection) -> None:
-    first, _ = await imported(connection, artifact_files())
-
-    with pytest.raises(EmbeddingArtifactMismatchError):
-        await imported(connection, artifact_files(TAGS=None))
-
-    assert await current(connection) == {"small": first}
-    assert await connection.fetchval("SELECT count(*) FROM reference_index") == 1
-
-
 async def test_a_failure_half_way_leaves_nothing_behind(connection: Connection) -> None:
     await connection.execute("ALTER TABLE reference_vector ADD CONSTRAINT never CHECK (ordinal < 1)")
 
@@ -87,10 +84,13 @@ async def test_a_failure_half_way_leaves_nothing_behind(connection: Connection) 
     assert await connection.fetchval(counts) == 0
 
 
-async def test_references_carry_the_item_scores_of_their_participants(database: Database) -> None:
+async def test_references_carry_the_item_scores_of_the_participants_of_todays_split(database: Database) -> None:
     async with database.connection() as connection:
         await store_labels(connection)
         stored, warnings = await imported(connection, artifact_files())
+        other = as_json(META | {"split_ids_hash": "2" * 12})
+        with pytest.raises(EmbeddingArtifactMismatchError, match="on participants 222222222222, now 111111111111"):
+            await imported(connection, artifact_files(META=other))
 
     (found,) = await PostgresReferenceSearch(database).nearest(
         stored.id, [(PHQ8Item.SLEEP, VECTORS[303][1])], limit=5, exclude_participants=[]
@@ -108,16 +108,9 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
     ]
 
 
-async def test_the_split_of_today_is_compared(connection: Connection) -> None:
-    await store_labels(connection)
-    await imported(connection, artifact_files())
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="built on participants 222222222222, now 111111111111"):
-        other = as_json(META | {"split_ids_hash": "2" * 12})
-        await imported(connection, artifact_files(META=other))
-
-
-async def test_a_participant_without_chunks_keeps_their_place(connection: Connection) -> None:
+async def test_a_participant_without_chunks_keeps_their_place_and_one_without_vectors_is_left_out(
+    connection: Connection,
+) -> None:
     texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
     arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
     files = artifact_files(TEXTS=texts, VECTORS=arrays)
@@ -131,10 +124,7 @@ async def test_a_participant_without_chunks_keeps_their_place(connection: Connec
     assert [row["text"] for row in rows] == ["a", "b", "c"]
     assert [row["vector"].to_list() for row in rows] == [*VECTORS[303].tolist(), *VECTORS[304].tolist()]
 
-
-async def test_what_was_left_out_is_known_to_the_index(connection: Connection) -> None:
-    stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
-
-    assert stored.partial == PartialBuild(
+    fewer, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
+    assert fewer.partial == PartialBuild(
         skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
     )

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from schemas.errors import FailureCategory
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
-from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
+from schemas.values.scoring import ParticipantScores, ScoreBasis
 from stages.participants.score import score_by_neighbours
 from stages.participants.score_reply import baseline_record, median_score, modal_score
 from tests.refusals import failing
@@ -38,19 +37,12 @@ class Found:
     left_out: set[int] = field(default_factory=set)
 
     async def nearest_evidence(
-        self,
-        index_id: int,
-        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
-        *,
-        limit: int,
-        exclude_participants: Collection[int],
+        self, index_id: int, queries: Sequence[object], *, limit: int, exclude_participants: Collection[int]
     ) -> list[tuple[Neighbour, ...]]:
         self.left_out = set(exclude_participants)
         return [self.nearest[:limit]] * len(queries)
 
-    async def item_scores(
-        self, index_id: int, *, exclude_participants: Collection[int]
-    ) -> dict[PHQ8Item, tuple[int, ...]]:
+    async def item_scores(self, index_id: int, **_: object) -> dict[PHQ8Item, tuple[int, ...]]:
         return dict.fromkeys(PHQ8Item, self.scores)
 
 
@@ -69,10 +61,6 @@ async def scores(search: Found, *items: PHQ8Item) -> ParticipantScores:
     )
 
 
-async def score_of(search: Found) -> ItemScore:
-    return (await scores(search, SLEEP)).items[SLEEP]
-
-
 @pytest.mark.parametrize(
     ("found", "score"),
     [
@@ -84,7 +72,7 @@ async def score_of(search: Found) -> ItemScore:
     ],
 )
 async def test_the_score_is_the_weighted_mean_of_the_nearest(found: list[tuple[int, float]], score: int) -> None:
-    assert (await score_of(Found(neighbours(*found)))).score == score
+    assert (await scores(Found(neighbours(*found)), SLEEP)).items[SLEEP].score == score
 
 
 @pytest.mark.parametrize("items", [(), (SLEEP,)])

@@ -21,11 +21,9 @@ from stages.participants.splits import (
     parse_listed_splits,
     parse_split,
     sources,
-    split_of,
     split_problems,
     stratified_split,
     target_sizes,
-    train_and_dev,
 )
 
 
@@ -38,31 +36,22 @@ def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
     ]
 
 
-def test_train_and_dev_are_the_participants_of_both_in_order() -> None:
-    parts = [split_of("train", [5, 1], data=b"t"), split_of("dev", [4, 2], data=b"d")]
-    joined = train_and_dev(parts)
-    assert (joined.name, joined.participant_ids) == ("train+dev", (5, 1, 4, 2))
-
-
 def test_the_splits_are_those_of_the_paper() -> None:
-    assert {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()} == {"train": 58, "val": 43, "test": 41}
+    assert {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()} == SIZES
     assert len(set(PUBLISHED_IDS)) == 142
     assert all(list(ids) == sorted(ids) for ids in PUBLISHED_SPLITS.values())
 
 
+SIZES = {"train": 58, "val": 43, "test": 41}
 COHORT = [Labelled(300 + place, (place * 7) % 20, place % 2) for place in range(142)]
 
 
-def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is() -> None:
-    parts = stratified_split(COHORT, seed=1)
+def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is_with_totals_and_genders_spread_evenly() -> None:
+    parts, by_id = stratified_split(COHORT, seed=3), {person.participant_id: person for person in COHORT}
 
-    assert {part: len(ids) for part, ids in parts.items()} == {"train": 58, "val": 43, "test": 41}
-    assert sorted(number for ids in parts.values() for number in ids) == [person.participant_id for person in COHORT]
-
-
-def test_totals_and_genders_are_spread_evenly() -> None:
-    by_id = {person.participant_id: person for person in COHORT}
-    for ids in stratified_split(COHORT, seed=3).values():
+    assert {part: len(ids) for part, ids in parts.items()} == SIZES
+    assert sorted(number for ids in parts.values() for number in ids) == list(by_id)
+    for ids in parts.values():
         assert abs(sum(by_id[number].gender == 0 for number in ids) - len(ids) / 2) <= 1
         assert 8.5 <= sum(by_id[number].total for number in ids) / len(ids) <= 10.5
 
@@ -124,28 +113,25 @@ def test_participants_that_are_not_stored_or_not_labelled_are_named() -> None:
     ]
 
 
-def test_splits_that_share_participants_are_named() -> None:
+def test_what_is_wrong_with_splits_by_themselves_is_named() -> None:
     listed = SplitOrigin(method=SplitMethod.LISTED, file="ids.csv")
-    splits = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
-
-    assert found([*splits, split("train", [303]), split("dev", [303])]) == [
-        "paper-train: participant 304 also in paper-test",
-        "train: participant 303 also in dev",
-    ]
-
-
-def test_other_participants_than_the_published_are_a_problem_unless_they_are_declared() -> None:
+    paper = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
     ids = (*PUBLISHED_SPLITS["test"][1:], 303)
-    drawn = SplitOrigin(method=SplitMethod.STRATIFIED, seed=7)
-
-    assert found([split("paper-test", ids)]) == [
-        "paper-test: lacks published participant 316; has unpublished participant 303"
-    ]
-    assert found([split("paper-test", ids, origin=drawn)]) == []
-
-
-def test_members_that_were_changed_after_the_split_was_stored_are_noticed() -> None:
-    assert found([split("pilot", [303], of="0" * 12)]) == ["pilot: its participants are not those of its hash"]
+    for splits, problems in [
+        (
+            [*paper, split("train", [303]), split("dev", [303])],
+            ["paper-train: participant 304 also in paper-test", "train: participant 303 also in dev"],
+        ),
+        (
+            [split("paper-test", ids)],
+            ["paper-test: lacks published participant 316; has unpublished participant 303"],
+        ),
+        # Others than the published are declared.
+        ([split("paper-test", ids, origin=SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))], []),
+        # Members were changed after the split was stored.
+        ([split("pilot", [303], of="0" * 12)], ["pilot: its participants are not those of its hash"]),
+    ]:
+        assert found(splits) == problems
 
 
 def problems(data: bytes) -> list[str]:

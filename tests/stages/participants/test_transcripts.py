@@ -35,16 +35,15 @@ def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     )
 
 
-@pytest.mark.parametrize("body", ["", "\n\n", "1\t2\tEllie\t \n"])
-def test_a_transcript_without_text_is_a_problem(body: str) -> None:
-    assert [str(problem) for problem in parsed(body).problems] == [
-        "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
-    ]
-
-
-def test_blank_times_are_unknown_and_wrong_ones_are_problems() -> None:
-    rows = "\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n"
-    assert [(problem.line, problem.found) for problem in parsed(rows).problems] == [
+def test_a_transcript_without_text_and_times_that_are_no_seconds_are_problems() -> None:
+    for body in ("", "\n\n", "1\t2\tEllie\t \n"):
+        assert [str(problem) for problem in parsed(body).problems] == [
+            "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
+        ]
+    # Blank times are unknown.
+    assert [
+        (problem.line, problem.found) for problem in parsed("\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n").problems
+    ] == [
         (3, "start_time is not a number of seconds"),
         (3, "stop_time is not a number of seconds"),
     ]
@@ -58,15 +57,11 @@ def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counte
     assert found.value.irregular_rows == {RowIrregularity.STOP_BEFORE_START: 2, RowIrregularity.UNKNOWN_SPEAKER: 2}
 
 
-@pytest.mark.parametrize("value", ["<sync> hello", "[synching] okay so", "<synch>yes"])
-def test_speech_after_a_sync_marker_is_kept(value: str) -> None:
-    transcript = parsed(f"1\t2\tEllie\thi\n2\t3\tParticipant\t{value}\n").value
-    assert vary(transcript, TranscriptVariant.PARTICIPANT_ONLY).transcript == f"Participant: {value}"
-
-
-def test_no_repr_contains_utterances() -> None:
-    assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n").value.utterances[0])
-    assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n"))
+def test_speech_after_a_sync_marker_is_kept_and_no_repr_contains_it() -> None:
+    for value in ("<sync> hello", "[synching] okay so", "<synch>yes"):
+        person = parsed(f"1\t2\tEllie\thi\n2\t3\tParticipant\t{value}\n").value
+        assert vary(person, TranscriptVariant.PARTICIPANT_ONLY).transcript == f"Participant: {value}"
+        assert value not in repr(person) + repr(person.utterances[1])
 
 
 def test_naughty_strings_are_kept_as_they_are() -> None:

@@ -90,32 +90,26 @@ async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: 
 
 async def test_a_run_that_left_a_chunk_out_stores_nothing(connection: Connection) -> None:
     run_id, (job_id,) = await submitted(connection, 1)
-    claim = await scored(connection, job_id, 1)
 
     with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
-        await publish(connection, run_id, claim)
+        await publish(connection, run_id, await scored(connection, job_id, 1))
 
     assert await sleep_scores(connection) == [None, None]
 
 
-async def test_scores_by_different_weights_are_not_stored(connection: Connection) -> None:
+@pytest.mark.parametrize(
+    ("digest", "is_replaced", "refusal"),
+    [("new", False, "2 different weights or prompts"), ("w", True, "Reference index 7 was replaced")],
+)
+async def test_scores_by_different_weights_or_of_an_index_that_was_replaced_meanwhile_are_not_stored(
+    connection: Connection, digest: str, is_replaced: bool, refusal: str
+) -> None:
     run_id, jobs = await submitted(connection, 1, 2)
-    await publish(connection, run_id, await scored(connection, jobs[0], 1, digest="old"))
-    last = await scored(connection, jobs[1], 1, digest="new")
+    await publish(connection, run_id, await scored(connection, jobs[0], 1))
+    last = await scored(connection, jobs[1], 1, digest=digest)
+    await connection.execute("UPDATE reference_index SET replaced_at = now() WHERE $1", is_replaced)
 
-    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights or prompts"):
+    with pytest.raises(EmbeddingArtifactMismatchError, match=refusal):
         await publish(connection, run_id, last)
-
-    assert await sleep_scores(connection) == [None, None]
-
-
-async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(connection: Connection) -> None:
-    run_id, jobs = await submitted(connection, 1, 2)
-    claims = [await scored(connection, job_id, 1) for job_id in jobs]
-    await publish(connection, run_id, claims[0])
-    await connection.execute("UPDATE reference_index SET replaced_at = now()")
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 7 was replaced"):
-        await publish(connection, run_id, claims[1])
 
     assert await sleep_scores(connection) == [None, None]
