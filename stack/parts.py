@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
@@ -87,10 +88,13 @@ def make_plan(
     """
     names = in_order({*wanted, *running})
     servers = dict(outside)
-    parts: list[Part] = []
+    parts: dict[str, Part] = {}
+
+    def add(name: str, command: list[str], port: int | None = None, **options: Any) -> None:
+        parts[name] = Part(name=name, command=command, port=port, **options)
 
     def taken() -> set[int]:
-        return {*ports.values(), *(part.port for part in parts if part.port is not None)}
+        return {*ports.values(), *(part.port for part in parts.values() if part.port is not None)}
 
     def port_of(name: str) -> int:
         path = home.folder / f"{name}.port"
@@ -114,19 +118,12 @@ def make_plan(
             if server.name not in running:
                 server.prepare(taken=taken())
             servers[variable] = server.url
-            parts.append(
-                Part(
-                    name=server.name,
-                    command=[*server.account.prefix, *server.command()],
-                    port=server.port,
-                    user=server.account.user,
-                    stop_signal=server.stop_signal,
-                )
-            )
+            command = [*server.account.prefix, *server.command()]
+            add(server.name, command, server.port, user=server.account.user, stop_signal=server.stop_signal)
     if "OLLAMA_HOST" not in outside:
         port = port_of("llm")
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"
-        parts.append(Part(name="llm", command=llm_command(port), port=port, stop_timeout_s=LLM_STOP_S))
+        add("llm", llm_command(port), port, stop_timeout_s=LLM_STOP_S)
 
     uses = Connections(home=home, servers=servers).environment()
     # What comes from outside is in the inherited environment already.
@@ -139,33 +136,19 @@ def make_plan(
             worker = name.removeprefix(WORKER)
             command = worker_command(worker, WORKER_QUEUES[worker], concurrency[worker])
             environment = {ARENAS: os.environ.get(ARENAS, MOST_ARENAS)} | own
-            parts.append(Part(name=name, command=command, environment=environment, stop_timeout_s=worker_stops_in))
-    api_url = None
+            add(name, command, environment=environment, stop_timeout_s=worker_stops_in)
     if "api" in names:
         port = port_of("api")
-        api_url = f"http://{LOOPBACK}:{port}"
         # As for `ragq submit`, the address of the model has no influence on the profile of runs that it submits.
         passed = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
         environment = passed | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
-        parts.append(
-            Part(name="api", command=api_command(), port=port, environment=environment, stop_timeout_s=API_STOP_S)
-        )
-    flower_url = None
+        add("api", api_command(), port, environment=environment, stop_timeout_s=API_STOP_S)
     if "flower" in names:
         port = port_of("flower")
-        password = kept_password(home.flower_password)
-        flower_url = f"http://{LOOPBACK}:{port}"
-        parts.append(
-            Part(
-                name="flower",
-                command=flower_command(port),
-                port=port,
-                environment=own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
-                stop_timeout_s=FLOWER_STOP_S,
-            )
-        )
-    named = {part.name: part for part in parts}
-    return State(started=started, servers=servers, parts=named, flower_url=flower_url, api_url=api_url)
+        environment = own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{kept_password(home.flower_password)}"}
+        add("flower", flower_command(port), port, environment=environment, stop_timeout_s=FLOWER_STOP_S)
+    urls = {f"{name}_url": f"http://{LOOPBACK}:{parts[name].port}" for name in PORT_SETTINGS if name in parts}
+    return State(started=started, servers=servers, parts=parts, **urls)
 
 
 def _free(port: int, name: str) -> int:
