@@ -62,17 +62,14 @@ def executed(*arguments: str) -> Executed:
     return caught
 
 
-def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
-    command = executed("worker", "--stages", "embed, rerank", "--concurrency", "3").command
+def test_a_worker_becomes_celery_on_the_chosen_stages_with_its_servers_in_the_environment(served: Path) -> None:
+    found = executed("worker", "--stages", "embed, rerank", "--concurrency", "3")
+    command = found.command
     assert command[1:6] == ["-m", "celery", "-A", "workers.main", "worker"]
     assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*command}
-
-
-def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
-    found = executed("worker")
     passed = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
     assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
-    assert "pw" not in " ".join(found.command)
+    assert "pw" not in " ".join(command)
 
 
 def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> None:

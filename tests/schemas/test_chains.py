@@ -4,31 +4,23 @@ from typing import Any
 
 import pytest
 
-from schemas.chains import CHAINS, Stage, in_order, output_of, stage_that_stores, stages_of
+from schemas.chains import CHAINS, in_order, output_of, stage_that_stores, stages_of
 from schemas.errors import FailureCategory, LLMResponseParseError, LLMTimeoutError
 from schemas.settings.preset import Preset
 from schemas.settings.run import FrozenSettings, thaw
 from services.questions.steps import STAGES as STEPS
 from stages.failures import categorise
 
-EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
-
 
 @pytest.mark.parametrize(("kind", "mode"), CHAINS)
-def test_a_whole_chain_is_in_order(kind: str, mode: str) -> None:
-    assert in_order(kind, set(stages_of(kind, mode))) == list(stages_of(kind, mode))
-
-
-@pytest.mark.parametrize(("kind", "mode"), CHAINS)
-def test_no_two_stages_of_a_chain_have_one_name_or_store_the_same(kind: str, mode: str) -> None:
+def test_a_chain_is_in_order_and_each_stage_is_found_by_what_it_alone_stores(kind: str, mode: str) -> None:
     chain = CHAINS[kind, mode]
+
+    assert in_order(kind, set(stages_of(kind, mode))) == [stage.name for stage in chain]
     assert len({stage.name for stage in chain}) == len({stage.output for stage in chain}) == len(chain)
-
-
-@pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
-def test_a_stage_is_found_by_what_it_stores(kind: str, mode: str, stage: Stage) -> None:
-    assert stage_that_stores(kind, mode, stage.output) == stage.name
-    assert output_of(kind, mode, stage.name) is stage.output
+    for stage in chain:
+        assert stage_that_stores(kind, mode, stage.output) == stage.name
+        assert output_of(kind, mode, stage.name) is stage.output
 
 
 MODEL, NOBODY = {"expansion": {"origin": "model"}, "response": None}, {"expansion": {"origin": "none"}, "response": "x"}
@@ -70,7 +62,7 @@ def test_a_stage_that_asks_no_model_is_in_a_queue_of_its_own(
     assert settings.queue_of(kind, mode, stage, inputs) == queue
 
 
-@pytest.mark.parametrize("name", sorted({stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}))
+@pytest.mark.parametrize("name", sorted({stage.name for chain in CHAINS.values() for stage in chain if stage.asks_llm}))
 def test_a_stage_that_asks_a_language_model_has_failures_of_its_own(name: str) -> None:
     categories = [categorise(error, name) for error in (LLMResponseParseError("", "no JSON"), LLMTimeoutError(1.0))]
     assert FailureCategory.LLM_ERROR not in categories
