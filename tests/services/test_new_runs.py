@@ -23,11 +23,20 @@ RUN = NewRun(kind="participant", profile="demo", settings={}, settings_hash="s",
 NOTICES = (DEMO_NOTICES["participant"],)
 
 
-async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -> None:
+async def test_a_new_run_is_stored_with_what_belongs_to_it_or_not_at_all(
+    database: Database, connection: Connection
+) -> None:
     stored_for: list[int] = []
 
     async def effect(_connection: Connection, run_id: int) -> None:
         stored_for.append(run_id)
+
+    async def fail(_connection: Connection, _run_id: int) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await submit_run(database, replace(RUN, effect=fail))
+    assert await overviews.overviews(connection) == []
 
     submitted = await submit_run(database, replace(RUN, effect=effect))
 
@@ -35,36 +44,26 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -
     assert stored_for == [submitted.run_id]
 
 
-async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(database: Database) -> None:
+async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(
+    database: Database, connection: Connection
+) -> None:
     first = await submit_run(database, RUN)
+    after_first = replace(RUN, terms=RunTerms(after_run_id=first.run_id))
 
-    waiting = await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=first.run_id)), always_new=True)
+    waiting = await submit_run(database, after_first, always_new=True)
     with pytest.raises(Refused, match="waits for no other run"):
-        await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=first.run_id)))
+        await submit_run(database, after_first)
     with pytest.raises(MissingError):
         await submit_run(database, replace(RUN, terms=RunTerms(after_run_id=999)), always_new=True)
 
-    async with database.connection() as connection:
-        assert (await overviews.get(connection, waiting.run_id)).states == {"paused": 2}
-        assert await connection.fetchval("SELECT count(*) FROM run") == 2
+    assert (await overviews.get(connection, waiting.run_id)).states == {"paused": 2}
+    assert await connection.fetchval("SELECT count(*) FROM run") == 2
 
 
-async def test_a_run_whose_effect_fails_is_not_stored(database: Database) -> None:
-    async def effect(_connection: Connection, _run_id: int) -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        await submit_run(database, replace(RUN, effect=effect))
-
-    async with database.connection() as connection:
-        assert await overviews.overviews(connection) == []
-
-
-async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database) -> None:
+async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database, connection: Connection) -> None:
     first = await submit_run(database, RUN)
-    async with database.connection() as connection:
-        (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
-        await take(connection, job_id, "extract", failing(BROKEN))
+    (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
+    await take(connection, job_id, "extract", failing(BROKEN))
 
     again = await submit_run(database, RUN)
     other = await submit_run(database, RUN, always_new=True)
@@ -86,15 +85,14 @@ async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
     assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
 
 
-async def slow_commits(database: Database, *, then: str) -> None:
+async def slow_commits(connection: Connection, *, then: str) -> None:
     """Has the transaction that stores a run sleep while it commits, longer than an impatient client waits."""
-    async with database.connection() as connection:
-        await connection.execute(
-            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN PERFORM pg_sleep(2); {then} RETURN NULL; END $$;"
-            "CREATE CONSTRAINT TRIGGER nap AFTER INSERT ON run DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
-            "EXECUTE FUNCTION nap()"
-        )
+    await connection.execute(
+        "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN PERFORM pg_sleep(2); {then} RETURN NULL; END $$;"
+        "CREATE CONSTRAINT TRIGGER nap AFTER INSERT ON run DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+        "EXECUTE FUNCTION nap()"
+    )
 
 
 @pytest.fixture
@@ -106,43 +104,40 @@ async def impatient(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Async
 
 
 async def test_a_run_whose_commit_takes_too_long_is_returned_once_it_is_stored(
-    database: Database, impatient: Database
+    connection: Connection, impatient: Database
 ) -> None:
-    await slow_commits(database, then="")
+    await slow_commits(connection, then="")
 
     submitted = await submit_run(impatient, RUN)
 
     assert submitted.jobs == 2
-    async with database.connection() as connection:
-        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+    assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
 
 
-async def test_a_commit_that_takes_too_long_and_fails_is_an_error(database: Database, impatient: Database) -> None:
-    await slow_commits(database, then="RAISE EXCEPTION 'no';")
+async def test_a_commit_that_takes_too_long_and_fails_is_an_error(connection: Connection, impatient: Database) -> None:
+    await slow_commits(connection, then="RAISE EXCEPTION 'no';")
 
     with pytest.raises(StatementTimeoutError):
         await submit_run(impatient, RUN)
 
-    async with database.connection() as connection:
-        assert await overviews.overviews(connection) == []
+    assert await overviews.overviews(connection) == []
 
 
 async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobody_knows(
-    database: Database, impatient: Database, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, impatient: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await slow_commits(database, then="PERFORM pg_sleep(1);")
+    await slow_commits(connection, then="PERFORM pg_sleep(1);")
     monkeypatch.setattr("store.runs.answer_pieces._ASK_FOR_SECONDS", 0.2)
 
     with pytest.raises(StackError, match="`ragq runs`"):
         await submit_run(impatient, RUN)
 
 
-async def test_a_key_has_no_ids_of_jobs(database: Database) -> None:
+async def test_a_key_has_no_ids_of_jobs(database: Database, connection: Connection) -> None:
     key = RequestKey(principal="open", key="a key", request_hash="h")
     first = await submit_run(database, RUN, key=key)
-    async with database.connection() as connection:
-        made = await connection.fetchval("SELECT made FROM idempotency_key")
-        assert made == {"run": first.run_id, "is_new": True, "jobs": 2, "resumed": 0}
+    made = await connection.fetchval("SELECT made FROM idempotency_key")
+    assert made == {"run": first.run_id, "is_new": True, "jobs": 2, "resumed": 0}
 
     again = await submit_run(database, RUN, key=key)
 

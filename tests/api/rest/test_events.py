@@ -42,18 +42,28 @@ async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: obj
     raise AssertionError("The stream ended.")
 
 
-async def complete_stage(database: Database, stored: StoredRun, stage: str) -> None:
-    async with database.connection() as connection:
-        await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
+async def complete_stage(connection: Connection, job_id: int, stage: str) -> None:
+    await take(connection, job_id, stage, committing({"quotes": {}}))
 
 
-async def test_a_commit_of_another_connection_reaches_the_stream(
-    watching: Open, database: Database, stored: StoredRun
+async def test_a_stream_follows_a_run_past_its_end_and_ends_with_its_reader(
+    watching: Open, ctx: ApiContext, connection: Connection, stored: StoredRun
 ) -> None:
+    (job_id,) = stored.job_ids
     async with watching(f"/runs/{stored.run_id}/events") as events:
         first = await until(events, "changed")
-        await complete_stage(database, stored, "extract")
+        await take(connection, job_id, "extract", failing(TIMED_OUT))
+        assert (await until(events, "idle"))["states"] == {"failed": 1}
+
+        await jobs.retry(connection, run_id=stored.run_id)
+        assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
+
+        await complete_stage(connection, job_id, "extract")
         second = await until(events, "changed", stages_done=1)
+        await complete_stage(connection, job_id, "embed")
+        assert (await until(events, "idle"))["states"] == {"succeeded": 1}
+        assert ctx.streams.open == 1
+    await eventually(lambda: not ctx.streams.open)
 
     assert first == {
         "run": stored.run_id,
@@ -63,35 +73,20 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
         "seconds_left": None,
         "is_idle": False,
     }
-    assert (second["states"], second["is_idle"]) == ({"running": 1}, False)
     # Stage `embed` has not been finished yet, so that its time is not known.
-    assert second["seconds_left"] is None
+    assert (second["states"], second["is_idle"], second["seconds_left"]) == ({"running": 1}, False, None)
 
 
-async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
-    watching: Open, database: Database, stored: StoredRun
-) -> None:
-    async with watching(f"/runs/{stored.run_id}/events") as events:
-        await until(events, "changed")
-        async with database.connection() as connection:
-            await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-        assert (await until(events, "idle"))["states"] == {"failed": 1}
+async def test_a_burst_of_changes_becomes_few_events(watching: Open, connection: Connection) -> None:
+    stored = await runs.store(connection, new_run(range(40), stages=("extract",)))
 
-        async with database.connection() as connection:
-            await jobs.retry(connection, run_id=stored.run_id)
-        assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
+    async def finish_all() -> None:
+        for job_id in stored.job_ids:
+            await complete_stage(connection, job_id, "extract")
 
-        await complete_stage(database, stored, "extract")
-        await complete_stage(database, stored, "embed")
-        assert (await until(events, "idle"))["states"] == {"succeeded": 1}
-
-
-async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
-    async with database.connection() as connection:
-        stored = await runs.store(connection, new_run(tuple(map(str, range(40))), stages=("extract",)))
     async with watching(f"/runs/{stored.run_id}/events") as events:
         sent = 0
-        burst = asyncio.create_task(finish_all(database, stored))
+        burst = asyncio.create_task(finish_all())
         async for event in events:
             sent += event.event == "changed"
             if event.event == "idle":
@@ -100,25 +95,13 @@ async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: D
     assert sent < 40
 
 
-async def finish_all(database: Database, stored: StoredRun) -> None:
-    async with database.connection() as connection:
-        for job_id in stored.job_ids:
-            await take(connection, job_id, "extract", committing({"quotes": {}}))
-
-
-async def test_a_stream_without_a_reader_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
-    async with watching(f"/runs/{stored.run_id}/events") as events:
-        await anext(events)
-        assert ctx.streams.open == 1
-    await eventually(lambda: not ctx.streams.open)
-
-
-async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: StoredRun) -> None:
-    streams = ctx.streams
-    early = asyncio.create_task(streams.state(stored.run_id))
+async def test_a_state_is_read_after_it_was_asked_for(
+    ctx: ApiContext, connection: Connection, stored: StoredRun
+) -> None:
+    early = asyncio.create_task(ctx.streams.state(stored.run_id))
     await asyncio.sleep(0)
-    await complete_stage(ctx.database, stored, "extract")
-    late = await streams.state(stored.run_id)
+    await complete_stage(connection, stored.job_ids[0], "extract")
+    late = await ctx.streams.state(stored.run_id)
 
     assert late is not None and late.stages_done == 1
     assert await early is not None
