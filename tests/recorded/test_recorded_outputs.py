@@ -51,17 +51,7 @@ from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import GROUNDING, reference_block, settings
-from tests.stages.metrics.formulas import (
-    augrc,
-    augrc_truncated,
-    aurc,
-    aurc_achievable,
-    aurc_truncated,
-    bootstrap,
-    paired_delta,
-    risk_at_coverage,
-    value_of,
-)
+from tests.stages.metrics.formulas import bootstrap, of_curve, paired_delta, risk_at, value_of
 
 NOBODY = 999_999
 
@@ -304,19 +294,19 @@ def partial_metrics(confidence: str, loss: str) -> dict[str, Metric]:
     by = variant_named(confidence).confidence
     return {
         "cmax": cmax,
-        "aurc": partial(aurc, confidence=by, loss=loss),
-        "augrc": partial(augrc, confidence=by, loss=loss),
+        "aurc": of_curve("aurc", by, loss=loss),
+        "augrc": of_curve("augrc", by, loss=loss),
         "aurc_optimal": partial(aurc_optimal, loss=loss),
         "augrc_optimal": partial(augrc_optimal, loss=loss),
-        "aurc_achievable": partial(aurc_achievable, confidence=by, loss=loss),
-        "aurc_at_0.5": partial(aurc_truncated, confidence=by, loss=loss, area_coverage=0.5),
-        "augrc_at_0.5": partial(augrc_truncated, confidence=by, loss=loss, area_coverage=0.5),
-        "aurc_at_0.25": partial(aurc_truncated, confidence=by, loss=loss, area_coverage=0.25),
+        "aurc_achievable": of_curve("aurc_achievable", by, loss=loss),
+        "aurc_at_0.5": of_curve("aurc_truncated", by, loss=loss, area_coverage=0.5),
+        "augrc_at_0.5": of_curve("augrc_truncated", by, loss=loss, area_coverage=0.5),
+        "aurc_at_0.25": of_curve("aurc_truncated", by, loss=loss, area_coverage=0.25),
     }
 
 
 def risk_metric(confidence: str, loss: str, coverage: float) -> Metric:
-    return partial(risk_at_coverage, coverage=coverage, confidence=variant_named(confidence).confidence, loss=loss)
+    return risk_at(coverage, variant_named(confidence).confidence, loss)
 
 
 @pytest.mark.parametrize("case", recorded("chunks")["cases"])

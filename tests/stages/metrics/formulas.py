@@ -1,43 +1,30 @@
-"""One metric at a time: every number of a curve as a formula of its own, and the bootstrap of one formula."""
-
-from functools import partial
-from typing import Any
+"""One metric at a time, and all together."""
 
 from schemas.values.differences import ComparedMeasure, Measures
 from schemas.values.scoring import Interval
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.confidence import Confidence
-from stages.metrics.scores import (
-    Cohort,
-    Draws,
-    Floats,
-    Metric,
-    binary_rates,
-    everybody_once,
-    known,
-    together,
-    total_rates,
-)
+from stages.metrics.confidence import Confidence, evidence_count
+from stages.metrics.scores import Cohort, Draws, Floats, Metric, everybody_once, known, together
 from stages.metrics.selective import curve_metrics
+from stages.reports.results import headline_metrics
 
 
-def _one(cohort: Cohort, draws: Draws, *, name: str, confidence: Confidence, **measures: Any) -> Floats:
-    return curve_metrics(cohort, draws, confidence=confidence, measures=Measures(**measures))[name]
+def of_curve(name: str, confidence: Confidence = evidence_count, **measures: object) -> Metric:
+    """One number of a curve."""
+    chosen = Measures.model_validate(measures)
+    return lambda cohort, draws: curve_metrics(cohort, draws, confidence=confidence, measures=chosen)[name]
 
 
-aurc, augrc, aurc_achievable, excess_aurc, excess_augrc, aurc_truncated, augrc_truncated = (
-    partial(_one, name=name)
-    for name in (
-        *("aurc", "augrc", "aurc_achievable", "excess_aurc", "excess_augrc", "aurc_truncated", "augrc_truncated"),
-    )
-)
-
-
-def risk_at_coverage(
-    cohort: Cohort, draws: Draws, *, coverage: float, confidence: Confidence, loss: str = "abs_norm"
-) -> Floats:
+def risk_at(coverage: float, confidence: Confidence = evidence_count, loss: str = "abs_norm") -> Metric:
     """The risk at one coverage."""
-    return _one(cohort, draws, name=f"{coverage:g}", confidence=confidence, loss=loss, coverage_grid=(coverage,))
+    return of_curve(f"{coverage:g}", confidence, loss=loss, coverage_grid=(coverage,))
+
+
+def every_metric(cohort: Cohort, draws: Draws) -> dict[str, Floats]:
+    """Every number of a report that has an interval."""
+    measures = Measures(area_coverage=0.3, coverage_grid=(0.3,))
+    of_curves = curve_metrics(cohort, draws, confidence=evidence_count, measures=measures)
+    return {**headline_metrics(measures)(cohort, draws), **of_curves}
 
 
 def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = 10_000, seed: int = 42) -> Interval:
@@ -45,9 +32,7 @@ def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = 10_000, seed: 
     return bootstrap_all(together({"": metric}), cohort, drawing(resamples, seed))[""]
 
 
-def paired_delta(
-    metric: Metric, left: Cohort, right: Cohort, *, resamples: int = 10_000, seed: int = 42
-) -> ComparedMeasure:
+def paired_delta(metric: Metric, left: Cohort, right: Cohort, *, resamples: int, seed: int = 42) -> ComparedMeasure:
     """The difference of one metric."""
     return paired_deltas(together({"": metric}), left, right, drawing(resamples, seed))[""]
 
@@ -55,16 +40,6 @@ def paired_delta(
 def drawing(resamples: int, seed: int = 42) -> Measures:
     """Measures of so many resamples."""
     return Measures(bootstrap_resamples=resamples, bootstrap_seed=seed)
-
-
-def _rate(cohort: Cohort, draws: Draws, *, of: Any, name: str, **options: Any) -> Floats:
-    return of(cohort, draws, **options)[name]  # type: ignore[no-any-return]
-
-
-f1, auroc = (partial(_rate, of=binary_rates, name=name) for name in ("f1", "auroc"))
-total_mae, total_rmse, total_pearson_r, severity_accuracy = (
-    partial(_rate, of=total_rates, name=name) for name in ("mae", "rmse", "pearson_r", "severity_accuracy")
-)
 
 
 def value_of(metric: Metric, cohort: Cohort) -> float | None:

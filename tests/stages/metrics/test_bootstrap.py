@@ -1,6 +1,7 @@
 """Bootstrap intervals of subjects, queries and risks."""
 
 import random
+from collections import defaultdict
 from functools import partial
 from statistics import mean, quantiles
 
@@ -12,91 +13,41 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import Interval, ItemScore, Subject
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
 from stages.metrics.confidence import evidence_count
-from stages.metrics.scores import (
-    Metric,
-    cmax,
-    cohort_of,
-    item_mae,
-    item_mae_by_item,
-    item_mae_by_subject,
-    item_mae_weighted,
-    prediction_coverage,
-    together,
-)
-from stages.metrics.selective import aurc_optimal, risk_band
+from stages.metrics.scores import cohort_of, everybody_once, item_mae, item_mae_weighted, together
+from stages.metrics.selective import risk_band
 from tests.stages.metrics.builders import cohort, random_subjects
-from tests.stages.metrics.formulas import (
-    augrc,
-    augrc_truncated,
-    aurc,
-    aurc_achievable,
-    aurc_truncated,
-    auroc,
-    bootstrap,
-    drawing,
-    excess_augrc,
-    f1,
-    paired_delta,
-    risk_at_coverage,
-    severity_accuracy,
-    total_mae,
-    total_pearson_r,
-    total_rmse,
-    value_of,
-)
-
-METRICS: tuple[Metric, ...] = (
-    item_mae_weighted,
-    item_mae_by_item,
-    item_mae_by_subject,
-    prediction_coverage,
-    cmax,
-    total_mae,
-    total_rmse,
-    total_pearson_r,
-    severity_accuracy,
-    f1,
-    auroc,
-    partial(aurc, confidence=evidence_count),
-    partial(aurc_truncated, confidence=evidence_count, area_coverage=0.3),
-    partial(augrc, confidence=evidence_count),
-    partial(augrc_truncated, confidence=evidence_count, area_coverage=0.3),
-    partial(risk_at_coverage, coverage=0.3, confidence=evidence_count),
-    partial(excess_augrc, confidence=evidence_count),
-    partial(aurc_achievable, confidence=evidence_count),
-    partial(aurc_optimal, loss="abs_norm"),
-)
+from tests.stages.metrics.formulas import bootstrap, drawing, every_metric, paired_delta, risk_at, value_of
 
 
-def resampled_by_loops(metric: Metric, subjects: list[Subject], resamples: int, seed: int) -> list[float | None]:
+def resampled_by_loops(subjects: list[Subject], resamples: int, seed: int) -> dict[str, list[float]]:
     """Every resample as a cohort of its own, in which a participant who is drawn twice counts as two."""
     rng = np.random.RandomState(seed)
-    values = []
+    values = defaultdict(list)
     for _ in range(resamples):
         drawn = [subjects[at] for at in rng.randint(0, len(subjects), size=len(subjects))]
-        copies = [one.model_copy(update={"participant_id": number}) for number, one in enumerate(drawn)]
-        values.append(value_of(metric, cohort_of(copies)))
+        alone = cohort_of(one.model_copy(update={"participant_id": number}) for number, one in enumerate(drawn))
+        for name, (value,) in every_metric(alone, everybody_once(alone)).items():
+            values[name].append(float(value))
     return values
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_resample_has_the_value_of_a_cohort_of_its_own(metric: Metric) -> None:
+def test_a_resample_has_the_values_of_a_cohort_of_its_own() -> None:
     subjects = random_subjects(6, seed=4, na_share=0.45)
-    expected = resampled_by_loops(metric, subjects, 60, 42)
+    expected = resampled_by_loops(subjects, 60, 42)
 
     (draws,) = draw(6, resamples=60, seed=42)
-    found = metric(cohort_of(subjects), draws)
+    found = every_metric(cohort_of(subjects), draws)
 
-    assert [None if np.isnan(value) else value for value in found.tolist()] == [
-        None if value is None else pytest.approx(value) for value in expected
-    ]
+    assert len(found) == 24
+    for name, values in found.items():
+        assert (name, values.tolist()) == (name, pytest.approx(expected[name], nan_ok=True))
 
 
 def test_the_interval_is_made_of_the_values_that_there_are() -> None:
     # The last of three participants has no score, so one of 27 resamples has no MAE at all.
     subjects = random_subjects(3, seed=1)
-    values = resampled_by_loops(item_mae_weighted, subjects, 400, 42)
-    valid = [value for value in values if value is not None]
+    values = resampled_by_loops(subjects, 400, 42)["item_mae_weighted"]
+    valid = [value for value in values if not np.isnan(value)]
 
     found = bootstrap(item_mae_weighted, cohort_of(subjects), resamples=400)
 
@@ -120,22 +71,22 @@ def test_the_same_seed_gives_the_same_interval_whatever_the_order_of_participant
     assert first != bootstrap(item_mae_weighted, cohort_of(subjects), seed=43)
 
 
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kept", [0, 10**9], ids=["drawn each time", "kept"])
-def test_draws_in_blocks_are_those_of_one(metric: Metric, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_in_blocks_are_those_of_one(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects = cohort_of(random_subjects(6, seed=4, na_share=0.45))
     _all_counts.cache_clear()
-    whole = bootstrap(metric, subjects, resamples=61)
+    whole = bootstrap_all(every_metric, subjects, drawing(61))
     monkeypatch.setattr("stages.metrics.bootstrap._KEPT", kept)
     monkeypatch.setattr("stages.metrics.bootstrap._IN_USE", 6 * 20)
 
     blocks = list(draw(6, resamples=61, seed=43))
-    in_blocks = [bootstrap(metric, subjects, resamples=61, seed=seed) for seed in (43, 42, 42)]
+    other, *same = (bootstrap_all(every_metric, subjects, drawing(61, seed)) for seed in (43, 42, 42))
 
     assert [len(block) for block in blocks] == [20, 20, 20, 1]
-    assert in_blocks[0] != in_blocks[1] == in_blocks[2]
-    for name in ("value", "low", "high", "std"):
-        assert getattr(in_blocks[1], name) == pytest.approx(getattr(whole, name))
+    assert same[0] == same[1]
+    for name, found in same[0].items():
+        assert found != other[name], name
+        assert found.model_dump() == pytest.approx(whole[name].model_dump()), name
 
 
 def test_the_delta_of_a_worked_example() -> None:
@@ -195,7 +146,7 @@ def test_the_band_is_that_of_the_risk_at_each_coverage_up_to_cmax() -> None:
 
     (draws,) = draw(len(three), resamples=200, seed=1)
     for point in (first, second):
-        risks = risk_at_coverage(three, draws, coverage=point.coverage, confidence=evidence_count)
+        risks = risk_at(point.coverage)(three, draws)
         assert (point.low, point.high) == pytest.approx(tuple(np.nanpercentile(risks, (2.5, 97.5))))
     for alone in (cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))):
         assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], measures=drawing(20)) == ()

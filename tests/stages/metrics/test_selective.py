@@ -20,15 +20,7 @@ from stages.metrics.selective import (
     risk_coverage_curve,
 )
 from tests.stages.metrics.builders import cohort
-from tests.stages.metrics.formulas import (
-    augrc,
-    aurc,
-    aurc_achievable,
-    excess_augrc,
-    excess_aurc,
-    risk_at_coverage,
-    value_of,
-)
+from tests.stages.metrics.formulas import of_curve, risk_at, value_of
 
 WORKED = cohort(("0101----", "0003", "3221"))
 """Confidences 3, 2, 2, 1 with losses 0, 1/3, 0, 2/3, and four abstentions."""
@@ -48,8 +40,8 @@ def test_the_curve_and_the_areas_of_a_worked_example() -> None:
     assert value_of(best[0], WORKED) == pytest.approx((1 / 9 / 2 + (1 / 9 + 1 / 4) / 2) / 8)
     assert value_of(best[1], WORKED) == pytest.approx((1 / 24 / 2 + (1 / 24 + 1 / 8) / 2) / 8)
     # The step of confidence 2 is above the oracle's area: its line rises from 1/8 on, the oracle's from 2/8 on.
-    assert value_of(partial(excess_aurc, confidence=evidence_count), WORKED) == pytest.approx(1 / 9 / 2 / 8)
-    assert value_of(partial(excess_augrc, confidence=evidence_count), WORKED) == pytest.approx(1 / 24 / 2 / 8)
+    assert value_of(of_curve("excess_aurc"), WORKED) == pytest.approx(1 / 9 / 2 / 8)
+    assert value_of(of_curve("excess_augrc"), WORKED) == pytest.approx(1 / 24 / 2 / 8)
 
 
 def test_the_worked_numbers_of_the_specification() -> None:
@@ -63,15 +55,15 @@ def test_the_worked_numbers_of_the_specification() -> None:
 
 @pytest.mark.parametrize(("coverage", "expected"), [(0.1, 0), (0.125, 0), (0.2, 1 / 9), (0.5, 1 / 4), (0.51, None)])
 def test_risk_at_coverage_is_that_of_the_first_step_that_reaches_it(coverage: float, expected: float | None) -> None:
-    found = value_of(partial(risk_at_coverage, coverage=coverage, confidence=evidence_count), WORKED)
+    found = value_of(risk_at(coverage), WORKED)
 
     assert found == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("empty", [cohort(), cohort(("-", "1"), ("-", "2"))])
 def test_with_nothing_scored_there_is_no_curve_and_no_area(empty: Cohort) -> None:
-    for area in (aurc, augrc, excess_aurc, excess_augrc, aurc_achievable, partial(risk_at_coverage, coverage=0.5)):
-        assert value_of(partial(area, confidence=evidence_count), empty) is None
+    for name in ("aurc", "augrc", "excess_aurc", "excess_augrc", "aurc_achievable", "0.5"):
+        assert value_of(of_curve(name), empty) is None
     assert risk_coverage_curve(empty, confidence=evidence_count, loss="abs_norm") == ()
 
 
@@ -87,7 +79,7 @@ def test_each_resample_has_a_hull_of_its_own_points() -> None:
     ] == [[(0, 0), (2, 1), (3, 3)], [(1, 3), (2, 2), (3, 3)]]
     # Losses 0, 1, 0, 0 by falling confidence: risks 0, 1/2, 1/3, 1/4 at 1/8 ... 4/8. The hull keeps the ends alone.
     four = cohort(("0300", "0000", "4321"))
-    assert value_of(partial(aurc_achievable, confidence=evidence_count), four) == pytest.approx(3 / 8 * (1 / 4) / 2)
+    assert value_of(of_curve("aurc_achievable"), four) == pytest.approx(3 / 8 * (1 / 4) / 2)
 
 
 def test_worked_numbers_of_rankings() -> None:
