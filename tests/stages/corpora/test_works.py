@@ -1,16 +1,18 @@
-"""Titles and front matter of works, and corpora in one file."""
+"""Titles and front matter of works, corpora in one file, conditions on works, and their chunks as vectors."""
 
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.documents import Bibliography
+from schemas.values.documents import Bibliography, CorpusChunk, WorkFilter, conditions_of
 from stages.corpora.blocks import read_markdown
-from stages.corpora.works import bibliography, parse_corpus
+from stages.corpora.works import bibliography, embed_chunks, parse_corpus, work_filter
+from tests.fakes.embedder import FakeEmbedder
 
 
 def of(markdown: str, **given: Any) -> Bibliography:
@@ -127,3 +129,73 @@ def test_no_text_is_read_as_front_matter(text: str) -> None:
         document = read_markdown(found.markdown["a"])
         assert bibliography(document, given={}, file_name="c.jsonl/a.md").year is None
         assert document.front_matter in (None, "", {})
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([], WorkFilter()),
+        (["author=A. Leaf"], WorkFilter(author="A. Leaf")),
+        ([" title = green tea "], WorkFilter(title="green tea")),
+        (["tag=a=b"], WorkFilter(tag="a=b")),
+        (["year=2001"], WorkFilter(year_from=2001, year_to=2001)),
+        (["year>=2001", "year<2010"], WorkFilter(year_from=2001, year_to=2009)),
+        (["year>2000", "year <= -5"], None),
+        (["year>-300"], WorkFilter(year_from=-299)),
+    ],
+)
+def test_conditions_make_one_filter(conditions: list[str], expected: WorkFilter | None) -> None:
+    if expected is None:
+        with pytest.raises(Refused, match="no year is from 2001 to -5"):
+            work_filter(conditions)
+        return
+    assert work_filter(conditions) == expected
+    assert work_filter(conditions_of(expected.given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("conditions", "problem"),
+    [
+        (["autor=Leaf"], r"no field 'autor'.*author, title, tag, year.*Did you mean 'author'\?"),
+        (["author"], "are written like author=Leaf"),
+        ([""], "are written like author=Leaf"),
+        (["author>=Leaf"], "`author` is compared by =, as in author=tea"),
+        (["year=soon"], "A year is a whole number"),
+        (["year>=99999"], "A year is a whole number"),
+        (["author="], "cannot be filtered by this author"),
+        (["title=" + "x" * 201], "cannot be filtered by this title"),
+        (["author=a", "author=b"], "`author` twice"),
+        (["year=2001", "year>=1999"], "`year from` twice"),
+        (["year>9999"], "cannot be filtered by this year from"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_way_out(conditions: list[str], problem: str) -> None:
+    with pytest.raises(Refused, match=problem):
+        work_filter(conditions)
+
+
+def chunk(number: int, breadcrumbs: str | None) -> CorpusChunk:
+    lines: dict[str, Any] = {"level": "H1-chunk", "start_line": 1, "end_line": 1}
+    content = f"Text {number}."
+    return CorpusChunk(id=number, work_id=1, parent_id=None, content=content, heading_breadcrumbs=breadcrumbs, **lines)
+
+
+@pytest.mark.parametrize(
+    ("embeds_headings", "texts", "cut"),
+    [(True, ["Text 1.", "Tea > Leaves\nText 2."], (1,)), (False, ["Text 1.", "Text 2."], ())],
+)
+async def test_all_chunks_go_in_one_call_under_their_headings_or_alone_and_long_ones_are_cut_and_named(
+    embeds_headings: bool, texts: list[str], cut: tuple[int, ...]
+) -> None:
+    embedder = FakeEmbedder(max_chars=10)
+
+    embedded = await embed_chunks(
+        [chunk(1, None), chunk(2, "Tea > Leaves")],
+        embedder=embedder,
+        dimension=8,
+        embeds_headings=embeds_headings,
+        timeout_s=30,
+    )
+
+    assert (embedder.calls, embedded.cut) == ([texts], cut)
+    assert np.allclose(np.linalg.norm(embedded.vectors, axis=1), [1, 1])
