@@ -1,81 +1,79 @@
-"""The ledger between a stage and its model: a call is paid once and reused, except after a rejection."""
+"""The ledger between a stage and its model: a call is paid once and reused, and after a rejection not repeated."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from schemas.errors import FailureCategory
+from schemas.errors import FailureCategory, LLMResponseParseError
 from schemas.settings.process import LLMLimits
+from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
+from stages.replies.asking import ask_until_usable
 from store.database import Database
-from store.runs import call_costs, ledger, stages
+from store.runs import attempts, call_costs, jobs, ledger
+from store.runs.call_costs import CallUse
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat, served
 from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
+from tests.workers.processes import stage_runner, wiring_of
 from workers.call_limits import CallLimits
 from workers.ledger_chat import CallLedger, LedgerChat
+from workers.work import Result, StageFunction, Work
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
 
-def alone(model: ChatModel, database: Database, claim: Claim, draw: int = 0) -> LedgerChat:
-    """A ledger as a process of its own has it."""
-    return LedgerChat(model, calls_of(database), claim, draw)
+@dataclass
+class Paying:
+    """Open attempts: two of one run, and one of another."""
 
+    database: Database
+    claims: list[Claim]
 
-def calls_of(database: Database) -> CallLedger:
-    return CallLedger(database, CallLimits(database, LLMLimits()))
+    @property
+    def calls(self) -> CallLedger:
+        """The calls of a process of its own."""
+        return CallLedger(self.database, CallLimits(self.database, LLMLimits()))
+
+    async def ask(
+        self, model: ChatModel, of: int = 0, /, *, draw: int = 0, calls: CallLedger | None = None, **changes: Any
+    ) -> str:
+        chat = LedgerChat(model, calls or self.calls, self.claims[of], draw)
+        return (await chat.chat(CALL.model_copy(update=changes))).text
+
+    async def uses(self, of: int) -> list[tuple[str, str | None, bool]]:
+        attempt_id = self.claims[of].attempt_id
+        found = await self.database.ask(call_costs.of_attempts, [attempt_id])
+        return [(use.purpose, use.reply, use.is_reused) for use in found[attempt_id]]
 
 
 @pytest.fixture
-async def attempts(database: Database, store_run: StoreRun) -> list[Claim]:
-    """The open attempts of two jobs."""
-    stored = await store_run("316", "319")
+async def paying(database: Database, store_run: StoreRun) -> Paying:
+    job_ids = [*(await store_run("316", "319")).job_ids, *(await store_run("316")).job_ids]
     async with database.connection() as connection:
-        claims = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
-    return [claim for claim in claims if claim is not None]
+        return Paying(database, [await claimed(connection, job_id, "extract") for job_id in job_ids])
 
 
-@pytest.fixture
-async def two_runs(database: Database, store_run: StoreRun) -> list[Claim]:
-    """An open attempt of each of two runs."""
-    found = []
-    for stored in [await store_run("316"), await store_run("316")]:
-        async with database.connection() as connection:
-            claim = await claimed(connection, stored.job_ids[0], "extract")
-        found.append(claim)
-    return found
-
-
-async def uses(database: Database, attempt: Claim) -> list[tuple[str, str | None, bool]]:
-    async with database.connection() as connection:
-        found = await call_costs.of_attempts(connection, [attempt.attempt_id])
-    return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]
-
-
-async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempts: list[Claim]) -> None:
+async def test_a_call_is_paid_for_once_and_every_use_is_noted(paying: Paying) -> None:
     model = ScriptedChat(lambda call: "yes")
-    first, second = (alone(model, database, attempt) for attempt in attempts)
 
-    paid, kept = await first.chat(CALL), await second.chat(CALL.model_copy(update={"timeout_s": 5.0}))
+    texts = [await paying.ask(model), await paying.ask(model, 1, timeout_s=5.0)]
 
-    assert (paid.text, kept.text, len(model.calls)) == ("yes", "yes", 1)
-    assert [await uses(database, attempt) for attempt in attempts] == [
-        [(CALL.purpose, "yes", False)],
-        [(CALL.purpose, "yes", True)],
-    ]
+    assert (texts, len(model.calls)) == (["yes", "yes"], 1)
+    assert await paying.uses(0) == [(CALL.purpose, "yes", False)]
+    assert await paying.uses(1) == [(CALL.purpose, "yes", True)]
 
 
-async def test_whatever_can_change_the_answer_makes_another_call(database: Database, attempts: list[Claim]) -> None:
+async def test_whatever_can_change_the_answer_makes_another_call(paying: Paying) -> None:
     model = ScriptedChat(lambda call: "yes")
-    chat = alone(model, database, attempts[0])
-    await chat.chat(CALL)
-    changes: list[dict[str, object]] = [
+    await paying.ask(model)
+    changes: list[dict[str, Any]] = [
         {"model": "other"},
         {"messages": (Message(role="user", content="Is it not so?"),)},
         {"temperature": 0.5},
@@ -86,7 +84,7 @@ async def test_whatever_can_change_the_answer_makes_another_call(database: Datab
         {"top_logprobs": 5},
     ]
     for made, change in enumerate(changes, start=2):
-        await chat.chat(CALL.model_copy(update=change))
+        await paying.ask(model, **change)
 
         assert (change, len(model.calls)) == (change, made)
 
@@ -103,57 +101,44 @@ class Served(ScriptedChat):
 
 @pytest.mark.parametrize(
     "other",
-    [
-        served(digest="other weights"),
-        served(server="http://elsewhere:11434"),
-        served(backend="another"),
-    ],
+    [served(digest="other weights"), served(server="http://elsewhere:11434"), served(backend="another")],
     ids=["digest", "server", "backend"],
 )
-async def test_an_answer_of_another_model_or_server_is_not_reused(
-    database: Database, two_runs: list[Claim], other: ModelIdentity
-) -> None:
-    old, new = Served(lambda call: "yes"), Served(lambda call: "no", by=other)
+async def test_an_answer_of_another_model_or_server_is_not_reused(paying: Paying, other: ModelIdentity) -> None:
+    await paying.ask(Served(lambda call: "yes"))
 
-    await alone(old, database, two_runs[0]).chat(CALL)
-
-    assert (await alone(new, database, two_runs[1]).chat(CALL)).text == "no"
+    assert await paying.ask(Served(lambda call: "no", by=other), 2) == "no"
 
 
-async def test_each_draw_has_answers_of_its_own_and_reuses_them(database: Database, two_runs: list[Claim]) -> None:
+async def test_each_draw_has_answers_of_its_own_and_reuses_them(paying: Paying) -> None:
     model = ScriptedChat(lambda call: f"seed {call.seed}")
 
-    texts = [
-        (await alone(model, database, attempt, draw=draw).chat(CALL)).text for attempt in two_runs for draw in (0, 1, 2)
-    ]
+    texts = [await paying.ask(model, of, draw=draw) for of in (0, 2) for draw in (0, 1, 2)]
 
     assert (len(model.calls), texts[:3] == texts[3:], len(set(texts)), texts[0]) == (3, True, 3, "seed 0")
 
 
-async def test_a_run_whose_model_changes_fails_and_names_both(database: Database, attempts: list[Claim]) -> None:
-    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
+async def test_a_run_whose_model_changes_fails_and_names_both(paying: Paying) -> None:
+    await paying.ask(Served(lambda call: "yes"))
     changed = Served(lambda call: "no", by=served(digest="other weights"))
 
     with failing(FailureCategory.MODEL_CHANGED, r"digest d .*digest other weights .*`ragq retry r\d+`.*`--new`"):
-        await alone(changed, database, attempts[1]).chat(CALL)
+        await paying.ask(changed, 1)
 
     assert changed.calls == []
 
 
-async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempts: list[Claim]) -> None:
+async def test_a_rejected_reply_is_kept_and_not_reused(paying: Paying) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
-    await alone(model, database, attempts[0]).chat(CALL)
-    async with database.connection() as connection:
-        await ledger.reject_last(connection, attempts[0].attempt_id)
+    await paying.ask(model)
+    await paying.database.ask(ledger.reject_last, paying.claims[0].attempt_id)
 
-    assert (await alone(model, database, attempts[1]).chat(CALL)).text == "yes"
-    assert await uses(database, attempts[0]) == [(CALL.purpose, "nonsense", False)]
+    assert await paying.ask(model, 1) == "yes"
+    assert await paying.uses(0) == [(CALL.purpose, "nonsense", False)]
 
 
-async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
-    database: Database, attempts: list[Claim]
-) -> None:
+async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(paying: Paying) -> None:
     together = asyncio.Barrier(2)
     numbers = iter(["first", "second"])
 
@@ -163,46 +148,30 @@ async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
             return await super().chat(call, on_text)
 
     model = Together(lambda call: next(numbers))
-    replies = await asyncio.gather(*(alone(model, database, attempt).chat(CALL) for attempt in attempts))
+    texts = await asyncio.gather(paying.ask(model), paying.ask(model, 1))
 
-    assert len(model.calls) == 2
-    assert replies[0].text == replies[1].text
+    assert (len(model.calls), texts[0]) == (2, texts[1])
 
 
 async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and_when_it_is_found(
-    database: Database, attempts: list[Claim]
+    paying: Paying,
 ) -> None:
     model = ScriptedChat(lambda call: "yes\0 \ud83d maybe")
-    first, second = (alone(model, database, attempt) for attempt in attempts)
 
-    assert [(await chat.chat(CALL)).text for chat in (first, second)] == ["yes ? maybe", "yes ? maybe"]
-
-
-async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempts: list[Claim]) -> None:
-    def refuse(call: ChatCall) -> str:
-        raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        await alone(ScriptedChat(refuse), database, attempts[0]).chat(CALL)
-
-    assert await uses(database, attempts[0]) == []
+    assert [await paying.ask(model, of) for of in (0, 1)] == ["yes ? maybe", "yes ? maybe"]
 
 
-async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
-    database: Database, attempts: list[Claim]
-) -> None:
-    model, under_way = ScriptedChat(lambda call: "yes", delay_s=0.2), calls_of(database)
+async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(paying: Paying) -> None:
+    model, calls = ScriptedChat(lambda call: "yes", delay_s=0.2), paying.calls
 
-    replies = await asyncio.gather(*(LedgerChat(model, under_way, attempt).chat(CALL) for attempt in attempts))
+    texts = await asyncio.gather(*(paying.ask(model, of, calls=calls) for of in (0, 1)))
 
-    assert ([reply.text for reply in replies], len(model.calls)) == (["yes", "yes"], 1)
-    reused = [is_reused for attempt in attempts for _, _, is_reused in await uses(database, attempt)]
-    assert sorted(reused) == [False, True]
+    assert (texts, len(model.calls)) == (["yes", "yes"], 1)
+    uses = [*await paying.uses(0), *await paying.uses(1)]
+    assert sorted(is_reused for _, _, is_reused in uses) == [False, True]
 
 
-async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
-    database: Database, attempts: list[Claim]
-) -> None:
+async def test_when_the_first_of_equal_calls_fails_it_leaves_nothing_and_the_next_asks_itself(paying: Paying) -> None:
     answers: Iterator[ConnectionError | str] = iter([ConnectionError(), "yes"])
 
     def answer(call: ChatCall) -> str:
@@ -211,12 +180,144 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
             raise found
         return found
 
-    model, under_way = ScriptedChat(answer), calls_of(database)
+    model, calls = ScriptedChat(answer), paying.calls
 
-    first, second = await asyncio.gather(
-        *(LedgerChat(model, under_way, attempt).chat(CALL) for attempt in attempts),
-        return_exceptions=True,
-    )
+    first, second = await asyncio.gather(*(paying.ask(model, of, calls=calls) for of in (0, 1)), return_exceptions=True)
 
     assert isinstance(first, ConnectionError)
-    assert isinstance(second, ChatReply)
+    assert await paying.uses(0) == []
+    assert second == "yes"
+
+
+ASKED = ChatCall(model="m", messages=(Message(role="user", content="A number?"),), purpose="ask")
+
+
+class Number(Value):
+    """An output."""
+
+    number: int
+
+
+def number(text: str) -> Number:
+    if text.isdigit():
+        return Number(number=int(text))
+    raise LLMResponseParseError(text, "it is no number")
+
+
+async def corrected(work: Work) -> Result[Number]:
+    return Result((await ask_until_usable(ASKED, chat=work.chat, read=number, form="a number", retries=1)).read)
+
+
+async def asked_once(work: Work) -> Result[Number]:
+    return Result(number((await work.resampling_chat.chat(ASKED)).text))
+
+
+@dataclass
+class Retried:
+    """A job of one stage that asks a model, which answers with a word at first."""
+
+    database: Database
+    job_id: int
+    model: Served
+    run: Callable[[StageFunction], Awaitable[object]]
+
+    async def fail(self, function: StageFunction) -> None:
+        """Run the stage, which cannot use the replies, and retry it."""
+        with pytest.raises(LLMResponseParseError):
+            await self.run(function)
+        await self.database.ask(jobs.retry, job_id=self.job_id)
+
+    async def uses(self) -> list[list[CallUse]]:
+        return [attempt.calls for attempt in await self.database.ask(attempts.history, self.job_id)]
+
+
+@pytest.fixture
+async def retried(database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Retried]:
+    (job_id,) = (await store_run("316")).job_ids
+    wiring, model = wiring_of(database), Served(lambda call: "seven")
+    monkeypatch.setattr(wiring, "chat", lambda settings: model)
+    functions: dict[tuple[str, str, str], StageFunction] = {}
+    with stage_runner(database, functions, wiring) as runner:
+
+        def run(function: StageFunction) -> Awaitable[object]:
+            functions["participant", "few_shot", "extract"] = function
+            return runner.run("extract", job_id, is_redelivered=False)
+
+        yield Retried(database, job_id, model, run)
+
+
+async def test_a_retry_sends_the_rejected_replies_back_and_pays_for_no_request_twice(retried: Retried) -> None:
+    await retried.fail(corrected)
+    retried.model.answer = lambda call: "7"
+
+    await retried.run(corrected)
+
+    failed, again = await retried.uses()
+    assert [(use.purpose, use.is_rejected) for use in failed] == [("ask", True), ("ask, re-ask 1", True)]
+    assert [(use.purpose, use.is_reused) for use in again] == [
+        ("ask, rejected before", True),
+        ("ask, re-ask 1, rejected before", True),
+        ("ask, re-ask 2", False),
+    ]
+    assert [len(call.messages) for call in retried.model.calls] == [1, 3, 5]
+
+
+async def test_a_retry_that_fails_again_goes_on_from_all_rejected_replies(retried: Retried) -> None:
+    for _ in range(3):
+        await retried.fail(corrected)
+
+    assert [len(call.messages) for call in retried.model.calls] == [1, 3, 5, 7]
+
+
+async def test_a_stage_that_asks_once_gets_another_sample(retried: Retried) -> None:
+    for _ in range(2):
+        await retried.fail(asked_once)
+    retried.model.answer = lambda call: "7"
+
+    await retried.run(asked_once)
+
+    assert [call.sample for call in retried.model.calls] == [0, 1, 2]
+    assert [use.purpose for of_attempt in await retried.uses() for use in of_attempt] == [
+        "ask",
+        "ask, sample 2 because an earlier reply was rejected",
+        "ask, sample 3 because an earlier reply was rejected",
+    ]
+
+
+async def test_other_weights_are_asked_the_same_again(retried: Retried) -> None:
+    # A question that is asked by itself is not held to the weights it began with.
+    async with retried.database.connection() as connection:
+        await connection.execute("UPDATE run SET kind = 'query'")
+    await retried.fail(corrected)
+    retried.model.by, retried.model.answer = served(digest="other weights"), lambda call: "7"
+
+    await retried.run(corrected)
+
+    assert [len(call.messages) for call in retried.model.calls] == [1, 3, 1]
+
+
+async def test_only_the_calls_of_the_failed_exchange_are_rejected(retried: Retried) -> None:
+    retried.model.answer = lambda call: "7" if call.messages[0].content == "First?" else "seven"
+
+    async def two(work: Work) -> Result[Number]:
+        first = ASKED.model_copy(update={"messages": (Message(role="user", content="First?"),)})
+        await ask_until_usable(first, chat=work.chat, read=number, form="a number", retries=1)
+        return await corrected(work)
+
+    await retried.fail(two)
+
+    (failed,) = await retried.uses()
+    assert [use.is_rejected for use in failed] == [False, True, True]
+
+
+async def test_a_stage_that_lost_its_lease_rejects_no_reply(retried: Retried) -> None:
+    async def overtaken(work: Work) -> Result[Number]:
+        async with retried.database.connection() as connection:
+            await connection.execute("UPDATE stage_run SET fence = fence + 1 WHERE job_id = $1", retried.job_id)
+        return await asked_once(work)
+
+    with pytest.raises(LLMResponseParseError):
+        await retried.run(overtaken)
+
+    ((paid,),) = await retried.uses()
+    assert not paid.is_rejected
