@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import assignment, group, requested, wanted_options
+from cli.options import Typed, assignment, group, requested, wanted_options
 from cli.output import (
     Text,
     coloured,
@@ -121,6 +121,14 @@ def print_failure(query_id: int, error: StageFailure) -> None:
         print_text(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)
 
 
+def _places(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(place) for place in text.split(","))
+    except ValueError:
+        raise ValueError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
+
+
+_PLACES = Typed("N,N...", _places)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _VALUE = assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
@@ -218,13 +226,15 @@ def prompt_command(query_id: int, as_json: bool) -> None:
 
 @query.command("edit")
 @_QUERY
-@click.option("--text", help="Ask this instead; the expansion stays.")
+@click.option("--text", "original_query", help="Ask this instead; the expansion stays.")
 @click.option("--intent", metavar="INTENT", help=f"What the question asks for: {', '.join(Intent)}, or another text.")
-@click.option("--mqe", "phrases", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all.")
-@click.option("--hyde", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
+@click.option(
+    "--mqe", "expanded_queries", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all."
+)
+@click.option("--hyde", "hyde_answer", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
 @click.option("--expansion", type=_FILE, help="An expansion reply of an external model.")
-@click.option("--passages", metavar="N,N...", help="Passages of the context to keep, by place, in this order.")
+@click.option("--passages", "context", type=_PLACES, help="Passages of the context to keep, by place, in this order.")
 @click.option(
     "--run/--no-run",
     default=True,
@@ -232,18 +242,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
     help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
 )
 @json_option
-def edit_command(
-    query_id: int,
-    text: str | None,
-    intent: str | None,
-    phrases: tuple[str, ...],
-    hyde: str | None,
-    entities: tuple[str, ...],
-    expansion: Path | None,
-    passages: str | None,
-    run: bool,
-    as_json: bool,
-) -> None:
+def edit_command(query_id: int, expansion: Path | None, run: bool, as_json: bool, **parts: Any) -> None:
     """Change a question, its expansion or its context: everything that is given, or nothing.
 
     What was computed from the old values runs again, up to the stage that the chain ended with. With --no-run nothing
@@ -256,16 +255,9 @@ def edit_command(
         ragq query edit 7 --passages 2,1,3
         ragq query edit 7 --text "Why does green tea turn brown?" --no-run
     """
-    changes = requested(
-        QueryEdit,
-        original_query=text,
-        expansion_reply=None if expansion is None else read_reply(expansion),
-        expanded_queries=phrases or None,
-        hyde_answer=hyde,
-        intent=intent,
-        entities=entities or None,
-        context=None if passages is None else _places(passages),
-    )
+    given = {name: value for name, value in parts.items() if value != ()}
+    reply = None if expansion is None else read_reply(expansion)
+    changes = requested(QueryEdit, expansion_reply=reply, **given)
     if not changes.model_fields_set:
         raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
 
@@ -275,20 +267,14 @@ def edit_command(
 
 @query.command("run")
 @_QUERY
-@click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
-@click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
+@click.option("--from", "first", metavar="STAGE", help="Run this stage and those after it again.")
+@click.option("--until", "last", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
 @click.option("--preset", metavar="PRESET", help="Continue with the values of this preset.")
 @click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
 @model_option
 @json_option
 def run_command(
-    query_id: int,
-    start: str | None,
-    until: str | None,
-    preset: str | None,
-    values: tuple[tuple[str, str], ...],
-    model: str,
-    as_json: bool,
+    query_id: int, values: tuple[tuple[str, str], ...], model: str, as_json: bool, **chosen: str | None
 ) -> None:
     """Run the stages of a question that are not done, or stages of it again.
 
@@ -302,15 +288,8 @@ def run_command(
         ragq query run 7 --from generate --model light
         ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
-    with_database(
-        run_stages,
-        query_id,
-        first=start,
-        last=until,
-        preset=preset,
-        values=dict(values),
-        use_light_model=model == LIGHT,
-    )
+    options: dict[str, Any] = {"values": dict(values), "use_light_model": model == LIGHT, **chosen}
+    with_database(run_stages, query_id, **options)
     _print_changed(query_id, as_json=as_json)
 
 
@@ -368,13 +347,6 @@ def _print_changed(query_id: int, *, as_json: bool) -> None:
     print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
     if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
         print_text(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
-
-
-def _places(text: str) -> list[int]:
-    try:
-        return [int(place) for place in text.split(",")]
-    except ValueError:
-        raise click.UsageError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
 
 
 def _print_query(shown: QueryView) -> None:

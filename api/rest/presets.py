@@ -45,6 +45,7 @@ class NewPresetBody(PresetBody):
 
     model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
 
+    description: Description | None = Field(default=None, examples=["Few sources"])
     preset_name: Name = Field(examples=["Small"])
     """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
     is_default: bool = False
