@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import httpx
@@ -10,11 +11,10 @@ from httpx_sse import ServerSentEvent
 
 from api.context import ApiContext
 from schemas.values.runs import AttemptError
-from store.database import Connection
+from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, jobs, stages
-from store.runs.stages import Claim
 from tests.api.rest.conftest import Open
 from tests.api.rest.rag.conftest import ANSWER
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
@@ -35,51 +35,39 @@ async def query(connection: Connection) -> StoredQuery:
     return await a_question(connection, *WHOLE[:7])
 
 
+@dataclass
 class Writer:
     """A worker that writes the answer of a question as a test says."""
 
-    def __init__(self, ctx: ApiContext, query: StoredQuery) -> None:
-        self._database = ctx.database
-        self._query = query
-        self._claim: Claim | None = None
-        self._pieces = 0
+    database: Database
+    query: StoredQuery
+    claim: Any = None
+    pieces: int = 0
 
-    @property
-    def claim(self) -> Claim:
-        assert self._claim is not None
-        return self._claim
-
-    async def begin(self, lease_s: float = 60) -> None:
-        async with self._database.connection() as connection:
-            self._claim = await stages.claim(connection, self._query.job_id, "generate", "worker", lease_s)
-        self._pieces = 0
+    async def begin(self) -> None:
+        self.claim = await self.database.once(stages.claim, self.query.job_id, "generate", "worker", 60)
+        self.pieces = 0
 
     async def write(self, text: str) -> None:
-        self._pieces += 1
-        async with self._database.connection() as connection:
-            await answer_pieces.add(connection, self.claim.attempt_id, self._pieces, text)
+        self.pieces += 1
+        await self.database.once(answer_pieces.add, self.claim.attempt_id, self.pieces, text)
 
     async def store(self) -> int:
         result_ids: list[int] = []
 
-        async def keep(connection: Any) -> None:
-            attempt_id = self.claim.attempt_id
-            result_ids.append(
-                await queries.add_result(
-                    connection, self._query.id, ANSWER, PROMPT.sources, attempt_id=attempt_id, preset=None
-                )
-            )
+        async def keep(connection: Connection) -> None:
+            kept = {"attempt_id": self.claim.attempt_id, "preset": None}
+            result_ids.append(await queries.add_result(connection, self.query.id, ANSWER, PROMPT.sources, **kept))
 
-        async with self._database.connection() as connection:
-            await stages.commit(connection, self.claim, inputs={}, output=ANSWER.model_dump(mode="json"), effect=keep)
+        output = ANSWER.model_dump(mode="json")
+        await self.database.once(stages.commit, self.claim, inputs={}, output=output, effect=keep)
         return result_ids[0]
 
     async def fail(self, retry_in_s: float | None = None) -> None:
-        async with self._database.connection() as connection:
-            await stages.fail(connection, self.claim, CUT_OFF, inputs={}, retry_in_s=retry_in_s)
+        await self.database.once(stages.fail, self.claim, CUT_OFF, inputs={}, retry_in_s=retry_in_s)
 
     async def die(self) -> None:
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             await connection.execute(
                 "UPDATE stage_run SET lease_until = now() - interval '1 second' WHERE stage = 'generate'"
             )
@@ -88,7 +76,7 @@ class Writer:
 
 @pytest.fixture
 def writer(ctx: ApiContext, query: StoredQuery) -> Writer:
-    return Writer(ctx, query)
+    return Writer(ctx.database, query)
 
 
 @pytest.fixture
