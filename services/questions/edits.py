@@ -34,8 +34,8 @@ from store.runs import attempts, backlog, edits, jobs, runs
 from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
 
-async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run: bool) -> bool:
-    """Change a query: everything that is given, or nothing. Returns whether stages run again.
+async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run: bool) -> None:
+    """Change a query: everything that is given, or nothing.
 
     A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
     or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
@@ -69,7 +69,7 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
         elif context is not None:
             stage, output = "consolidate", context
         else:
-            return False
+            return
         await set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
         if embedded is not None:
             await carry_over(connection, embedded.attempt_id, query.job_id)
@@ -77,10 +77,8 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
         if not run:
             stages = [of.stage for of in chain]
             await set_stages(connection, query.job_id, stages[: stages.index(stage) + 1])
-        is_due = run and stage != chain[-1].stage
-        if is_due:
+        elif stage != chain[-1].stage:
             await backlog.hasten(connection, [query.job_id])
-        return is_due
 
 
 async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:
@@ -176,7 +174,6 @@ async def answer(
     chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
     search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
     """
-
     query = await queries.get(connection, query_id)
 
     async def make(connection: Connection) -> Mapping[str, Any]:

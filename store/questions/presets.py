@@ -44,7 +44,7 @@ UPDATE rag_config SET config = $2, description = $3, is_default = is_default OR 
 RETURNING {COLUMNS}
 """
 
-# Changes of the list of presets, or of the default, take turns; readers are not blocked.
+# Changes of presets take turns; readers are not blocked.
 ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
 
 NO_OTHER_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default AND id <> $1"
@@ -123,9 +123,8 @@ async def change(
     with every problem that the values have; `origin` names where they come from. Nothing is changed then.
     """
     async with connection.transaction():
-        if is_default:
-            await connection.execute(ALONE)
-        stored = _stored(await _row(connection, name, lock="FOR UPDATE"))
+        await connection.execute(ALONE)
+        stored = _stored(await _row(connection, name))
         changed = stored.preset.changed(values, origin=origin)
         if is_default:
             await connection.execute(NO_OTHER_DEFAULT, stored.id)
@@ -161,9 +160,9 @@ def preset_missing(name: str | None, known: Sequence[str] = ()) -> Refused:
     return Refused(words, slug="preset-missing")
 
 
-async def _row(connection: Connection, name: str | None, *, lock: str = "") -> Mapping[str, Any]:
+async def _row(connection: Connection, name: str | None) -> Mapping[str, Any]:
     wanted = DEFAULT_ALIAS if name is None else name.strip()
-    row: Mapping[str, Any] | None = await connection.fetchrow(f"{BY_NAME} {lock}", wanted)
+    row: Mapping[str, Any] | None = await connection.fetchrow(BY_NAME, wanted)
     if row is None:
         is_alias = wanted.lower() == DEFAULT_ALIAS
         raise preset_missing(None) if is_alias else preset_missing(wanted, await names(connection))
