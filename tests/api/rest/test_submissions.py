@@ -24,6 +24,17 @@ async def stored(connection: Connection) -> None:
     await store_small_corpus(connection)
 
 
+async def test_splits_are_listed_with_the_participants_who_cannot_be_submitted(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    await connection.execute("DELETE FROM participant WHERE id = 330")
+    sizes = {"paper-test": (3, 1), "paper-train": (2, 0)}
+    assert (await client.get("/participants/splits")).json() == [
+        {"data_set": "data", "called": name, "name": name, "participants": size, "without_transcript": without}
+        for name, (size, without) in sizes.items()
+    ]
+
+
 async def test_a_split_is_submitted(client: httpx.AsyncClient, connection: Connection) -> None:
     chosen = {"MODEL_TEMPERATURE": 0.5, "CONSISTENCY_ENABLED": True}
     reply = await client.post(PARTICIPANTS, json=SPLIT | {"limit": 2, "profile": "paper", "settings": chosen})
