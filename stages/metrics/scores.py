@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,20 +102,11 @@ Draws = Floats
 """How often each participant (column, in the order of the cohort) is in each resample (row)."""
 
 
-class Metric(Protocol):
-    """A formula, its other parameters bound by functools.partial."""
+Metric = Callable[[Cohort, Draws], Floats]
+"""A formula: one value per row of the draws; NaN if there is none, which is used only inside stages.metrics."""
 
-    def __call__(self, cohort: Cohort, draws: Draws, /) -> Floats:
-        """One value per row of the draws; NaN if there is none, which is used only inside stages.metrics."""
-        ...
-
-
-class Metrics(Protocol):
-    """Several formulas by name, so that they can share what they are made of."""
-
-    def __call__(self, cohort: Cohort, draws: Draws, /) -> Mapping[str, Floats]:
-        """The values of each formula."""
-        ...
+Metrics = Callable[[Cohort, Draws], Mapping[str, Floats]]
+"""Several formulas by name, so that they can share what they are made of."""
 
 
 def together(metrics: Mapping[str, Metric]) -> Metrics:

@@ -166,24 +166,19 @@ def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures
     )
 
 
+_HAS: Final[Mapping[Signal, Callable[[ItemScore], bool]]] = {
+    Signal.EVIDENCE: lambda item: item.evidence_count > 0,
+    Signal.SIMILARITY: lambda item: item.retrieval.mean is not None,
+    Signal.VERBALIZED: lambda item: item.confidence is not None,
+    Signal.TOKENS: lambda item: item.tokens is not None,
+    Signal.CONSISTENCY: lambda item: item.consistency is not None,
+}
+
+
 def signal_counts(cohort: Cohort) -> dict[str, int]:
     """How many scored items have each signal."""
     scored = [item for subject in cohort.subjects for item in subject.items.values() if item.score is not None]
-    return {signal.value: sum(_has(item, signal) for item in scored) for signal in Signal}
-
-
-def _has(item: ItemScore, signal: Signal) -> bool:
-    match signal:
-        case Signal.EVIDENCE:
-            return item.evidence_count > 0
-        case Signal.SIMILARITY:
-            return item.retrieval.mean is not None
-        case Signal.VERBALIZED:
-            return item.confidence is not None
-        case Signal.TOKENS:
-            return item.tokens is not None
-        case Signal.CONSISTENCY:
-            return item.consistency is not None
+    return {signal.value: sum(map(has, scored)) for signal, has in _HAS.items()}
 
 
 def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:
