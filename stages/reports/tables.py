@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from schemas.values.scoring import Interval
-from stages.reports.words import bounds, number, percent, percent_bounds
+from stages.reports.words import bounds, number, percent
 
 
 class Figure(NamedTuple):
@@ -28,7 +28,7 @@ class Figure(NamedTuple):
     @property
     def bounds(self) -> str:
         """The interval in words; empty without a number."""
-        return percent_bounds(self.interval) if self.is_share else bounds(self.interval, self.digits)
+        return bounds(self.interval, 1, scale=100) if self.is_share else bounds(self.interval, self.digits)
 
     @property
     def is_clear(self) -> bool:

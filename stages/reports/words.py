@@ -305,18 +305,11 @@ def counts_or_none(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
 
 
-def bounds(interval: Interval, digits: int = 3) -> str:
+def bounds(interval: Interval, digits: int = 3, *, scale: int = 1) -> str:
     """The ends of an interval; nothing where there is no value, and words where too few have one."""
     if interval.low is None or interval.high is None:
         return "" if interval.value is None else NO_INTERVAL
-    return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
-
-
-def percent_bounds(interval: Interval) -> str:
-    """The ends of the interval of a share, in per cent; without one, as `bounds`."""
-    if interval.low is None or interval.high is None:
-        return bounds(interval)
-    return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    return f"[{scale * interval.low:.{digits}f}, {scale * interval.high:.{digits}f}]"
 
 
 def duration(seconds: float | None) -> str:

@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.values.chat import TokenSignals
 from schemas.values.participants import SimilarityStatistics
 from schemas.values.scoring import Consistency, ItemScore
-from stages.metrics.confidence import VARIANTS, Signal, variant_named
+from stages.metrics.confidence import Signal, variant_named
 
 FULL = ItemScore(
     score=2,
@@ -23,53 +23,39 @@ FULL = ItemScore(
 BARE = ItemScore(score=2)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("llm", 2.0),
-        ("total_evidence", 2.0),
-        ("retrieval_similarity_mean", 0.6),
-        ("retrieval_similarity_max", 0.8),
-        ("hybrid_evidence_similarity", 0.5 * 2 / 3 + 0.5 * 0.6),
-        ("verbalized", (4 - 1) / 4),
-        ("hybrid_verbalized", 0.4 * 0.75 + 0.3 * 2 / 3 + 0.3 * 0.6),
-        ("token_msp", 0.9),
-        ("token_pe", 1 / 1.25),
-        ("token_energy", exp(-0.5)),
-        ("consistency", 0.75),
-        ("consistency_inverse_std", 1 / 1.5),
-        ("hybrid_consistency", 0.4 * 0.75 + 0.3 * 2 / 3 + 0.3 * 0.6),
-        ("secondary:token_msp+retrieval_similarity_mean:average", 0.75),
-        ("secondary:token_msp+retrieval_similarity_mean:product", 0.54),
-    ],
-)
-def test_confidence_of_an_item_with_all_signals(name: str, expected: float) -> None:
-    assert variant_named(name).confidence(FULL) == pytest.approx(expected)
+#: Of an item with all signals, and of one without any: references that are missing count 0, and words 0.5.
+EXPECTED = {
+    "llm": (2.0, 0.0),
+    "total_evidence": (2.0, 0.0),
+    "retrieval_similarity_mean": (0.6, 0.0),
+    "retrieval_similarity_max": (0.8, 0.0),
+    "hybrid_evidence_similarity": (0.5 * 2 / 3 + 0.5 * 0.6, 0.0),
+    "verbalized": ((4 - 1) / 4, 0.5),
+    "hybrid_verbalized": (0.4 * 0.75 + 0.3 * 2 / 3 + 0.3 * 0.6, 0.4 * 0.5),
+    "token_msp": (0.9, None),
+    "token_pe": (1 / 1.25, None),
+    "token_energy": (exp(-0.5), None),
+    "consistency": (0.75, None),
+    "consistency_inverse_std": (1 / 1.5, None),
+    "hybrid_consistency": (0.4 * 0.75 + 0.3 * 2 / 3 + 0.3 * 0.6, None),
+    "secondary:token_msp+retrieval_similarity_mean:average": (0.75, None),
+    "secondary:token_msp+retrieval_similarity_mean:product": (0.54, None),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("llm", 0.0),
-        ("retrieval_similarity_mean", 0.0),
-        ("retrieval_similarity_max", 0.0),
-        ("hybrid_evidence_similarity", 0.0),
-        ("verbalized", 0.5),
-        ("hybrid_verbalized", 0.4 * 0.5),
-    ],
-)
-def test_missing_evidence_references_and_words_are_decided(name: str, expected: float) -> None:
-    assert variant_named(name).confidence(BARE) == pytest.approx(expected)
+@pytest.mark.parametrize(("name", "full", "bare"), [(name, *values) for name, values in EXPECTED.items()])
+def test_a_confidence_is_computed_from_signals_and_refused_without_those_of_a_whole_run(
+    name: str, full: float, bare: float | None
+) -> None:
+    found = variant_named(name)
 
-
-@pytest.mark.parametrize(
-    ("signal", "words"),
-    [(Signal.TOKENS, "needs token probabilities"), (Signal.CONSISTENCY, "CONSISTENCY_ENABLED=true")],
-)
-def test_missing_token_signals_and_samples_are_refused(signal: Signal, words: str) -> None:
-    for variant in (variant for variant in VARIANTS.values() if signal in variant.needs):
+    assert found.confidence(FULL) == pytest.approx(full)
+    if bare is None:
+        words = "needs token probabilities" if Signal.TOKENS in found.needs else "CONSISTENCY_ENABLED=true"
         with pytest.raises(Refused, match=words):
-            variant.confidence(BARE)
+            found.confidence(BARE)
+    else:
+        assert found.confidence(BARE) == pytest.approx(bare)
 
 
 @pytest.mark.parametrize(

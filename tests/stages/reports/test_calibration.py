@@ -42,13 +42,9 @@ def test_the_temperature_has_the_smallest_loss_of_all_on_a_fine_grid() -> None:
 
     assert fitted.parameters["temperature"] == pytest.approx(grid[int(np.argmin(losses))], rel=1e-3)
     assert fitted.probabilities(STATED) == pytest.approx(at_temperature(STATED[:, 0], fitted.parameters["temperature"]))
-
-
-@pytest.mark.parametrize(("exact", "bound"), [(True, TEMPERATURES[0]), (False, TEMPERATURES[1])])
-def test_a_temperature_has_bounds(exact: bool, bound: float) -> None:
-    fitted = fit_temperature(np.array([[0.75], [0.8]]), np.array([exact, exact]))
-
-    assert fitted.parameters["temperature"] == pytest.approx(bound, rel=1e-5)
+    for exact, bound in zip((True, False), TEMPERATURES, strict=True):
+        beyond = fit_temperature(np.array([[0.75], [0.8]]), np.array([exact, exact]))
+        assert beyond.parameters["temperature"] == pytest.approx(bound, rel=1e-5)
 
 
 def test_the_logistic_regression_minimises_the_penalised_loss() -> None:
@@ -138,16 +134,9 @@ def test_scored_items_fall_into_bins_by_confidence() -> None:
     assert high.model_dump() == pytest.approx(
         {"low": 0.5, "high": 1.0, "count": 3, "confidence": 8 / 9, "exact": 2 / 3, "loss": 1 / 9}
     )
-
-
-def test_a_count_is_no_probability() -> None:
+    # One item only leaves out the others.
+    two = cohort(("32", "00", "13"), ("1-", "00", "2"))
+    found = reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
+    assert found == reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)
     with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
         reliability(cohort(("1", "1", "2")), confidence=evidence_count)
-
-
-def test_one_item_only_leaves_out_the_others() -> None:
-    two = cohort(("32", "00", "13"), ("1-", "00", "2"))
-
-    found = reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
-
-    assert found == reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)
