@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -14,14 +16,13 @@ from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
 from store.database import Connection, Database
-from store.runs import backlog, ledger, stages
+from store.runs import backlog, ledger
 from store.runs.stages import Claim
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
 from workers.leases import BudgetSpent, ServerBusy
-
-Limited = Callable[[LLMLimits], CallLimits]
 
 SERVER = "http://gpu:8000/v1"
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), max_tokens=10)
@@ -56,56 +57,65 @@ async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
         yield client
 
 
+@dataclass
+class Asking:
+    """Stages that a worker holds, and the calls of processes with limits."""
+
+    connection: Connection
+    database: Database
+    redis: Redis
+    claims: Sequence[Claim]
+
+    def process(self, **limits: int) -> CallLimits:
+        return CallLimits(self.database, LLMLimits(**limits), self.redis, lease_s=2.0)
+
+    def ask(self, process: CallLimits, of: int, server: "Server", url: str = SERVER) -> Coroutine[Any, Any, ChatReply]:
+        return process.ask(self.claims[of], url, CALL, server.send)
+
+    async def limit(self, **limits: int) -> None:
+        """Give the run a budget."""
+        await backlog.keep(self.connection, self.claims[0].run_id, RunLimits(**limits))
+
+    async def wait(self, refusals: int) -> None:
+        """Note that the first stage was refused so often."""
+        reason = WaitReason.REFUSED
+        await ledger.wait(self.connection, self.claims[0], server=SERVER, reason=reason, wait_s=0, refusals=refusals)
+
+    async def permits(self) -> int:
+        """How many are taken."""
+        taken: int = await self.redis.zcard(f"ragq:llm:calls:{SERVER}")
+        return taken
+
+
 @pytest.fixture
-async def limited(database: Database, redis: Redis) -> Limited:
-    """The calls of a process with limits."""
-    return lambda limits: CallLimits(database, limits, redis, lease_s=2.0)
-
-
-async def permits(redis: Redis) -> int:
-    """How many are taken."""
-    taken: int = await redis.zcard(f"ragq:llm:calls:{SERVER}")
-    return taken
-
-
-@pytest.fixture
-async def claims(database: Database, store_run: StoreRun) -> Sequence[Claim]:
-    """Stages that a worker holds."""
+async def asking(database: Database, connection: Connection, redis: Redis, store_run: StoreRun) -> Asking:
     stored = await store_run(*map(str, range(301, 313)))
-    async with database.connection() as connection:
-        found = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
-    return [claim for claim in found if claim is not None]
+    claims = [await claimed(connection, job_id, "extract") for job_id in stored.job_ids]
+    return Asking(connection, database, redis, claims)
 
 
 def refused(status: int = 429, retry_after_s: float | None = None) -> LLMError:
     return LLMError("Not now.", status=status, retry_after_s=retry_after_s)
 
 
-async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
-    claims: Sequence[Claim], limited: Limited
-) -> None:
+async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(asking: Asking) -> None:
     server = Server(call_s=0.1)
-    processes = [limited(LLMLimits(calls=4)) for _ in range(2)]
+    processes = [asking.process(calls=4) for _ in range(2)]
 
-    async with asyncio.TaskGroup() as group:
-        for number, claim in enumerate(claims):
-            group.create_task(processes[number % 2].ask(claim, SERVER, CALL, server.send))
+    await asyncio.gather(*(asking.ask(processes[of % 2], of, server) for of in range(12)))
 
     assert (len(server.began), server.most_at_once) == (12, 4)
     # Three turns of four calls, the last of which begins after 0.2 s; one call at a time would begin it after 1.1 s.
     assert server.began[-1] - server.began[0] < 1.0
 
 
-async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
-    claims: Sequence[Claim], limited: Limited
-) -> None:
+async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(asking: Asking) -> None:
     server = Server()
-    limits = limited(LLMLimits(requests=1))
-    await limits.ask(claims[0], SERVER, CALL, server.send)
+    process = asking.process(requests=1)
+    await asking.ask(process, 0, server)
     began = time.monotonic()
 
-    asked = [limits.ask(claim, SERVER, CALL, server.send) for claim in claims[1:5]]
-    errors = await asyncio.gather(*asked, return_exceptions=True)
+    errors = await asyncio.gather(*(asking.ask(process, of, server) for of in range(1, 5)), return_exceptions=True)
 
     assert 0.9 < time.monotonic() - began < 30
     assert len(server.began) == 1
@@ -116,149 +126,117 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
 
 
 async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the_others_are_given_back(
-    claims: Sequence[Claim], limited: Limited
+    asking: Asking,
 ) -> None:
-    server = Server(call_s=2.5)
-    process = limited(LLMLimits(calls=4))
+    server, process = Server(call_s=2.5), asking.process(calls=4)
 
-    asked = [process.ask(claim, SERVER, CALL, server.send) for claim in claims[:8]]
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    found = await asyncio.gather(*(asking.ask(process, of, server) for of in range(8)), return_exceptions=True)
 
     assert Counter(map(type, found)) == {ChatReply: 5, ServerBusy: 3}
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
 
 
-async def test_a_refusal_holds_back_every_process_until_its_time(claims: Sequence[Claim], limited: Limited) -> None:
+async def test_a_refusal_holds_back_every_process_until_its_time(asking: Asking) -> None:
     server = Server(refused(retry_after_s=0.7))
-    first, second = limited(LLMLimits()), limited(LLMLimits())
-    asked = asyncio.ensure_future(first.ask(claims[0], SERVER, CALL, server.send))
+    asked = asyncio.ensure_future(asking.ask(asking.process(), 0, server))
     await asyncio.sleep(0.2)
 
-    await second.ask(claims[1], SERVER, CALL, server.send)
+    await asking.ask(asking.process(), 1, server)
 
     assert (await asked).text == "yes"
     assert len(server.began) == 3
     assert min(server.began[1:]) - server.began[0] >= 0.65
 
 
-async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
-    connection: Connection, claims: Sequence[Claim], limited: Limited, redis: Redis
-) -> None:
-    await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
-    limits = limited(LLMLimits(calls=1))
+async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(asking: Asking) -> None:
+    await asking.limit(max_llm_calls=1)
+    process = asking.process(calls=1)
 
     with pytest.raises(ServerBusy) as busy:
-        await limits.ask(claims[0], SERVER, CALL, Server(refused(503, 30.0)).send)
+        await asking.ask(process, 0, Server(refused(503, 30.0)))
 
     assert (busy.value.reason, busy.value.refusals) == (WaitReason.REFUSED, 1)
     assert 28 < busy.value.wait_s <= 30
-    assert await permits(redis) == 0
+    assert await asking.permits() == 0
     # It counted for no budget.
-    assert await limits.ask(claims[0], "http://other/v1", CALL, Server().send) == REPLY
+    assert await asking.ask(process, 0, Server(), "http://other/v1") == REPLY
 
 
-async def test_other_errors_end_the_call(claims: Sequence[Claim], limited: Limited, redis: Redis) -> None:
+async def test_other_errors_end_the_call(asking: Asking) -> None:
     for error in [refused(503), refused(500), LLMError("Bad.", status=400)]:
         with pytest.raises(LLMError) as raised:
-            await limited(LLMLimits(calls=1)).ask(claims[0], SERVER, CALL, Server(error).send)
+            await asking.ask(asking.process(calls=1), 0, Server(error))
 
         assert raised.value is error
-        assert await permits(redis) == 0
+        assert await asking.permits() == 0
 
 
-async def test_a_call_that_is_refused_too_often_fails(
-    connection: Connection, claims: Sequence[Claim], limited: Limited
-) -> None:
-    await ledger.wait(
-        connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
-    )
-
-    with pytest.raises(LLMError):
-        await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server(refused()).send)
-
-
-async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
-    connection: Connection, claims: Sequence[Claim], limited: Limited
-) -> None:
-    limits, error = limited(LLMLimits()), refused(retry_after_s=9.0)
+async def test_a_call_or_a_list_of_models_that_is_refused_is_waited_for_and_not_for_ever(asking: Asking) -> None:
+    process = asking.process()
 
     async def find() -> ModelIdentity:
-        raise error
+        raise refused(retry_after_s=9.0)
 
     with pytest.raises(ServerBusy) as busy:
-        await limits.look_up(claims[0], find)
+        await process.look_up(asking.claims[0], find)
     assert (busy.value.wait_s, busy.value.refusals) == (9.0, 1)
-    await ledger.wait(
-        connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
-    )
+    await asking.wait(MOST_REFUSALS - 1)
     with pytest.raises(LLMError):
-        await limits.look_up(claims[0], find)
+        await process.look_up(asking.claims[0], find)
+    with pytest.raises(LLMError):
+        await asking.ask(process, 0, Server(refused()))
 
 
-async def test_a_stage_that_got_its_answer_waits_no_more(
-    connection: Connection, claims: Sequence[Claim], limited: Limited
-) -> None:
-    await ledger.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
+async def test_a_stage_that_got_its_answer_waits_no_more(asking: Asking) -> None:
+    await asking.wait(1)
 
-    await limited(LLMLimits()).ask(claims[0], SERVER, CALL, Server().send)
+    await asking.ask(asking.process(), 0, Server())
 
-    assert await connection.fetchval("SELECT count(*) FROM llm_wait") == 0
+    assert await asking.connection.fetchval("SELECT count(*) FROM llm_wait") == 0
 
 
 @pytest.mark.parametrize(
-    ("limits", "sent", "spent_words", "remedy"),
+    ("limits", "spent_words", "remedy"),
     [
-        (RunLimits(max_llm_calls=3), 3, "used 3 language model calls, and its limit is 3", "--max-llm-calls 6"),
-        (RunLimits(max_tokens=60), 3, "used 75 tokens, and its limit is 60", "--max-tokens 120"),
+        ({"max_llm_calls": 3}, "used 3 language model calls, and its limit is 3", "--max-llm-calls 6"),
+        ({"max_tokens": 60}, "used 75 tokens, and its limit is 60", "--max-tokens 120"),
     ],
 )
 async def test_a_run_pays_for_no_more_than_its_budget(
-    connection: Connection,
-    claims: Sequence[Claim],
-    limited: Limited,
-    redis: Redis,
-    limits: RunLimits,
-    sent: int,
-    spent_words: str,
-    remedy: str,
+    asking: Asking, limits: dict[str, int], spent_words: str, remedy: str
 ) -> None:
-    run_id = claims[0].run_id
-    await backlog.keep(connection, run_id, limits)
-    server, process = Server(), limited(LLMLimits(calls=2))
+    run_id = asking.claims[0].run_id
+    await asking.limit(**limits)
+    server, process = Server(), asking.process(calls=2)
     spent: list[BudgetSpent] = []
 
-    for claim in claims[:5]:
+    for of in range(5):
         try:
-            await process.ask(claim, SERVER, CALL, server.send)
+            await asking.ask(process, of, server)
         except BudgetSpent as error:
             spent.append(error)
 
-    assert (len(server.began), len(spent)) == (sent, 5 - sent)
+    assert (len(server.began), len(spent)) == (3, 2)
     assert str(spent[0]).startswith(f"r{run_id} has {spent_words}. `ragq resume r{run_id} {remedy}`")
-    assert await permits(redis) == 0
+    assert await asking.permits() == 0
 
 
-async def test_the_permit_of_a_call_that_is_cancelled_is_free(
-    claims: Sequence[Claim], limited: Limited, redis: Redis
-) -> None:
-    process = limited(LLMLimits(calls=1))
-    asked = asyncio.ensure_future(process.ask(claims[0], SERVER, CALL, Server(call_s=60).send))
+async def test_the_permit_of_a_call_that_is_cancelled_is_free(asking: Asking) -> None:
+    asked = asyncio.ensure_future(asking.ask(asking.process(calls=1), 0, Server(call_s=60)))
     await asyncio.sleep(0.2)
 
     asked.cancel()
     await asyncio.gather(asked, return_exceptions=True)
 
-    assert await permits(redis) == 0
+    assert await asking.permits() == 0
 
 
 async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and_a_long_call_keeps_its_own(
-    claims: Sequence[Claim], limited: Limited, redis: Redis
+    asking: Asking,
 ) -> None:
-    killed = ServerLimits(LLMLimits(calls=2), redis, lease_s=2.0)
+    killed = ServerLimits(LLMLimits(calls=2), asking.redis, lease_s=2.0)
     assert await killed.take(SERVER, "of a worker that was killed", 1) is None
-    long = Server(call_s=5.0)
-    process = limited(LLMLimits(calls=2))
-    asked = asyncio.ensure_future(process.ask(claims[0], SERVER, CALL, long.send))
+    asked = asyncio.ensure_future(asking.ask(asking.process(calls=2), 0, Server(call_s=5.0)))
     await asyncio.sleep(1.0)
     assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
 
