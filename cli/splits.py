@@ -1,5 +1,6 @@
 """`ragq splits`: the splits that are stored."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -11,7 +12,7 @@ from cli.config import with_database
 from cli.files import read_file
 from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_text
-from schemas.values.participants import Split, SplitMethod, SplitOrigin, SplitProblem, StoredSplit
+from schemas.values.participants import Split, SplitProblem, StoredSplit
 from services.splits import drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import ProblemsFound
 from stages.participants.splits import origin_words, parse_listed_splits, split_problems
@@ -111,16 +112,13 @@ def make_command(
         raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
     parts = None if listed is None else _listed(listed)
 
-    async def store(connection: Connection) -> tuple[list[Split], list[str]]:
+    async def store(connection: Connection) -> tuple[Sequence[Split], list[str]]:
         of = await find_data_set(connection, data_set)
-        if parts is not None and listed is not None:
-            origin, splits = SplitOrigin(method=SplitMethod.LISTED, file=listed.name), parts
-        elif seed is not None:
-            origin = SplitOrigin(method=SplitMethod.STRATIFIED, seed=seed)
-            splits = await drawn_splits(connection, of, seed=seed)
+        if parts is not None:
+            splits = parts
         else:
-            origin, splits = SplitOrigin(method=SplitMethod.PUBLISHED), published_splits()
-        return await make_splits(connection, of, splits, origin, replace_stored=replace)
+            splits = published_splits() if seed is None else await drawn_splits(connection, of, seed=seed)
+        return splits, await make_splits(connection, of, splits, replace_stored=replace)
 
     made, replaced = with_database(store)
     if as_json:

@@ -19,8 +19,6 @@ from schemas.values.participants import (
     Participant,
     PHQ8Item,
     RowIrregularity,
-    SplitMethod,
-    SplitOrigin,
     StoredPerson,
     StoredSplit,
     TranscriptVariant,
@@ -297,8 +295,7 @@ async def _make_paper_splits(
     known = await interviews.known(connection, imported.data_set)
     if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
         return {"missing": missing}
-    origin = SplitOrigin(method=SplitMethod.PUBLISHED)
-    new = [split.model_copy(update={"origin": origin}) for split in published_splits()]
+    new = published_splits()
     if unlike := stored_otherwise(new, before):
         return {"others": tuple(split.name for split in unlike)}
     await interviews.keep_splits(connection, imported.data_set, new)

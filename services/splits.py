@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import Split, SplitOrigin, StoredSplit
+from schemas.values.participants import Split, SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.splits import (
     PUBLISHED_SPLITS,
     TRAIN_AND_DEV,
@@ -24,7 +24,8 @@ from store.references.interviews import splits_of
 
 def published_splits() -> tuple[Split, ...]:
     """The paper's three splits."""
-    return tuple(listed_split(f"paper-{part}", ids) for part, ids in PUBLISHED_SPLITS.items())
+    origin = SplitOrigin(method=SplitMethod.PUBLISHED)
+    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in PUBLISHED_SPLITS.items())
 
 
 async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
@@ -80,19 +81,14 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
         if number in people and (items := people[number].items) is not None
     ]
     parts = stratified_split(labelled, seed=seed)
-    return tuple(listed_split(f"paper-{part}", ids) for part, ids in parts.items())
+    origin = SplitOrigin(method=SplitMethod.STRATIFIED, seed=seed)
+    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in parts.items())
 
 
 async def make_splits(
-    connection: Connection,
-    data_set: str,
-    splits: Sequence[Split],
-    origin: SplitOrigin,
-    *,
-    replace_stored: bool = False,
-) -> tuple[list[Split], list[str]]:
-    """Store splits of a data set, all or none, with how they were made. They, and the names of those that were stored
-    with other participants before.
+    connection: Connection, data_set: str, splits: Sequence[Split], *, replace_stored: bool = False
+) -> list[str]:
+    """Store splits of a data set, all or none. The names of those that were stored with other participants before.
 
     Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
     stored with other participants, unless they may be replaced.
@@ -102,20 +98,19 @@ async def make_splits(
         missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
         if missing:
             raise Refused(_not_stored(data_set, missing, splits))
-        new = [split.model_copy(update={"origin": origin}) for split in splits]
         before = {name: split.participant_ids for name, split in stored.items()}
-        after = before | {split.name: tuple(split.participant_ids) for split in new}
+        after = before | {split.name: tuple(split.participant_ids) for split in splits}
         if problems := set(overlaps(after)) - set(overlaps(before)):
             lines = "\n".join(f"  {problem}" for problem in sorted(map(str, problems)))
             raise Refused(f"The splits cannot be stored:\n{lines}")
-        others = stored_otherwise(new, stored)
+        others = stored_otherwise(splits, stored)
         if others and not replace_stored:
             raise Refused(
                 f"{', '.join(described(split) for split in others)} would be replaced. Name --replace to do so; an "
                 "index that was built on other participants is then to be built again (`ragq index references`)."
             )
-        await interviews.keep_splits(connection, data_set, new)
-    return new, [split.name for split in others]
+        await interviews.keep_splits(connection, data_set, splits)
+    return [split.name for split in others]
 
 
 def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:

@@ -29,6 +29,8 @@ from stages.texts.characters import short_hash
 
 TRAIN_AND_DEV = "train+dev"
 
+OF_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
+
 PAPER_FILES: Mapping[str, str] = {
     "paper-train": "paper_splits/paper_split_train.csv",
     "paper-val": "paper_splits/paper_split_val.csv",
@@ -95,39 +97,39 @@ def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
 
 def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
     """The stored splits that may be the source of references, called by their names as such: likely ones first."""
-    allowed = [one for one in stored if one.name not in TEST_SPLITS]
-    return [one.model_copy(update={"called": _as_source(one)[-1]}) for one in sorted(allowed, key=_as_source)]
+    published = [*TRAINING_SPLITS.values()]
+    allowed = [
+        one.model_copy(update={"called": one.called.removesuffix(one.name) + training_name(one.name)})
+        for one in stored
+        if one.name not in TEST_SPLITS
+    ]
+    allowed.sort(key=lambda one: ("train" not in one.name.lower(), one.called))
+    return sorted(allowed, key=lambda one: published.index(one.name) if one.name in published else len(published))
 
 
 def first_index(stored: Iterable[StoredSplit]) -> str:
     """How the first index is built of the stored splits, in words."""
-    likeliest = min((_as_source(one) for one in stored if one.name not in TEST_SPLITS), default=None)
+    likeliest = next(iter(sources(stored)), None)
     if likeliest is None:
         return MAKE_SPLITS
-    return f"`ragq index references --split {shlex.quote(likeliest[-1])}` builds one."
+    return f"`ragq index references --split {shlex.quote(likeliest.called)}` builds one."
 
 
-def _as_source(one: StoredSplit) -> tuple[int, bool, str]:
-    """The order of a split among sources of references, with its name as such."""
-    published = list(TRAINING_SPLITS.values())
-    rank = published.index(one.name) if one.name in published else len(published)
-    return rank, "train" not in one.name.lower(), one.called.removesuffix(one.name) + training_name(one.name)
-
-
-def split_of(name: str, participant_ids: Sequence[int], *, data: bytes) -> Split:
+def split_of(name: str, participant_ids: Sequence[int], *, data: bytes, origin: SplitOrigin = OF_ITS_FILE) -> Split:
     """The split of these participants, whose CSV has these bytes."""
     return Split(
         name=name,
         participant_ids=tuple(participant_ids),
         csv_hash=hashlib.sha256(data).hexdigest()[:12],
         ids_hash=ids_hash(participant_ids),
+        origin=origin,
     )
 
 
-def listed_split(name: str, participant_ids: Sequence[int]) -> Split:
+def listed_split(name: str, participant_ids: Sequence[int], origin: SplitOrigin = OF_ITS_FILE) -> Split:
     """The split of these participants, which no file lists; its CSV hash is that of a file with their ids alone."""
     rows = "".join(f"{number}\n" for number in participant_ids)
-    return split_of(name, participant_ids, data=f"Participant_ID\n{rows}".encode())
+    return split_of(name, participant_ids, data=f"Participant_ID\n{rows}".encode(), origin=origin)
 
 
 def ids_hash(participant_ids: Iterable[int]) -> str:
@@ -308,7 +310,8 @@ def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
     problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
     if not problems and not parsed.value:
         problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_WRITE),)
-    return Parsed(tuple(split_of(name, ids, data=data) for name, ids in parsed.value.items()), problems)
+    origin = SplitOrigin(method=SplitMethod.LISTED, file=file)
+    return Parsed(tuple(split_of(name, ids, data=data, origin=origin) for name, ids in parsed.value.items()), problems)
 
 
 def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
