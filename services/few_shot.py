@@ -76,15 +76,6 @@ _AFTER_THE_NOTEBOOK: Final = (
 )
 
 
-class PlannedSearch(NamedTuple):
-    """The search of the few-shot jobs of a run."""
-
-    inputs: dict[str, Any]
-    """Part of the inputs of every few-shot job."""
-    record: dict[str, Any]
-    """Part of the run's request: what its readers have to know of the index."""
-
-
 def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
     """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not.
 
@@ -106,9 +97,12 @@ async def plan_search(
     *,
     allow_overlap: bool = False,
     named: str | None = None,
-) -> PlannedSearch:
-    """The search of the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or of the `named` index, without anybody
-    of the run's own split.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part of the inputs of every few-shot job, and part of the run's request: what its readers have to know of the
+    index.
+
+    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, without anybody of the run's
+    own split.
 
     Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
     when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
@@ -145,7 +139,7 @@ async def plan_search(
     else:
         inputs["chunk_scores"] = await index_runs.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(index.chunk_scores_meta, settings.run)
-    return PlannedSearch(inputs, record)
+    return inputs, record
 
 
 async def first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from schemas.values.participants import (
     TranscriptVariant,
 )
 from schemas.values.requests import ParticipantRequest
-from services.few_shot import Assessed, PlannedSearch, first_baseline, plan_search
+from services.few_shot import Assessed, first_baseline, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise
 from stages.participants.extract import quotes_per_item
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
@@ -55,18 +55,19 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     evidence = _checked_evidence(request.evidence, wanted)
     variants = dict(sorted(Counter(transcript.variant for transcript in transcripts.values()).items()))
     assessed = Assessed(data_set, split, sorted({*everybody}), variants)
-    search = (
-        await plan_search(connection, settings, assessed, allow_overlap=request.allow_overlap, named=request.references)
-        if AssessmentMode.FEW_SHOT in request.modes
-        else PlannedSearch({}, await first_baseline(connection, data_set, without=assessed.excluded))
-    )
+    if AssessmentMode.FEW_SHOT in request.modes:
+        search, record = await plan_search(
+            connection, settings, assessed, allow_overlap=request.allow_overlap, named=request.references
+        )
+    else:
+        search, record = {}, await first_baseline(connection, data_set, without=assessed.excluded)
     jobs = [
         NewJob(
             mode=mode,
             subject=str(participant_id),
             inputs={"data_set": data_set}
             | _inputs(transcript)
-            | (search.inputs if mode is AssessmentMode.FEW_SHOT else {})
+            | (search if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),
             stages=stages_of("participant", mode, until=request.until),
         )
@@ -91,7 +92,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "scorer": settings.run.ragq.scorer,
             "demo_model": settings.run.ragq.scorer == "model" and settings.run.model.quantitative_model == DEMO_MODEL,
         }
-        | search.record,
+        | record,
         jobs=jobs,
     )
 

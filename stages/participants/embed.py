@@ -1,13 +1,20 @@
 """Stage `embed`: the evidence of each item as one vector (Spec 37), and the chunks of a reference transcript."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
-from schemas.values.participants import EmbeddedChunks, EmbeddedEvidence, ExtractedEvidence, PHQ8Item, TranscriptVariant
+from schemas.values.participants import (
+    ArtifactMeta,
+    EmbeddedChunks,
+    EmbeddedEvidence,
+    ExtractedEvidence,
+    PHQ8Item,
+    TranscriptVariant,
+)
+from schemas.values.runs import IndexSource
 from stages.models import canonical_model
 from stages.ports import Embedder, TextVectors, Vectors
 from stages.texts.characters import straight_apostrophes
@@ -86,25 +93,8 @@ async def embed_chunks(
     return embedded, found.vectors
 
 
-class BuiltWith(Protocol):
-    """The settings that an index was built with. None is unknown and not compared."""
-
-    @property
-    def backend(self) -> str | None: ...
-    @property
-    def model(self) -> str | None: ...
-    @property
-    def dimension(self) -> int | None: ...
-    @property
-    def chunk_size(self) -> int | None: ...
-    @property
-    def chunk_step(self) -> int | None: ...
-    @property
-    def min_evidence_chars(self) -> int | None: ...
-
-
-def settings_differences(built: BuiltWith, settings: RunSettings) -> Iterator[str]:
-    """A message per setting whose value differs from the one that the index was built with.
+def settings_differences(built: ArtifactMeta | IndexSource, settings: RunSettings) -> Iterator[str]:
+    """A message per setting whose value differs from the one that the index was built with. None is not compared.
 
     Two names of the same model are equal.
     """
