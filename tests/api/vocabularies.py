@@ -16,6 +16,7 @@ from schemas.values.tags import (
 from store.database import Connection
 from store.runs import stages
 from tests.acceptance.wardrobe import FILES
+from tests.store.scored import claimed
 
 PHRASES: Final = ("overcoat", "umbrela")
 COAT: Final = Candidate(
@@ -67,6 +68,5 @@ async def mark_built(connection: Connection) -> None:
 async def finish(connection: Connection, job_id: int) -> None:
     """Store the outputs of a job's stages, as a worker does."""
     for stage, output in OUTPUTS.items():
-        claim = await stages.claim(connection, job_id, stage, "worker", 60)
-        assert claim is not None, stage
+        claim = await claimed(connection, job_id, stage)
         assert await stages.commit(connection, claim, inputs={}, output=output.model_dump(mode="json"))

@@ -17,23 +17,15 @@ from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
 from tests.store.index_builds import fail, planned, succeed
-from tests.store.scored import BROKEN
+from tests.store.scored import BROKEN, claimed, committing, take
 
 
 async def job_status(connection: Connection, job_id: int) -> Any:
     return await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
 
 
-async def complete_stage(connection: Connection, job_id: int) -> None:
-    claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-    assert claim is not None
-    await stages.commit(connection, claim, inputs={}, output={})
-
-
 async def fail_for_two_seconds(connection: Connection, job_id: int) -> None:
-    claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-    assert claim is not None
-    await stages.fail(connection, claim, BROKEN, inputs={}, retry_in_s=2)
+    await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=2)
     await connection.execute("UPDATE job SET sent_at = now() + interval '2 seconds'")
 
 
@@ -60,7 +52,7 @@ def test_watching_says_once_why_nothing_goes_on(
     stored(enroll, enrolled)
     if "Until" in obstacle:
         stored(fail_for_two_seconds, run.job_ids[0])
-    later = Timer(2.5, lambda: stored(complete_stage, run.job_ids[0]))
+    later = Timer(2.5, lambda: stored(take, run.job_ids[0], "extract", committing({})))
     later.start()
 
     watched = ragq("watch", f"r{run.run_id}")

@@ -10,6 +10,7 @@ from store.database import Connection
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import WHOLE
+from tests.store.scored import claimed
 
 QUERIES = "/rag/queries"
 
@@ -20,8 +21,7 @@ async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
     query = await ask("expand")
     reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
     assert reply.status_code == 202
-    claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, query.job_id, "embed")
     broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
     await stages.fail(connection, claim, broken, inputs={})
 
