@@ -27,6 +27,8 @@ from stages.metrics.scores import cohort_of
 from stages.participants.validate import keep_all
 from stages.reports.calibration import selective_prediction
 from stages.reports.report import build_report, measures_of, reference_counts
+from stages.reports.report_sheet import report_sheet
+from stages.reports.tables import Remark, Sheet
 from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, failed, job, labels, run, scores
@@ -100,11 +102,23 @@ def both_modes() -> ScoredRun:
 
 @pytest.mark.parametrize(("name", "of"), [("report", RUN), ("both_modes", both_modes())])
 def test_the_report_equals_the_golden_file(name: str, of: ScoredRun) -> None:
-    """The whole report. After an intended change, write what this test compares with into the file."""
-    found = json.loads(json.dumps(build_report(of, measures=FEW).model_dump(mode="json"), allow_nan=False))
+    """The whole report, and what people read of it. After an intended change, write what this test compares with into
+    the files.
+    """
+    report = build_report(of, measures=FEW)
+    found = json.loads(json.dumps(report.model_dump(mode="json"), allow_nan=False))
 
-    golden = Path(__file__).with_name(f"{name}.golden.json")
+    golden, read = (Path(__file__).with_name(f"{name}.golden.{ending}") for ending in ("json", "txt"))
     assert rounded(found) == json.loads(golden.read_text(), parse_constant=pytest.fail)
+    assert in_words(report_sheet(report)) == read.read_text(encoding="utf-8")
+
+
+def in_words(sheet: Sheet) -> str:
+    lines = [sheet.title, sheet.head, *sheet.facts, *sheet.notices]
+    for part in sheet.parts:
+        rows = [(part.words,)] if isinstance(part, Remark) else [(part.caption,), part.columns, *part.rows, part.notes]
+        lines += [" | ".join(map(str, row)).rstrip() for row in rows]
+    return "\n".join((*lines, *sheet.cost, *sheet.origin, ""))
 
 
 def rounded(value: Any) -> Any:

@@ -11,7 +11,9 @@ from schemas.values.runs import SettingValue
 from stages.participants.validate import keep_all
 from store.database import Connection
 from store.runs import runs, scored_runs
+from store.runs.run_view import siblings
 from store.views import scores_of_run
+from tests.fakes.chat import served
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
@@ -43,6 +45,26 @@ async def test_each_job_is_read_with_its_scores_and_labels(connection: Connectio
         (1, "extract"),
         (1, "score"),
     ]
+
+
+async def test_draws_are_those_of_the_same_work_and_weights_the_newest_run_of_each(connection: Connection) -> None:
+    await import_labels(connection, {316: labels("10"), 319: labels("2")})
+    runs_of = []
+    for draw, digits, model in [
+        *((0, "10", served()), (1, "20", served()), (2, "30", served()), (2, "30", served())),
+        (3, "33", served(digest="other")),
+    ]:
+        outcomes = {("zero_shot", 316): scores(digits), ("zero_shot", 319): scores("11")}
+        runs_of.append(await store_scored_run(connection, outcomes, draw=draw, models=[model]))
+    of_first, of_third, of_other = [
+        sorted((one.run_id, one.draw, one.item_mae_weighted) for one in await siblings(connection, run_id))
+        for run_id in (runs_of[0], runs_of[2], runs_of[4])
+    ]
+
+    # 319 has errors 1 and 1; 316 has 0 0, then 1 0, then 2 0. A run is in its own draw.
+    assert of_first == [("r1", 0, 0.5), ("r2", 1, 0.75), ("r4", 2, 1.0)]
+    assert of_third == [("r1", 0, 0.5), ("r2", 1, 0.75), ("r3", 2, 1.0)]
+    assert [run_id for run_id, _, _ in of_other] == ["r5"]
 
 
 async def test_references_and_telemetry_are_read_from_the_outputs_that_count(connection: Connection) -> None:
