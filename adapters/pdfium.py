@@ -1,8 +1,7 @@
 """A PDF read by PDFium in a process of its own, and converted by the places and fonts of its lines.
 
 The process, `python -m adapters.pdfium < book.pdf`, writes one JSON object: `pages` (height and lines), `toc`, `title`
-and `authors`; or `error`, which is `encrypted`, `damaged` or `cut`, with the `page` where it is known. Before each page
-its number is written to stderr.
+and `authors`; or `error` in words, with the `page` where it is known. Before each page its number is written to stderr.
 """
 
 import ctypes
@@ -33,13 +32,8 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
     Raises as `adapters.documents.convert` does, and DocumentError for a scan.
     """
     found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdfium"], content, limits))
-    match found.get("error"):
-        case "encrypted":
-            raise DocumentError("it is encrypted; save it without a password first")
-        case "damaged":
-            raise DocumentError("its PDF cannot be read; is the file damaged?", page=found.get("page"))
-        case "cut":
-            raise DocumentError("its file is cut off, and nothing is there; get the file again", page=found["page"])
+    if "error" in found:
+        raise DocumentError(found["error"], page=found.get("page"))
     pages = [PdfPage(page["height"], tuple(PdfLine(**line) for line in page["lines"])) for page in found["pages"]]
     letters = sum(char.isalnum() for page in pages for line in page.lines for char in line.text)
     if letters < _FEWEST_LETTERS * len(pages):
@@ -53,6 +47,9 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
     return pdf_markdown(pages, toc).model_copy(update=by)
 
 
+_ENCRYPTED = "it is encrypted; save it without a password first"
+_DAMAGED = "its PDF cannot be read; is the file damaged?"
+_CUT = "its file is cut off, and nothing is there; get the file again"
 _BOLD_WEIGHT = 600
 _FIXED_FLAG = 1
 _CONTROL = {"\r", "\n", "\0"}
@@ -72,7 +69,7 @@ def main() -> None:
         document = pdfium.PdfDocument(content)
     except pdfium.PdfiumError:
         is_encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
-        json.dump({"error": "encrypted" if is_encrypted else "damaged"}, sys.stdout)
+        json.dump({"error": _ENCRYPTED if is_encrypted else _DAMAGED}, sys.stdout)
         return
     pages = []
     for number in range(len(document)):
@@ -80,11 +77,11 @@ def main() -> None:
         try:
             pages.append(_page(document, number))
         except pdfium.PdfiumError:
-            json.dump({"error": "damaged", "page": number + 1}, sys.stdout)
+            json.dump({"error": _DAMAGED, "page": number + 1}, sys.stdout)
             return
         # PDFium reads nothing of a page whose contents are missing, as of a blank one.
         if is_cut and not pages[-1]["lines"]:
-            json.dump({"error": "cut", "page": number + 1}, sys.stdout)
+            json.dump({"error": _CUT, "page": number + 1}, sys.stdout)
             return
     metadata = document.get_metadata_dict()
     json.dump(

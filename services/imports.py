@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -218,14 +218,7 @@ async def import_files(
         if works and corpus.language is None:
             found = await asyncio.to_thread(language_of, [work.file.text for work in works])
             corpus = await corpora.take_language(connection, corpus.id, found)
-    kept: list[ImportedFile] = []
-    if works:
-        from adapters.cutting import cutting
-
-        cut = cutting(corpus, searches_tables=settings.run.ragq.search_tables)
-        for work in works:
-            kept.append(await _keep_work(database, corpus, work, cut))
-            report(len(kept), len(works))
+    kept = await _keep_works(database, corpus, works, settings, report) if works else []
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
         waiting = (await corpora.view(connection, corpus.id)).waiting
@@ -234,7 +227,7 @@ async def import_files(
     copied = await follow(database, corpus, settings)
     converts = converted = None
     if documents or later:
-        rest = (one for one in readable(later, refused) if isinstance(one, WorkFile))
+        rest = (one.file if isinstance(one, ReadWork) else one for one in readable(later, refused))
         converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), settings)
         converted = ImportedDocuments(**_run_of(converts), unchanged=unchanged)
     return Imported(
@@ -272,6 +265,19 @@ async def _through_stages(
         found = await corpora.find(connection, request.corpus)
         known = {} if found is None else await corpora.imported(connection, found.id)
     return lambda file: file.source_path in known
+
+
+async def _keep_works(
+    database: Database, corpus: StoredCorpus, works: Sequence[ReadWork], settings: EffectiveSettings, report: Report
+) -> list[ImportedFile]:
+    from adapters.cutting import cutting
+
+    cut = cutting(corpus, searches_tables=settings.run.ragq.search_tables)
+    kept: list[ImportedFile] = []
+    for work in works:
+        kept.append(await _keep_work(database, corpus, work, cut))
+        report(len(kept), len(works))
+    return kept
 
 
 async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, cut: "Cut") -> ImportedFile:

@@ -55,27 +55,31 @@ def numbers(installation: BreakableInstallation) -> tuple[int, int, int]:
     return shown["searchable"], shown["waiting"], shown["failed"]
 
 
-def test_imported_works_are_embedded_and_found_and_importing_again_embeds_what_changed_alone(
+def test_works_are_embedded_once_replaced_whole_and_indexed_while_the_corpus_grows(
     breakable: BreakableInstallation, books: Path
 ) -> None:
-    first = submitted(breakable, books)
+    first = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")
     assert (first["new"], first["jobs"], numbers(breakable)) == (3, 3, (0, 6, 0))
-    breakable.start_worker()
+    breakable.start_worker(concurrency=1)
     breakable.assert_recovered(first["run_id"], jobs=3)
 
     assert numbers(breakable) == (6, 0, 0)
     assert corpus(breakable)["model_digest"]
     assert breakable.value(CONSISTENT)
+    (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
+    assert "halfvec(8)" in index["indexdef"]
     again = submitted(breakable, books)
     assert (again["unchanged"], again["run"]) == (3, None)
 
     (books / "tea.md").write_text("# The tea\n\nAbout coffee.\n")
-
     changed = submitted(breakable, books)
     breakable.wait_for(changed["run_id"])
     assert (changed["replaced"], changed["jobs"], numbers(breakable)) == (1, 1, (5, 0, 0))
     assert breakable.value(CONSISTENT)
     assert breakable.value(f"SELECT count(*) FROM ({POSTINGS}) AS p WHERE term = 'coffe'") == 1
+
+    assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
+    assert breakable.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'") == 0
 
 
 def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstallation, books: Path) -> None:
@@ -129,15 +133,3 @@ def test_many_small_batches_leave_few_segments_of_postings(breakable: BreakableI
     assert numbers(breakable) == (24, 0, 0)
     assert breakable.value("SELECT count(*) FROM posting_segment") < 16
     assert breakable.value(CONSISTENT)
-
-
-def test_a_large_corpus_gets_its_vector_index_while_it_grows(breakable: BreakableInstallation, books: Path) -> None:
-    breakable.start_worker(concurrency=1)
-    run_id = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")["run_id"]
-    breakable.assert_recovered(run_id, jobs=3)
-
-    (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
-    assert "halfvec(8)" in index["indexdef"]
-    assert breakable.value(CONSISTENT)
-    assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
-    assert breakable.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'") == 0
