@@ -138,11 +138,7 @@ Warn = Callable[[str], None]
 """Takes a sentence for whoever submits."""
 
 
-def unheard(_sentence: str) -> None:
-    """Nobody is warned."""
-
-
-async def with_models(run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn = unheard) -> NewRun:
+async def with_models(run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn | None = None) -> NewRun:
     """The run with its language models as the server reports them now.
 
     A run of a single question is not held to its models. What is left out, what is raised, and what is warned of, is as
@@ -156,7 +152,7 @@ async def with_models(run: NewRun, live: Sequence[LiveWorker] = (), *, warn: War
 
 
 async def served_models(
-    run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn = unheard
+    run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn | None = None
 ) -> tuple[ModelIdentity, ...]:
     """The language models that a run asks, by name, as the server reports them now.
 
@@ -175,7 +171,7 @@ async def served_models(
     async with httpx.AsyncClient(timeout=None, trust_env=backend == "openai") as client:
         url, ask = _asking(client, backend)
         found = [] if ask is None else await asyncio.gather(*(_identity(ask, name) for name in names))
-    if url is not None and None in found:
+    if warn is not None and url is not None and None in found:
         warn(
             f"{masked(url)} gives no usable answer, and this run asks it for {', '.join(names)}: its jobs fail until "
             "it does. `ragq doctor` shows what is missing; `ragq retry RUN` continues the jobs then."

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -134,16 +134,8 @@ SEED: Final = 7
 """Of the models."""
 
 
-class VocabularyBuild(NamedTuple):
-    """The run that builds the models of a vocabulary, or has built them."""
-
-    run_id: int
-    submitted: Submitted | None
-    """None when the run has built the models already."""
-
-
-async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> VocabularyBuild:
-    """Submit the run that builds the models of a vocabulary.
+async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> tuple[int, Submitted | None]:
+    """Submit the run that builds the models of a vocabulary. Its number, and nothing more where it has built them.
 
     Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder.
     """
@@ -160,9 +152,9 @@ async def build_vocabulary(database: Database, name: str, settings: EffectiveSet
 
     run, built_by = await database.once(plan)
     if built_by is not None:
-        return VocabularyBuild(built_by, None)
+        return built_by, None
     submitted = await submit_run(database, run)
-    return VocabularyBuild(submitted.run_id, submitted)
+    return submitted.run_id, submitted
 
 
 def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRun:

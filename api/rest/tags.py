@@ -216,11 +216,11 @@ async def import_vocabulary(
 @vocabularies_router.post("/{name}/models", status_code=201, responses={200: {"model": BuildReply}})
 async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
     """Submit the run that builds the models by which phrases are found."""
-    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
-    is_new = built.submitted is not None and built.submitted.is_new
+    run_id, submitted = await build_vocabulary(ctx.database, name, ctx.run_settings())
+    is_new = submitted is not None and submitted.is_new
     response.status_code = 201 if is_new else 200
-    response.headers["Location"] = f"/runs/{built.run_id}"
-    return BuildReply(run_id=built.run_id, is_new=is_new)
+    response.headers["Location"] = f"/runs/{run_id}"
+    return BuildReply(run_id=run_id, is_new=is_new)
 
 
 @vocabularies_router.delete("/{name}", status_code=204)

@@ -22,15 +22,39 @@ def validate_tags(
     `lexicon` is a fresh lookup of the candidates in the vocabulary. A required tag may be absent only if the list is
     full. Raises DomainError with every violation.
     """
-    violations = tuple(
-        _violations(
-            ranked, retrieved, lexicon, allow_nsfw_tags=allow_nsfw_tags, min_tag_count=min_tag_count, global_k=global_k
-        )
-    )
-    if violations:
-        raise DomainError(
-            f"The candidates break their contract: {'; '.join(violations)}.", FailureCategory.TAG_CONTRACT_BROKEN
-        )
+
+    def violations() -> Iterator[str]:
+        candidates = ranked.candidates
+        tags = [candidate.tag for candidate in candidates]
+        known = [lexicon.tags[tag] for tag in tags if tag in lexicon.tags]
+        if foreign := len(tags) - len(known):
+            yield f"{foreign} of {len(tags)} are not in the vocabulary"
+        if not allow_nsfw_tags and (unsafe := sum(map(is_nsfw, known))):
+            yield f"{unsafe} of {len(tags)} are not permitted"
+        if rare := sum(is_rare(tag, min_tag_count) for tag in known):
+            yield f"{rare} of {len(tags)} were used less than {min_tag_count} times"
+        if repeated := len(tags) - len(set(tags)):
+            yield f"{repeated} of {len(tags)} are repeated"
+        if len(tags) > global_k:
+            yield f"there are {len(tags)}, and {global_k} are allowed"
+        if list(candidates) != sorted(candidates, key=best_first):
+            yield "they are not in order"
+        if outside := sum(not _is_bounded(candidate) for candidate in candidates):
+            yield f"{outside} of {len(tags)} have a score that is not a number from -1 to 1"
+        phrases = {found.phrase.normalized for found in retrieved.phrases}
+        if sourceless := sum(
+            not candidate.sources or not phrases.issuperset(candidate.sources) for candidate in candidates
+        ):
+            yield f"{sourceless} of {len(tags)} name no phrase of the request"
+        if ranked.phrase_rank_by_tag.keys() != set(tags) or min(ranked.phrase_rank_by_tag.values(), default=1) < 1:
+            yield "their ranks are those of other tags"
+        required = {tag for found in retrieved.phrases for tag in found.required}
+        absent = required.difference(tags)
+        if absent and len(tags) < global_k:
+            yield f"{len(absent)} of {len(required)} required tags are absent"
+
+    if broken := "; ".join(violations()):
+        raise DomainError(f"The candidates break their contract: {broken}.", FailureCategory.TAG_CONTRACT_BROKEN)
     return ValidatedTags(
         candidates=ranked.candidates,
         phrase_rank_by_tag=ranked.phrase_rank_by_tag,
@@ -48,45 +72,6 @@ def _emptied(retrieved: RetrievedTags, min_tag_count: int) -> EmptiedPhrases | N
         min_tag_count=min_tag_count,
         not_permitted=sum(one.not_permitted for one in phrases),
     )
-
-
-def _violations(
-    ranked: RankedTags,
-    retrieved: RetrievedTags,
-    lexicon: Lexicon,
-    *,
-    allow_nsfw_tags: bool,
-    min_tag_count: int,
-    global_k: int,
-) -> Iterator[str]:
-    candidates = ranked.candidates
-    tags = [candidate.tag for candidate in candidates]
-    known = [lexicon.tags[tag] for tag in tags if tag in lexicon.tags]
-    if foreign := len(tags) - len(known):
-        yield f"{foreign} of {len(tags)} are not in the vocabulary"
-    if not allow_nsfw_tags and (unsafe := sum(map(is_nsfw, known))):
-        yield f"{unsafe} of {len(tags)} are not permitted"
-    if rare := sum(is_rare(tag, min_tag_count) for tag in known):
-        yield f"{rare} of {len(tags)} were used less than {min_tag_count} times"
-    if repeated := len(tags) - len(set(tags)):
-        yield f"{repeated} of {len(tags)} are repeated"
-    if len(tags) > global_k:
-        yield f"there are {len(tags)}, and {global_k} are allowed"
-    if list(candidates) != sorted(candidates, key=best_first):
-        yield "they are not in order"
-    if outside := sum(not _is_bounded(candidate) for candidate in candidates):
-        yield f"{outside} of {len(tags)} have a score that is not a number from -1 to 1"
-    phrases = {found.phrase.normalized for found in retrieved.phrases}
-    if sourceless := sum(
-        not candidate.sources or not phrases.issuperset(candidate.sources) for candidate in candidates
-    ):
-        yield f"{sourceless} of {len(tags)} name no phrase of the request"
-    if ranked.phrase_rank_by_tag.keys() != set(tags) or min(ranked.phrase_rank_by_tag.values(), default=1) < 1:
-        yield "their ranks are those of other tags"
-    required = {tag for found in retrieved.phrases for tag in found.required}
-    absent = required.difference(tags)
-    if absent and len(tags) < global_k:
-        yield f"{len(absent)} of {len(required)} required tags are absent"
 
 
 def _is_bounded(candidate: Candidate) -> bool:
