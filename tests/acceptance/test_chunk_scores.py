@@ -44,16 +44,34 @@ def meta_of(installation: Installation) -> Any:
     return index["chunk_scores_meta"]
 
 
-def jobs_of(installation: Installation, run_id: int) -> Any:
-    return installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
-
-
-def test_a_scored_index_shows_its_own_scores(
-    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
+def test_the_scores_of_an_index_appear_all_at_once_and_a_run_keeps_to_those_of_its_submission(
+    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    fresh.start_worker()
+    useless: list[str] = []
+
+    def answer(prompt: str) -> ScriptedReply:
+        if scorer.calls == 40 or (useless and prompt.startswith(useless[0]) and len(useless) < 3):
+            useless.append(prompt)
+            return ScriptedReply("no score at all")
+        return ScriptedReply(scores_reply(NoInterest=2))
+
+    scorer.answer = answer
+    scoring = fresh.start_worker(stages=("score", "publish"))
     run_id = score_chunks(fresh, scorer.name)
+    assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
+    (failed,) = [job for job in fresh.ragq("show", f"r{run_id}", "--json").json["jobs"] if job["error"]]
+    assert (failed["error"]["category"], failed["subject"].isdigit()) == ("scoring_json_parse", True)
+    assert "no score at all" not in fresh.logs
+    attempt = fresh.ragq("inspect", f"j{failed['job_id']}", "score", "--json").json["attempts"][0]
+    assert attempt["error"]["details"]["raw_response"] == "no score at all"
+    assert (fresh.value(SCORED), meta_of(fresh)) == (0, None)
+    assert fresh.ragq("submit", *evidence({316: 1}), *BY_CHUNK).exit_code == 1
+
+    # The same command again pays for the failed chunk alone, and now all scores are there.
+    assert score_chunks(fresh, scorer.name) == run_id
     assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
+    assert sorted(scorer.calls_per_prompt.values()) == [1] * (CHUNKS + 3)
+    assert fresh.value(SCORED) == CHUNKS
     meta = meta_of(fresh)
     assert (meta.pop("generated_at")[:2], meta) == (
         "20",
@@ -69,44 +87,22 @@ def test_a_scored_index_shows_its_own_scores(
         },
     )
 
-    by_chunk = fresh.submit(*evidence({316: 2}), *BY_CHUNK)
+    # Nobody searches before the index is scored again.
+    before = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
+    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
+    fresh.wait_for(score_chunks(fresh, second.name))
+    scoring.stop()
+    fresh.start_worker()
+    assert fresh.wait_for(before) == {"failed": 1}
+    assert "were scored anew since" in fresh.ragq("show", f"r{before}").stdout
 
-    assert fresh.wait_for(by_chunk) == {"succeeded": 1}
-    items = fresh.inspect(by_chunk, "retrieve")[0]["output"]["items"]
+    after = fresh.submit(*evidence({316: 2}), *BY_CHUNK)
+    assert fresh.wait_for(after) == {"succeeded": 1}
+    items = fresh.inspect(after, "retrieve")[0]["output"]["items"]
     assert {item: {found["score"] for found in references} for item, references in items.items() if references} == {
-        "NoInterest": {2},
+        "NoInterest": {1},
         "Depressed": {None},
     }
-
-
-def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_one_alone(
-    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    useless: list[str] = []
-
-    def answer(prompt: str) -> ScriptedReply:
-        if scorer.calls == 40 or (useless and prompt.startswith(useless[0]) and len(useless) < 3):
-            useless.append(prompt)
-            return ScriptedReply("no score at all")
-        return ScriptedReply(scores_reply())
-
-    scorer.answer = answer
-    fresh.start_worker()
-    run_id = score_chunks(fresh, scorer.name)
-    assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
-    (failed,) = [job for job in jobs_of(fresh, run_id) if job["error"]]
-    assert (failed["error"]["category"], failed["subject"].isdigit()) == ("scoring_json_parse", True)
-    assert "no score at all" not in fresh.logs
-    attempt = fresh.ragq("inspect", f"j{failed['job_id']}", "score", "--json").json["attempts"][0]
-    assert attempt["error"]["details"]["raw_response"] == "no score at all"
-    assert (fresh.value(SCORED), meta_of(fresh)) == (0, None)
-    assert fresh.ragq("submit", *evidence({316: 1}), *BY_CHUNK).exit_code == 1
-
-    assert score_chunks(fresh, scorer.name) == run_id
-
-    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
-    assert sorted(scorer.calls_per_prompt.values()) == [1] * (CHUNKS + 3)
-    assert fresh.value(SCORED) == CHUNKS
 
 
 def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
@@ -128,19 +124,3 @@ def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
     circular = fresh.submit(*evidence({316: 1}), *BY_CHUNK, *same[2:])
     assert fresh.wait_for(circular) == {"succeeded": 1}
     assert "it is shown its own labels" in fresh.ragq("show", f"r{circular}").stdout
-
-
-def test_a_run_whose_index_is_scored_again_before_its_search_fails(
-    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
-    scoring = fresh.start_worker(stages=("score", "publish"))
-    fresh.wait_for(score_chunks(fresh, scorer.name))
-    run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
-    fresh.wait_for(score_chunks(fresh, second.name))
-    scoring.stop()
-
-    fresh.start_worker()
-
-    assert fresh.wait_for(run_id) == {"failed": 1}
-    assert "were scored anew since" in fresh.ragq("show", f"r{run_id}").stdout

@@ -1,4 +1,4 @@
-"""The contract of every ChunkSearch. New ones are added to the list."""
+"""Which chunks a search finds, in which order, and with which scores."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -9,36 +9,26 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.queries import Hit
-from stages.ports import ChunkSearch
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
-from tests.fakes.chunk_search import K1, B, InMemoryChunkSearch
 from tests.refusals import failing
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
 SCORERS = ("bm25", "websearch")
 
-Searched: TypeAlias = Callable[[Sequence[SearchableChunk]], Awaitable[tuple[ChunkSearch, int]]]
+Searched: TypeAlias = Callable[[Sequence[SearchableChunk]], Awaitable[tuple[PostgresChunkSearch, int]]]
 """Gives a search, and the id of a corpus of these chunks."""
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
-def searched(request: pytest.FixtureRequest) -> Searched:
-    if request.param == "memory":
-
-        async def in_memory(chunks: Sequence[SearchableChunk]) -> tuple[ChunkSearch, int]:
-            return InMemoryChunkSearch({7: list(chunks)}), 7
-
-        return in_memory
-    database: Database = request.getfixturevalue("database")
-
-    async def in_postgres(chunks: Sequence[SearchableChunk]) -> tuple[ChunkSearch, int]:
+@pytest.fixture
+def searched(database: Database) -> Searched:
+    async def stored(chunks: Sequence[SearchableChunk]) -> tuple[PostgresChunkSearch, int]:
         async with database.connection() as connection:
             await store_corpus(connection, [SearchableChunk(999, "zebra", EAST)], name="other")
-            return PostgresChunkSearch(database, k1=K1, b=B), await store_corpus(connection, chunks)
+            return PostgresChunkSearch(database, k1=0.9, b=0.4), await store_corpus(connection, chunks)
 
-    return in_postgres
+    return stored
 
 
 def texts(*contents: str) -> list[SearchableChunk]:
