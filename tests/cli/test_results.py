@@ -130,9 +130,14 @@ def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, s
     assert page.exit_code == 0 and "r1 paper-test" in Path("report.html").read_text()
 
 
-def test_what_cannot_be_reported_compared_or_swept_is_refused(ragq: Ragq, stored: Stored) -> None:
+def test_runs_are_compared_in_each_mode_that_both_have_and_what_cannot_be_is_refused(
+    ragq: Ragq, stored: Stored
+) -> None:
     stored(two_runs)
     gate = ("--fail-if", "mae increases")
+
+    (found,) = read(ragq("diff", "r1", "r2", "--json", *FEW).stdout)
+    assert (found["mode"], [move["values"] for move in found["movements"]]) == ("zero_shot", [[2.0, 1.0], [1.0, None]])
 
     for arguments, words in [
         (("report", "r99"), "Run r99 does not exist."),
@@ -145,14 +150,6 @@ def test_what_cannot_be_reported_compared_or_swept_is_refused(ragq: Ragq, stored
         assert isinstance(refused, Refused) and words in str(refused), arguments
     wrong = ragq("sweep", "r1", "--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS")
     assert wrong.exit_code == 2 and "is not of the form NAME=VALUE,VALUE" in " ".join(wrong.stderr.split())
-
-
-def test_a_difference_has_one_object_per_mode_that_both_have(ragq: Ragq, stored: Stored) -> None:
-    stored(two_runs)
-
-    (found,) = read(ragq("diff", "r1", "r2", "--json", *FEW).stdout)
-
-    assert (found["mode"], [move["values"] for move in found["movements"]]) == ("zero_shot", [[2.0, 1.0], [1.0, None]])
 
 
 def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Stored) -> None:
@@ -193,16 +190,6 @@ def test_rankings_are_reported_plotted_and_compared_without_a_word_of_a_question
     assert Path(plot["file"]).read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_plots_are_written_as_files(ragq: Ragq, stored: Stored, ending: str, begins: bytes) -> None:
-    stored(marked_run)
-
-    done = ragq("plot", "r1", "--only", "items", "--output", "plots", "--format", ending)
-
-    file = Path(f"plots/r1-items.{ending}")
-    assert (done.stdout, file.read_bytes()[: len(begins)]) == (f"{file}\n", begins)
-
-
 def test_a_sweep_is_printed_as_json(ragq: Ragq, stored: Stored) -> None:
     async def a_parent(connection: Connection) -> None:
         await import_labels(connection, {316: labels("22222222")})
@@ -227,34 +214,29 @@ def test_a_sweep_is_printed_as_json(ragq: Ragq, stored: Stored) -> None:
     assert [run["run_id"] for run in found["results"][0]["compared"]] == ["r2", "r3"]
 
 
-def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Stored) -> None:
-    stored(marked_run)
-
-    exported = ragq("export", "r1")
-    verified = ragq("verify", "r1.ragq.zip", "--json")
-    again = ragq("export", "r1")
-    data = Path("r1.ragq.zip").read_bytes()
-    Path("r1.ragq.zip").write_bytes(data[:200] + b"?" + data[201:])
-    changed = ragq("verify", "r1.ragq.zip")
-
-    assert (exported.exit_code, exported.stdout) == (0, "r1.ragq.zip\n"), exported.output
-    assert (verified.exit_code, json.loads(verified.stdout)["problems"]) == (0, [])
-    assert again.exit_code == 2, "it does not replace a file"
-    assert changed.exit_code == 1
-
-
-def test_the_cost_is_shown_with_prices(ragq: Ragq, stored: Stored) -> None:
+def test_a_run_is_plotted_priced_written_to_a_file_and_checked(ragq: Ragq, stored: Stored) -> None:
     stored(marked_run)
     Path("prices.toml").write_text('currency = "EUR"\n[models.m]\nprompt = 10\nreply = 100\n')
     Path(".env").write_text("RAGQ_PRICES=prices.toml")
 
-    shown = ragq("show", "r1")
-    as_json = json.loads(ragq("show", "r1", "--json").stdout)
-    report = json.loads(ragq("report", "r1", "--json", *FEW).stdout)
+    for ending, begins in (("svg", b"<?xml"), ("png", b"\x89PNG")):
+        done = ragq("plot", "r1", "--only", "items", "--output", "plots", "--format", ending)
+        file = Path(f"plots/r1-items.{ending}")
+        assert (done.stdout, file.read_bytes()[: len(begins)]) == (f"{file}\n", begins)
 
-    assert "1 call paid, 100 + 20 tokens, 0.0030 EUR" in shown.output
-    assert as_json["cost"]["total"]["money"] == 0.003
+    assert "1 call paid, 100 + 20 tokens, 0.0030 EUR" in ragq("show", "r1").output
+    assert json.loads(ragq("show", "r1", "--json").stdout)["cost"]["total"]["money"] == 0.003
+    report = json.loads(ragq("report", "r1", "--json", *FEW).stdout)
     assert report["timings"]["cost"]["stages"]["score"]["prompt_tokens"] == 100
+
+    exported = ragq("export", "r1")
+    verified = ragq("verify", "r1.ragq.zip", "--json")
+    assert (exported.exit_code, exported.stdout) == (0, "r1.ragq.zip\n"), exported.output
+    assert (verified.exit_code, json.loads(verified.stdout)["problems"]) == (0, [])
+    assert ragq("export", "r1").exit_code == 2, "it does not replace a file"
+    data = Path("r1.ragq.zip").read_bytes()
+    Path("r1.ragq.zip").write_bytes(data[:200] + b"?" + data[201:])
+    assert ragq("verify", "r1.ragq.zip").exit_code == 1
 
 
 def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Stored) -> None:
