@@ -44,34 +44,20 @@ async def estimated(
     return await estimate(bench.database, planned(request, settings), settings, prices=prices)
 
 
-async def test_nothing_is_stored_or_sent(bench: Bench, valkey: ValkeyServer) -> None:
+async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
+    bench: Bench, valkey: ValkeyServer
+) -> None:
     settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
     async with bench.database.connection() as connection:
         before = await rows(connection), messages(valkey.url)
 
-        found = await estimated(bench, REQUEST, settings)
+        given = await estimated(bench, REQUEST, settings)
+        found = await estimated(bench, whole, settings)
 
         assert (await rows(connection), messages(valkey.url)) == before
-    assert (found.jobs, found.modes, found.existing_run) == (1, {"few_shot": 1}, None)
     assert before[0]["run"] == 0
-
-
-async def ran(bench: Bench) -> EffectiveSettings:
-    """The settings of a job that ran."""
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
-    return settings
-
-
-async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
-
-    given = await estimated(bench, REQUEST, settings)
-    found = await estimated(bench, whole, settings)
-
+    assert (given.jobs, given.modes, given.existing_run) == (1, {"few_shot": 1}, None)
     # The quotes are given; of eight items two references each are judged, each asked for three times at most.
     assert {name: stage.calls_at_most for name, stage in given.stages.items()} == {
         **dict.fromkeys(STAGES, 0),
@@ -85,20 +71,24 @@ async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
 
 
 async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -> None:
-    settings = await ran(bench)
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    others = resolve(profile="paper", options=OTHER.options, environment={})
+    prices = Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
     async with bench.database.connection() as connection:
         paid = await connection.fetchval("SELECT count(*) FROM llm_call")
-        await connection.execute("UPDATE llm_call SET prompt_tokens = 100, reply_tokens = 10")
+        await connection.execute("UPDATE llm_call SET prompt_tokens = 100, reply_tokens = 10, seconds = 5")
         await connection.execute(
             "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
         )
 
-    same, other = [
-        await estimated(
-            bench, REQUEST, of, Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
-        )
-        for of in (settings, resolve(profile="paper", options=OTHER.options, environment={}))
-    ]
+        same, other = [await estimated(bench, REQUEST, of, prices) for of in (settings, others)]
+
+        await connection.execute("UPDATE llm_call_use SET is_reused = true")
+        await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
+    answered_by_the_ledger = await estimated(bench, REQUEST, settings)
 
     assert (same.existing_run, other.existing_run) == ("r1", None)
     for one in (same, other):
@@ -109,18 +99,6 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         assert one.seconds == pytest.approx(12 * len(STAGES))
         assert one.currency == "EUR"
         assert one.money == pytest.approx(120e-6 * paid)
-
-
-async def test_what_the_ledger_answered_counts_as_asked_and_copies_say_nothing(bench: Bench) -> None:
-    settings = await ran(bench)
-    async with bench.database.connection() as connection:
-        paid = await connection.fetchval("SELECT count(*) FROM llm_call")
-        await connection.execute("UPDATE llm_call_use SET is_reused = true")
-        await connection.execute("UPDATE llm_call SET seconds = 5")
-        await connection.execute("UPDATE stage_attempt SET ended_at = started_at + interval '1 second'")
-        await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
-
-    found = await estimated(bench, REQUEST, settings)
-
-    assert (found.stages["rerank"].seconds, found.seconds) == (None, None)
-    assert found.stages["validate"].seconds == pytest.approx(1 + 5 * paid)
+    # What the ledger answered counts as asked, and copies say nothing.
+    assert answered_by_the_ledger.stages["validate"].seconds == pytest.approx(12 + 5 * paid)
+    assert (answered_by_the_ledger.stages["rerank"].seconds, answered_by_the_ledger.seconds) == (None, None)
