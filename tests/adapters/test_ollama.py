@@ -1,16 +1,19 @@
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from ollama._types import ChatRequest, EmbedRequest, ShowRequest
+from pydantic import BaseModel
 
 from adapters.ollama import OllamaChat, OllamaEmbedder, context_tokens
-from adapters.weights import PACKAGED_LLM, sha256_of
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, sha256_of
 from schemas.errors import EmbeddingValidationError, LLMError
-from schemas.values.chat import ChatCall
+from schemas.values.chat import ChatCall, Message
 from stack.embedded_llm import embedded_weights
+from stages.failures import is_transport_error
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http
-from tests.scripted_ollama import ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 Chatting = Callable[[str], OllamaChat]
 Embedding = Callable[[str, str], OllamaEmbedder]
@@ -129,3 +132,57 @@ async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
         with pytest.raises(error, match=expected) as caught:
             await embedder("m", url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
     assert "secret" not in repr(caught.value)
+
+
+CALL = ChatCall(model=PACKAGED_LLM, messages=(Message(role="user", content="Greet the keeper."),), max_tokens=8)
+#: Fields of a chat that Ollama's server reads and its client lacks.
+SERVER_ALONE = {"truncate", "shift"}
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedOllama]:
+    with ScriptedOllama() as server:
+        for name in (PACKAGED_LLM, PACKAGED_EMBEDDER):
+            server.model(lambda prompt: ScriptedReply("Good evening, keeper."), name)
+        yield server
+
+
+async def test_an_error_in_the_middle_of_a_stream_is_a_fault_that_may_pass(
+    chat: Chatting, scripted: ScriptedOllama
+) -> None:
+    """Its status is 200 by then, and the last line is an object with nothing but an error."""
+    secret = "it said Good evening"
+    scripted.models[PACKAGED_LLM] = ScriptedModel(
+        PACKAGED_LLM, lambda prompt: ScriptedReply("Good evening", stream_error=secret)
+    )
+    pieces: list[str] = []
+
+    with pytest.raises(LLMError) as caught:
+        await chat(f"http://127.0.0.1:{scripted.port}").chat(CALL, pieces.append)
+
+    assert (pieces[0], is_transport_error(caught.value), caught.value.detail) == ("Good", True, secret)
+    assert "ended its reply for model" in str(caught.value)
+    assert secret not in str(caught.value)
+
+
+async def test_what_ragq_sends_is_what_the_client_of_ollama_sends(
+    chat: Chatting, embedder: Embedding, scripted: ScriptedOllama
+) -> None:
+    url = f"http://127.0.0.1:{scripted.port}"
+    asked = chat(url)
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    for call in (CALL, CALL.model_copy(update={"json_schema": schema, "top_logprobs": 5, "sample": 2})):
+        await asked.chat(call)
+        await asked.chat(call, lambda piece: None)
+    await embedder(PACKAGED_EMBEDDER, url).embed_batch(["one", "two"], timeout_s=30, truncate=True)
+
+    kinds: dict[str, type[BaseModel]] = {"/api/chat": ChatRequest, "/api/embed": EmbedRequest, "/api/show": ShowRequest}
+    assert {path for path, _ in scripted.requests} == set(kinds)
+    for path, body in scripted.requests:
+        as_client = {name: value for name, value in body.items() if path != "/api/chat" or name not in SERVER_ALONE}
+        assert kinds[path].model_validate(as_client).model_dump(exclude_none=True) == as_client
+    chats = [body for path, body in scripted.requests if path == "/api/chat"]
+    assert [(one["stream"], one["truncate"], one["shift"]) for one in chats] == [
+        (False, False, False),
+        (True, False, False),
+    ] * 2
