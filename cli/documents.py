@@ -388,22 +388,11 @@ def _in_words(value: Any) -> str:
 
 
 def _row(heading: OutlineHeading) -> list[str]:
-    repair = heading.action or ""
-    text = (
-        heading.text
-        if heading.repaired_text in (None, heading.text)
-        else f"{heading.repaired_text} (was {heading.text})"
-    )
-    embedded = "" if heading.embeds is None else "yes" if heading.embeds else f"no: {heading.reason}"
-    contents = "" if heading.toc_level is None else f"{heading.toc_level}{'!' if heading.disagrees else ''}"
-    indent = "  " * ((heading.repaired_level or heading.level) - 1)
-    return [
-        str(heading.line),
-        "" if heading.page is None else str(heading.page),
-        str(heading.level),
-        repair,
-        contents,
-        "" if heading.work_line is None else str(heading.work_line),
-        embedded,
-        f"{indent}{text}",
-    ]
+    text = heading.text
+    if heading.repaired_text not in (None, text):
+        text = f"{heading.repaired_text} (was {text})"
+    embedded = None if heading.embeds is None else "yes" if heading.embeds else f"no: {heading.reason}"
+    contents = None if heading.toc_level is None else f"{heading.toc_level}{'!' if heading.disagrees else ''}"
+    indented = "  " * ((heading.repaired_level or heading.level) - 1) + text
+    at = (heading.line, heading.page, heading.level, heading.action, contents, heading.work_line, embedded, indented)
+    return ["" if cell is None else str(cell) for cell in at]

@@ -66,12 +66,15 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
     found: list[Path] = []
     others: set[Path] = set()
     for path in paths:
-        inside = _files(path)
-        works = [file for file in inside if not path.is_dir() or file.suffix.lower() in SUFFIXES]
-        others |= {file for file in set(inside) - set(works) if not _is_hidden(file, path)}
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
-        elif path.is_dir() and not works:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        works = [file for file in inside if file.suffix.lower() in SUFFIXES]
+        others.update(file for file in set(inside).difference(works) if not _is_hidden(file, path))
+        if not works:
             problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}{_corpus_in(inside)}")
         found += works
     if problems:
@@ -84,16 +87,6 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
         corpora,
         Counter(file.suffix.lower() for file in sorted(others)),
     )
-
-
-def left_out_in_words(left_out: Mapping[str, int]) -> str:
-    """The files of folders that are no works.
-
-    >>> left_out_in_words({".doc": 2, "": 1})
-    'Left out for their endings: 2 .doc, 1 without one.'
-    """
-    counted = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in left_out.items())
-    return f"Left out for their endings: {counted}."
 
 
 def _contents(files: Sequence[Path], given: Mapping[str, Any]) -> Iterator[WorkFile | WorkFileError]:
@@ -109,13 +102,6 @@ def _corpus_in(files: Sequence[Path]) -> str:
     """What to do with a folder that has a corpus in one file."""
     found = next((file for file in files if file.name == f"corpus{SUFFIX}"), None)
     return "" if found is None else f"; `ragq import works {found}` imports that corpus"
-
-
-def _files(path: Path) -> list[Path]:
-    """A file, or those of a folder in the order of their paths; none where there is nothing."""
-    if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file())
-    return [path] if path.is_file() else []
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -189,7 +175,8 @@ def works_command(
     """
     files = find_files(paths)
     if files.left_out:
-        print_text(left_out_in_words(files.left_out), err=True)
+        endings = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in files.left_out.items())
+        print_text(f"Left out for their endings: {endings}.", err=True)
     count = len(files.markdown) + len(files.documents)
     if title is not None and files.corpora:
         raise click.UsageError("--title is for one work, and a corpus has a title in each line.")

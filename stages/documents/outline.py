@@ -180,7 +180,7 @@ SYSTEM: Final = (
     f"You prepare documents for a search engine. You answer with lines of one form and with nothing else. {DATA_RULE}"
 )
 """The system message of every call that asks for such a reply."""
-_LONGEST_NUMBER: Final = 9
+_LINE: Final = re.compile(r"\s*(?P<number>[0-9]{1,9})\s*:(?P<word>[^:]*)(?::(?P<text>.*))?", re.DOTALL)
 _FENCE: Final = "```"
 
 
@@ -208,17 +208,15 @@ def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]
     for place, line in enumerate(lines_of(raw), start=1):
         if not line.strip() or line.lstrip().startswith(_FENCE):
             continue
-        number, _, rest = line.partition(":")
-        word, _, text = rest.partition(":")
-        named = _number(number.strip())
-        if named is None or word.strip() not in words:
+        parts = _LINE.fullmatch(line)
+        if parts is None or parts["word"].strip() not in words:
             malformed.append(place)
-        elif named not in headings:
+        elif (named := int(parts["number"])) not in headings:
             unknown.append(named)
         elif named in found:
             repeated.append(named)
         else:
-            found[named] = HeadingLine(word.strip(), " ".join(text.split()))
+            found[named] = HeadingLine(parts["word"].strip(), " ".join((parts["text"] or "").split()))
     problems = [
         (malformed, f"its lines {{}} have not the form NUMBER : {'|'.join(words)} : TEXT"),
         (unknown, "it names lines that are no heading: {}"),
@@ -228,10 +226,6 @@ def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]
     if wrong:
         raise ReplyShapeError(raw, "; ".join(wrong))
     return found
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
 Asked = TypeVar("Asked")
