@@ -1,11 +1,16 @@
-"""Runs and jobs for display: failed jobs first, the progress of each, and what is left to do."""
+"""Runs for display: failed jobs first, the progress of each, what is left to do, and where it was computed."""
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.runs import Environment
+from stages.reports.words import origin_words
 from store.database import Connection
-from store.runs import jobs
+from store.runs import jobs, ledger, runs, stages
 from store.runs.jobs import PendingChain, PendingStage
-from store.runs.run_view import run_view
-from tests.store.conftest import StoreRun
+from store.runs.run_view import run_origin, run_view
+from tests.fakes.chat import served
+from tests.store.conftest import StoreRun, new_run
+from tests.store.enrolled import enroll
 from tests.store.scored import TIMED_OUT, claimed, committing, failing, take
 
 
@@ -59,4 +64,59 @@ async def test_every_job_lists_its_stages_in_the_order_of_the_chain_and_those_th
     assert left == [
         PendingChain(job_id=second, run_id=stored.run_id, kind="participant", subject="302", stages=stages),
         PendingChain(job_id=first, run_id=stored.run_id, kind="participant", subject="316", stages=stages[1:]),
+    ]
+
+
+HERE = Environment(
+    ragq_version="0.1.0",
+    git_commit="c0ffee" * 6,
+    git_dirty=True,
+    python="3.11.9",
+    platform="Linux",
+    packages={"numpy": "2.4.0"},
+    cpu="fast",
+    cores=2,
+    gpus=("A100",),
+)
+THERE = HERE.model_copy(update={"packages": {"numpy": "2.3.0"}, "git_commit": None, "git_dirty": None, "gpus": ()})
+
+
+async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
+    connection: Connection, store_run: StoreRun
+) -> None:
+    stored = await store_run("316", "319", stages=("extract", "embed"))
+    for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
+        await enroll(connection, "extract", name=worker, environment=environment)
+    for job_id, stage, worker in [
+        (stored.job_ids[0], "extract", "one"),
+        (stored.job_ids[0], "embed", "two"),
+        (stored.job_ids[1], "extract", "three"),
+        (stored.job_ids[1], "embed", "unknown"),
+    ]:
+        claim = await stages.claim(connection, job_id, stage, worker, 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+    found = await run_origin(connection, stored.run_id)
+    rows = await connection.fetchval("SELECT count(*) FROM environment")
+
+    assert [(one.stages, one.environment) for one in found.workers] == [(2, HERE), (1, THERE)]
+    assert (rows, found.submitter) == (2, None)
+
+
+async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Connection) -> None:
+    model = served(server="http://gpu-box:11434", quantization="Q4_1")
+    stored = await runs.store(connection, new_run(environment=HERE, models=[model]))
+    claim = await claimed(connection, stored.job_ids[0], "extract")
+    call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
+    reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)
+    kept = await ledger.keep(connection, "key", call, reply, served(server="http://spare:11434"))
+    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    found = await run_origin(connection, stored.run_id)
+
+    assert (found.submitter, found.servers) == (HERE, ("http://spare:11434",))
+    assert [(one.model, one.identity, one.is_from_submission) for one in found.models] == [("m", model, True)]
+    assert list(origin_words(found)) == [
+        "Submitted with ragq 0.1.0 (commit c0ffeec0ffee, modified), Python 3.11.9, Linux, fast, 2 cores, A100.",
+        "Model m, Q4_1: digest d at http://gpu-box:11434.",
+        "Answers came from http://spare:11434 too.",
     ]
