@@ -1,11 +1,12 @@
 """A question from form to answers through the pages, by clicks and keys."""
 
+import asyncio
 import json
 import re
 from typing import Final
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.populate import ANSWER, EXPANSION, PRESET
@@ -53,9 +54,20 @@ async def ask_with_a_pasted_expansion(page: Page) -> int:
 
 
 async def run_all(page: Page) -> None:
-    """Let the server run the remaining stages, and wait for the page to update without a reload."""
+    """Let the server run the remaining stages, and wait for the page to update without a reload.
+
+    Replies are slow, so that the last change is told of while an earlier one is loaded.
+    """
+
+    async def reply_slowly(route: Route) -> None:
+        response = await route.fetch()
+        await asyncio.sleep(1.5)
+        await route.fulfill(response=response)
+
     await page.get_by_role("button", name="Run all").click()
+    await page.route("**/inspect", reply_slowly)
     await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
+    await page.unroute_all(behavior="wait")
 
 
 async def labels_of(page: Page) -> list[str]:
