@@ -8,8 +8,7 @@ from importlib import resources
 from typing import Any
 
 from schemas.errors import FailureCategory, Refused, ReplyShapeError, listed_violations
-from schemas.settings.groups import EmbeddingSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import ChunkScores

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from schemas.settings.groups import EmbeddingSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
     ArtifactMeta,
     EmbeddedChunks,

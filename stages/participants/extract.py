@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TranscriptError
-from schemas.settings.groups import QuantitativeSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import QuantitativeSettings, RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.score_prompt import item_list, score_list

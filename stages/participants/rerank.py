@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from schemas.settings.groups import EmbeddingSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
     ExtractedEvidence,
     PHQ8Item,

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.preset import RetrievalPreset
+from schemas.settings.run import EmbeddingSettings
 from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Hit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors

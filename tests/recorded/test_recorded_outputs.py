@@ -15,7 +15,7 @@ import pytest
 
 import stages.metrics.bootstrap
 from schemas.errors import EvidenceSchemaError, LLMResponseParseError
-from schemas.settings.groups import EmbeddingSettings
+from schemas.settings.run import EmbeddingSettings
 from schemas.values.chat import TokenSignals
 from schemas.values.participants import (
     EmbeddedEvidence,

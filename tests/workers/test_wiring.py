@@ -4,9 +4,8 @@ import pytest
 
 from adapters.openai import OpenAIEmbedder
 from schemas.errors import Refused
-from schemas.settings.groups import EmbeddingSettings, ModelSettings
 from schemas.settings.process import OpenAIAddress, ProcessSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, ModelSettings, RunSettings
 from store.database import Database
 from workers.wiring import Wiring
 

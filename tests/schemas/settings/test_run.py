@@ -4,11 +4,18 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.base import allowed
-from schemas.settings.groups import ModelSettings, RagqSettings
 from schemas.settings.preset import Preset
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash, thaw
+from schemas.settings.run import (
+    RUN_SETTINGS,
+    ModelSettings,
+    RagqSettings,
+    RunSettings,
+    run_settings,
+    settings_hash,
+    thaw,
+)
 
 #: Of each setting: the default, values that it accepts, and values that it does not.
 PINNED: dict[str, tuple[Any, list[str], list[str]]] = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import LLMResponseParseError, Refused, ReplyShapeError
-from schemas.settings.groups import EmbeddingSettings
+from schemas.settings.run import EmbeddingSettings
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunking import (

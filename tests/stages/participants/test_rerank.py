@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import FailureCategory
-from schemas.settings.groups import EmbeddingSettings
+from schemas.settings.run import EmbeddingSettings
 from schemas.values.participants import (
     PHQ8Item,
     RankedReferences,

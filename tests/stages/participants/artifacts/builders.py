@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.settings.groups import EmbeddingSettings
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import PHQ8Item, Split
 from stages.participants.artifacts import ArtifactFile, LoadedArtifact, LoadRules, load_artifact
 from stages.participants.chunking import PROMPT_HASH
