@@ -189,13 +189,23 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
     return [work for work in found.values() if work is not None]
 
 
+_EMBEDDER: Final = {
+    "backend": "EMBEDDING_BACKEND",
+    "model": "MODEL_EMBEDDING_MODEL",
+    "dimension": "EMBEDDING_DIMENSION",
+}
+"""What a corpus keeps of its embedder, and the settings that say so."""
+
+
 def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
     """The values that a corpus was embedded with, by the names of their settings."""
-    return {
-        "EMBEDDING_BACKEND": corpus.backend,
-        "MODEL_EMBEDDING_MODEL": corpus.model,
-        "EMBEDDING_DIMENSION": corpus.dimension,
-    }
+    return {setting: getattr(corpus, name) for name, setting in _EMBEDDER.items()}
+
+
+def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
+    """What a corpus keeps of the embedder of these settings."""
+    values = settings.run.values()
+    return {name: values[setting] for name, setting in _EMBEDDER.items()}
 
 
 def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:
@@ -218,16 +228,6 @@ def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, reques
             + "\n".join(differences)
             + "\nSet the values it was made with, or import its works into a new corpus."
         )
-
-
-def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
-    """The columns of a corpus that these settings embed."""
-    run = settings.run
-    return {
-        "backend": run.embedding.backend,
-        "model": run.model.embedding_model,
-        "dimension": run.embedding.dimension,
-    }
 
 
 async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: EffectiveSettings) -> NewRun | None:

@@ -14,7 +14,7 @@ from schemas.errors import Refused, WorkChangedError, WorkFileError
 from schemas.suggestions import did_you_mean
 from schemas.values.documents import Bibliography, CorpusChunk, WorkFilter
 from stages.corpora.blocks import BlockKind, MarkdownDocument
-from stages.files.records import NumberAsText, Parsed, parse_records
+from stages.files.records import NumberAsText, Parsed, numbered_lines, parse_records
 from stages.ports import Embedder, TextVectors
 from stages.texts.characters import Storable
 from stages.vectors import unit_rows
@@ -145,7 +145,8 @@ def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
     >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
     {'7': '# Tea\n\nA drink.\n'}
     """
-    lines, problems = parse_records(_Line.model_validate_json, data, file=file, what_to_do=_WHAT_TO_DO)
+    read = numbered_lines(data, file=file, what_to_do=_WHAT_TO_DO)
+    lines, problems = parse_records(_Line.model_validate_json, read, file=file, what_to_do=_WHAT_TO_DO)
     markdown = {line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}
     empty = tuple(name for name, text in markdown.items() if not text)
     left_out = {key for line in lines for key, value in (line.model_extra or {}).items() if value}

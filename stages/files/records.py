@@ -204,26 +204,16 @@ Made = TypeVar("Made", bound=WithId)
 Source = TypeVar("Source")
 
 
-def parse_records(read: Callable[[str], Made], data: bytes, *, file: str, what_to_do: str) -> Parsed[tuple[Made, ...]]:
-    """The record of each line that is not blank, as `read` makes it of its text.
-
-    Problems are what pydantic refuses and ids that an earlier line has. They name the line, never its content.
-    """
-    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
-    found = [*problems]
-    records = tuple(_records(lambda _, text: read(text), lines, found, file=file, what_to_do=what_to_do))
-    return Parsed(records, tuple(found))
-
-
-def parse_table(
-    read: Callable[[dict[str, str]], Made], data: bytes, *, file: str, columns: Sequence[str], what_to_do: str
+def parse_records(
+    read: Callable[[Source], Made], sources: Parsed[Iterable[tuple[int, Source]]], *, file: str, what_to_do: str
 ) -> Parsed[tuple[Made, ...]]:
-    """The record of each row of a CSV, as `read` makes it of its cells, with the problems of `parse_rows` and of
-    `parse_records`.
+    """The record of each line or row, as `read` makes it of its text or cells.
+
+    Problems are those of the sources, what pydantic refuses, and ids that an earlier one has. They name the line, never
+    its content.
     """
-    rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=columns)
-    found = [*problems]
-    records = tuple(_records(lambda _, cells: read(cells), rows, found, file=file, what_to_do=what_to_do))
+    found = [*sources.problems]
+    records = tuple(_records(lambda _, source: read(source), sources.value, found, file=file, what_to_do=what_to_do))
     return Parsed(records, tuple(found))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationInfo, model_validator
@@ -17,7 +18,7 @@ from schemas.values.participants import (
     Split,
     TranscriptVariant,
 )
-from stages.files.records import Parsed, parse_table
+from stages.files.records import Parsed, Separator, parse_records, parse_rows
 from stages.participants.splits import (
     DEPRESSED_FROM,
     PAPER_FILES,
@@ -104,13 +105,9 @@ class _ItemsRow(_ScoredRow):
 
 def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[_Row, ...]]:
     """Read a file of labels, in its order. With `patch` a single blank item is the score minus the others."""
-    return parse_table(
-        lambda cells: kind.model_validate(cells, context={"patch": patch}),
-        data,
-        file=file,
-        columns=kind.columns,
-        what_to_do="correct the row, or remove it",
-    )
+    rows = parse_rows(data, file=file, separator=Separator.COMMA, columns=kind.columns)
+    read = partial(kind.model_validate, context={"patch": patch})
+    return parse_records(read, rows, file=file, what_to_do="correct the row, or remove it")
 
 
 ITEM_LABEL_FILES: Mapping[str, str] = {

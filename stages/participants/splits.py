@@ -23,7 +23,7 @@ from schemas.values.participants import (
     SplitProblem,
     StoredSplit,
 )
-from stages.files.records import Parsed, Separator, parse_rows, parse_table, validation_problems
+from stages.files.records import Parsed, Separator, parse_records, parse_rows, validation_problems
 from stages.participants.transcripts import import_command
 from stages.texts.characters import short_hash
 
@@ -150,13 +150,9 @@ class _Member(BaseModel):
 
 def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     """Read the ids of a split, in the order of the file. Further columns are not read: labels have their own files."""
-    members, problems = parse_table(
-        _Member.model_validate,
-        data,
-        file=file,
-        columns=("Participant_ID",),
-        what_to_do="write participants' numbers",
-    )
+    rows = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID",))
+    what_to_do = "write participants' numbers"
+    members, problems = parse_records(_Member.model_validate, rows, file=file, what_to_do=what_to_do)
     return Parsed(split_of(name, [member.id for member in members], data=data), problems)
 
 

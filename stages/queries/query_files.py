@@ -78,7 +78,8 @@ def parse_queries(data: bytes, *, file: str) -> Parsed[QuerySet]:
     >>> parse_queries(b'{"_id": "7", "text": "Why is the sky blue?"}\n', file="q.jsonl").value.queries[0].external_id
     '7'
     """
-    lines, problems = parse_records(_Line.model_validate_json, data, file=file, what_to_do=_WHAT_TO_DO)
+    read = numbered_lines(data, file=file, what_to_do=_WHAT_TO_DO)
+    lines, problems = parse_records(_Line.model_validate_json, read, file=file, what_to_do=_WHAT_TO_DO)
     queries = tuple(
         SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer) for line in lines
     )
