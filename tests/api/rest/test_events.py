@@ -115,7 +115,7 @@ async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(
     process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=ROOT)
     try:
         address = f"http://{LOOPBACK}:{port}"
-        await eventually(lambda: http_answers(f"{address}/healthz"), within_s=30)
+        await eventually(lambda: http_answers(f"{address}/healthz"), within_s=60)
         async with (
             httpx.AsyncClient() as client,
             aconnect_sse(client, "GET", f"{address}/runs/{stored.run_id}/events") as stream,
