@@ -1,11 +1,10 @@
 """Participants, corpora and questions are embedded by a server with OpenAI's embeddings API."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
@@ -22,21 +21,8 @@ READS = 150
 def server() -> Iterator[ScriptedOpenAI]:
     """A running server, on a thread of its own."""
     scripted = ScriptedOpenAI({"id": MODEL, "owned_by": "test"}, reads=READS)
-    is_up, loop = threading.Event(), asyncio.new_event_loop()
-    stop = asyncio.Event()
-
-    async def serve() -> None:
-        async with scripted:
-            is_up.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="scripted openai")
-    thread.start()
-    assert is_up.wait(10)
-    yield scripted
-    loop.call_soon_threadsafe(stop.set)
-    thread.join()
-    loop.close()
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(scripted) as running:
+        yield running
 
 
 @pytest.fixture

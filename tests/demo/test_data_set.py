@@ -1,20 +1,18 @@
 import hashlib
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from demo.data_set import write_data_set, write_packaged
+from demo.data_set import data_set_files, write_data_set, write_packaged
 from schemas.errors import Refused
 from stages.participants.daic_woz import parse_data_set
 
 TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
 
 
-def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_has_no_problem_with_them(
-    files: Mapping[str, bytes],
-) -> None:
+def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_has_no_problem_with_them() -> None:
+    files = data_set_files()
     tree = hashlib.sha256()
     for name in sorted(files):
         tree.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())
@@ -22,11 +20,11 @@ def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_ha
     assert parse_data_set(files).problems == ()
 
 
-def test_writing_twice_changes_nothing(tmp_path: Path, files: Mapping[str, bytes]) -> None:
+def test_writing_twice_changes_nothing(tmp_path: Path) -> None:
     write_data_set(tmp_path)
     write_data_set(tmp_path)
     written = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
-    assert {name: path.read_bytes() for name, path in written.items()} == files
+    assert {name: path.read_bytes() for name, path in written.items()} == data_set_files()
 
 
 @pytest.mark.parametrize("name", ["303_AUDIO.wav", "README.txt", "mine.md"])

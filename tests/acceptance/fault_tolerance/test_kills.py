@@ -68,8 +68,8 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
 
 
 @pytest.mark.parametrize("point", OUTCOME_AT)
-def test_a_partial_index_is_published_once_whenever_its_worker_dies(
-    breakable: BreakableInstallation, tmp_path: Path, point: str
+def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_completes_it(
+    breakable: BreakableInstallation, data_directory: Path, evidence: GiveEvidence, tmp_path: Path, point: str
 ) -> None:
     """The last participant fails, so that another job publishes in a second attempt, which is killed."""
     (before,) = breakable.ragq("index", "list", "--json").json
@@ -94,6 +94,18 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
     assert (vectors, supervisor.deaths) == (index["chunks"], 1)
     assert breakable.ragq("audit", started).exit_code == 0
+
+    breakable.start_worker()
+    search = breakable.submit(*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
+    assert breakable.wait_for(search) == {"succeeded": 1}
+    assert "The reference index lacks participant 313." in breakable.ragq("show", f"r{search}").stdout
+    breakable.ragq("import", "participants", str(data_directory), "--replace")
+    assert breakable.ragq("retry", started).exit_code == 0
+    assert breakable.wait_for(run_id) == {"succeeded": 3}
+    (whole,) = breakable.ragq("index", "list", "--json").json
+    assert (whole["run_id"], whole["chunks"], whole["partial"]) == (run_id, before["chunks"], None)
+    replaced = breakable.rows("SELECT chunks, replaced_at FROM reference_index WHERE id = $1", index["id"])
+    assert (replaced[0]["chunks"], replaced[0]["replaced_at"] is not None) == (index["chunks"], True)
 
 
 def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallation, ollama: ScriptedOllama) -> None:

@@ -1,7 +1,8 @@
-"""The variant of transcripts, from their import to the runs that refuse an index of another one."""
+"""Which runs an index serves: those of its variant of transcripts, with the tags that they ask for, of its weights."""
 
 from pathlib import Path
 
+from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Finished, Installation
 
 NAME = "huggingface_all_minilm_l6_v2_paper_train"
@@ -17,8 +18,8 @@ def variants_of(installation: Installation, done: Finished) -> dict[str, object]
     return found
 
 
-def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
-    fresh: Installation, data_directory: Path
+def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_weights(
+    fresh: Installation, data_directory: Path, evidence: GiveEvidence
 ) -> None:
     fresh.start_worker()
     assert variants_of(fresh, fresh.ragq(*SUBMIT)) == {"transcripts": {"raw": 3}, "index": "raw"}
@@ -47,3 +48,18 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
     ]
     assert len({index["identity"] for index in listed}) == 2
     assert "participant_only" in fresh.ragq("index", "list").stdout
+
+    built = fresh.ragq("index", "references", "--split", "paper-train", "--no-write-item-tags")
+    assert built.exit_code == 0, built.stderr
+    work = (*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
+    refused = fresh.ragq("submit", *work, "--set", "EMBEDDING_ENABLE_ITEM_TAG_FILTER=true")
+    assert refused.exit_code == 1
+    assert "EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags" in refused.stderr
+    assert fresh.value("SELECT count(*) FROM run WHERE request ->> 'write_item_tags' = 'false'") == 1
+    assert fresh.wait_for(fresh.submit(*work)) == {"succeeded": 1}
+
+    fresh.rows("UPDATE reference_index SET model_digest = repeat('0', 64)")
+    failed = fresh.submit(*work, "--new")
+    assert fresh.wait_for(failed) == {"failed": 1}
+    (attempt,) = fresh.inspect(failed, "embed")
+    assert attempt["error"]["type"] == "schemas.errors.EmbeddingArtifactMismatchError"
