@@ -96,15 +96,12 @@ async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(cli
     assert pieces[-1].logprobs == asked.logprobs
 
 
-async def test_a_text_beyond_the_embedder_is_cut_unless_forbidden(client: ollama.AsyncClient) -> None:
-    assert (await client.embed(PACKAGED_EMBEDDER, "word " * 300)).prompt_eval_count == 256
-    with pytest.raises(ollama.ResponseError, match="exceeds the context length: 302 tokens of 256") as caught:
-        await client.embed(PACKAGED_EMBEDDER, "word " * 300, truncate=False)
-    assert caught.value.status_code == 400
-
-
-async def test_what_a_model_cannot_do_is_refused(client: ollama.AsyncClient) -> None:
+async def test_what_a_model_cannot_do_is_refused_and_what_does_not_fit_is_not_cut(client: ollama.AsyncClient) -> None:
+    long = [{"role": "user", "content": "word " * 9000}]
     refused = {
+        "exceeds the context length: 302 tokens of 256": client.embed(PACKAGED_EMBEDDER, "word " * 300, truncate=False),
+        r"exceeds the context length: 90\d\d tokens against 8192": client.chat(PACKAGED_LLM, long),
+        r"exceeds the context length: \d\d tokens against 8 ": client.chat(PACKAGED_LLM, GREET, options={"num_ctx": 8}),
         "does not support completion": client.chat(PACKAGED_EMBEDDER, GREET),
         "does not support embedding": client.embed(PACKAGED_LLM, "a"),
         "unrecognized type": client.chat(PACKAGED_LLM, GREET, format={"type": "nonsense"}),
@@ -113,6 +110,7 @@ async def test_what_a_model_cannot_do_is_refused(client: ollama.AsyncClient) -> 
         with pytest.raises(ollama.ResponseError, match=message) as caught:
             await ask
         assert caught.value.status_code == 400
+    assert (await client.embed(PACKAGED_EMBEDDER, "word " * 300)).prompt_eval_count == 256
 
 
 @pytest.mark.parametrize(
@@ -128,14 +126,6 @@ async def test_a_wrong_request_is_answered_in_words(
 ) -> None:
     response = await web.request(method, path, content=body)
     assert (response.status_code, response.json()) == (status, {"error": error})
-
-
-async def test_a_prompt_beyond_the_context_is_refused_and_not_cut(client: ollama.AsyncClient) -> None:
-    long = [{"role": "user", "content": "word " * 9000}]
-    with pytest.raises(ollama.ResponseError, match=r"exceeds the context length: 90\d\d tokens against 8192"):
-        await client.chat(PACKAGED_LLM, long)
-    with pytest.raises(ollama.ResponseError, match=r"exceeds the context length: \d\d tokens against 8 "):
-        await client.chat(PACKAGED_LLM, GREET, options={"num_ctx": 8})
 
 
 async def test_replies_at_the_same_time_are_those_given_alone(client: ollama.AsyncClient) -> None:

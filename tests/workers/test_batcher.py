@@ -54,7 +54,7 @@ async def rows(batcher: Batcher, texts: Sequence[str]) -> Vectors:
     return (await batcher.encode(texts)).vectors
 
 
-async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: MakeBatcher) -> None:
+async def test_concurrent_requests_share_passes_on_one_thread_and_keep_their_rows(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder()
     shared = batcher(encoder)
     requests = [[f"text {number}", f"other {number}"] for number in range(20)]
@@ -62,6 +62,8 @@ async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: Mak
     matrices = await asyncio.gather(*(rows(shared, texts) for texts in requests))
 
     assert len(encoder.passes) <= 2
+    await shared.encode(["later"])
+    assert (len(encoder.threads), threading.current_thread().name in encoder.threads) == (1, False)
     for texts, matrix in zip(requests, matrices, strict=True):
         np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
@@ -118,16 +120,6 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     # With padding: 2 x 2, 2 x 5, 1 x 9.
     assert encoder.passes == [("b", "d " * 2), ("e " * 4, "a " * 5), ("c " * 9,)]
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
-
-
-async def test_the_model_is_used_on_one_thread_that_is_not_the_loops(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder()
-    shared = batcher(encoder)
-
-    for text in "abc":
-        await shared.encode([text])
-
-    assert (len(encoder.threads), threading.current_thread().name in encoder.threads) == (1, False)
 
 
 async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatcher) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,10 +52,7 @@ def test_characters_weigh_as_tfidf_of_scikit_learn_does() -> None:
     expected = (vectorizer.transform(asked) @ vectorizer.transform(NAMES).T).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert (CharacterModel(NAMES).knows("skin"), CharacterModel(NAMES).knows("zzz")) == (True, False)
-
-
-def test_names_without_words_are_near_to_nothing() -> None:
-    assert CharacterModel(["", ""]).cosines("skin").tolist() == [0, 0]
+    assert CharacterModel(["", ""]).cosines("skin").tolist() == [0, 0], "names without words are near to nothing"
 
 
 def test_spelling_is_the_share_of_characters_that_need_no_edit_squared() -> None:
@@ -145,25 +143,16 @@ PAIR = Vocabulary(
 )
 
 
-def test_a_document_is_repeated_by_the_logarithm_of_its_weight() -> None:
-    lists = training_lists(PAIR, seed=1, alias_share=0, alias_lists=2)
+def test_a_document_is_repeated_by_the_logarithm_of_its_weight_and_a_share_of_its_tags_called_by_aliases() -> None:
+    def lists(**options: Any) -> Counter[tuple[str, ...]]:
+        return Counter(tuple(sorted(words)) for words in training_lists(PAIR, seed=1, **options))
 
     # 1 + floor(log2(9)) = 4; `a` twice with its alias; `b` once alone.
-    assert Counter(tuple(sorted(words)) for words in lists) == {("a", "b"): 4, ("a", "aa"): 2, ("b",): 1}
-
-
-def test_with_a_share_of_1_every_tag_that_has_an_alias_is_called_by_it() -> None:
-    lists = training_lists(PAIR, seed=1, alias_share=1, alias_lists=0)
-
-    assert Counter(tuple(sorted(words)) for words in lists) == {("aa", "b"): 4, ("b",): 1}
-
-
-def test_about_a_tenth_of_the_tags_are_replaced() -> None:
+    assert lists(alias_share=0, alias_lists=2) == {("a", "b"): 4, ("a", "aa"): 2, ("b",): 1}
+    assert lists(alias_share=1, alias_lists=0) == {("aa", "b"): 4, ("b",): 1}
     often = PAIR.model_copy(update={"documents": PAIR.documents * 1000})
-
     words = Counter(word for words in training_lists(often, seed=1, alias_lists=0) for word in words)
-
-    assert 300 < words["aa"] < 500  # of 4000
+    assert 300 < words["aa"] < 500, "about a tenth, of 4000"
 
 
 def test_a_large_vocabulary_is_learnt_from_as_many_words_as_a_small_one() -> None:
@@ -186,11 +175,8 @@ def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
     vector = context_vector(MODEL, {"x": 2.0, "y": 3.0, "unheard": 100.0})
 
     assert vector == pytest.approx([0.8, 0.6])  # (2 * 2, 3) has the length 5
-
-
-@pytest.mark.parametrize("weights", [{}, {"unheard": 1.0}, {"x": 0.0}])
-def test_without_a_known_term_there_is_no_context(weights: dict[str, float]) -> None:
-    assert context_vector(MODEL, weights) is None
+    without_a_known_term: list[dict[str, float]] = [{}, {"unheard": 1.0}, {"x": 0.0}]
+    assert [context_vector(MODEL, weights) for weights in without_a_known_term] == [None] * 3
 
 
 @pytest.mark.parametrize(("row", "score"), [(at(60), 0.5), (at(180), -1.0), (at(0) * 7, 1.0)])
