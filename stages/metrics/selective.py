@@ -117,39 +117,27 @@ def risk_coverage_curve(cohort: Cohort, *, confidence: Confidence, loss: str) ->
     )
 
 
-class Hulls(NamedTuple):
-    """The lower convex hull of each resample, by position in the hull (row) and resample (column).
-
-    Behind the last point of a hull are whatever points it passed over.
-    """
-
-    x: Floats
-    y: Floats
-    sizes: NDArray[np.intp]
-    """How many points each hull has."""
-
-
 def area_under_hull(curve: Curve) -> Floats:
     """The AURC over only those steps that are on the lower convex hull of all steps."""
-    hulls = lower_hulls(curve.items[1:], curve.risks[1:], np.diff(curve.items, axis=0) > 0)
-    if not len(hulls.x):
+    (x, y), sizes = lower_hulls(curve.items[1:], curve.risks[1:], np.diff(curve.items, axis=0) > 0)
+    if not len(x):
         return np.full(len(curve.population), np.nan)
-    area = 2 * hulls.x[0] * hulls.y[0]
-    for at in range(1, int(hulls.sizes.max())):
-        width, heights = hulls.x[at] - hulls.x[at - 1], hulls.y[at] + hulls.y[at - 1]
-        area += np.where(at < hulls.sizes, width * heights, 0.0)
-    return ratio(area / 2, np.where(hulls.sizes > 0, curve.population, 0.0))
+    area = 2 * x[0] * y[0]
+    for at in range(1, int(sizes.max())):
+        area += np.where(at < sizes, (x[at] - x[at - 1]) * (y[at] + y[at - 1]), 0.0)
+    return ratio(area / 2, np.where(sizes > 0, curve.population, 0.0))
 
 
-def lower_hulls(xs: Floats, ys: Floats, are_points: NDArray[np.bool_]) -> Hulls:
-    """The points of each resample below which no line between two others passes (Andrew 1979).
+def lower_hulls(xs: Floats, ys: Floats, are_points: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.intp]]:
+    """The points of each resample below which no line between two others passes (Andrew 1979), and how many it has.
 
     Points are given by row in ascending order of x, with a column for each resample, and which resamples have them.
+    They are found as x and y in the same form. Behind the last point of a hull are whatever points it passed over.
 
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0], [1.0]])
-    >>> hulls = lower_hulls(x, y, x >= 0)
-    >>> hulls.x[: hulls.sizes[0], 0].tolist(), hulls.y[: hulls.sizes[0], 0].tolist()
-    ([0.0, 2.0], [0.0, 1.0])
+    >>> hulls, sizes = lower_hulls(x, y, x >= 0)
+    >>> hulls[:, : sizes[0], 0].tolist()
+    [[0.0, 2.0], [0.0, 1.0]]
     """
     hulls, sizes = np.zeros((2, *xs.shape)), np.zeros(xs.shape[1], dtype=np.intp)
     for x, y, is_point in zip(xs, ys, are_points, strict=True):
@@ -163,7 +151,7 @@ def lower_hulls(xs: Floats, ys: Floats, are_points: NDArray[np.bool_]) -> Hulls:
             last = last[sizes[last] >= 2]
         hulls[0, sizes[adding], adding], hulls[1, sizes[adding], adding] = x[adding], y[adding]
         sizes[adding] += 1
-    return Hulls(hulls[0], hulls[1], sizes)
+    return hulls, sizes
 
 
 # The oracle takes items one by one, also those of equal loss.

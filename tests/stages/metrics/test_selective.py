@@ -71,12 +71,10 @@ def test_each_resample_has_a_hull_of_its_own_points() -> None:
     x, y = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], dtype=float), np.array([[0, 2, 1, 3], [9, 3, 2, 3]], dtype=float)
     is_point = np.array([[True] * 4, [False, True, True, True]])
 
-    found = lower_hulls(x.T, y.T, is_point.T)
+    found, sizes = lower_hulls(x.T, y.T, is_point.T)
 
-    assert [
-        list(zip(found.x[:size, at].tolist(), found.y[:size, at].tolist(), strict=True))
-        for at, size in enumerate(found.sizes.tolist())
-    ] == [[(0, 0), (2, 1), (3, 3)], [(1, 3), (2, 2), (3, 3)]]
+    hulls = [found[:, :size, at].T.tolist() for at, size in enumerate(sizes)]
+    assert hulls == [[[0, 0], [2, 1], [3, 3]], [[1, 3], [2, 2], [3, 3]]]
     # Losses 0, 1, 0, 0 by falling confidence: risks 0, 1/2, 1/3, 1/4 at 1/8 ... 4/8. The hull keeps the ends alone.
     four = cohort(("0300", "0000", "4321"))
     assert value_of(of_curve("aurc_achievable"), four) == pytest.approx(3 / 8 * (1 / 4) / 2)
