@@ -15,6 +15,8 @@ from tests.stages.reports.builders import scores
 from tests.store.scored import store_scored_run
 from tests.store.small_corpora import SearchableChunk, store_waiting
 
+CHUNKS, TAGS = ("work", "chunks", "2"), ("vocabulary", "tags", "wardrobe")
+
 
 async def a_run_and_a_question(connection: Connection) -> None:
     await store_scored_run(connection, {("zero_shot", 316): scores("10")})
@@ -55,41 +57,27 @@ def test_a_part_is_listed(ragq: Ragq, everything: None) -> None:
         assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
 
 
-@pytest.mark.parametrize("command", [("work", "chunks", "2"), ("vocabulary", "tags", "wardrobe")], ids=" ".join)
-def test_a_part_says_how_many_follow_it(ragq: Ragq, stored: Stored, everything: None, command: tuple[str, ...]) -> None:
+def test_a_list_says_what_follows_it_and_refuses_what_no_filter_knows(
+    ragq: Ragq, stored: Stored, everything: None
+) -> None:
     vector = np.ones(2, dtype=np.float32)
     stored(store_waiting, [SearchableChunk(number, "Tea.", vector) for number in (71, 72, 73)], name="more")
-    every = listed(ragq, *command, "--limit", "1000")
-
-    first, last = ragq(*command, "--limit", "1"), ragq(*command, "--offset", str(len(every) - 1))
-
-    assert len(every) > 1
-    assert first.stderr == f"and {len(every) - 1} more; --offset 1 shows the next\n"
-    assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
-    assert ragq(*command, "--limit", "1", "--json").stderr == first.stderr
-
-
-@pytest.mark.parametrize(("command", "newest"), [(("runs",), 4), (("query", "list"), 2)])
-def test_the_newest_say_that_there_are_older_ones(
-    ragq: Ragq, everything: None, command: tuple[str, ...], newest: int
-) -> None:
     assert ragq("submit", "--query", "Why?", "--corpus", "small").exit_code == 0
+    chunks, tags = [len(listed(ragq, *of, "--limit", "1000")) for of in (CHUNKS, TAGS)]
 
-    first, last = ragq(*command, "--limit", "1"), ragq(*command, "--before", str(newest))
+    for command, end, rest in [
+        (CHUNKS, ("--offset", str(chunks - 1)), f"and {chunks - 1} more; --offset 1 shows the next\n"),
+        (TAGS, ("--offset", str(tags - 1)), f"and {tags - 1} more; --offset 1 shows the next\n"),
+        (("runs",), ("--before", "4"), "There are older ones: --before 4 shows them.\n"),
+        (("query", "list"), ("--before", "2"), "There are older ones: --before 2 shows them.\n"),
+    ]:
+        last = ragq(*command, *end)
+        assert [ragq(*command, "--limit", "1", *form).stderr for form in ((), ("--json",))] == [rest, rest]
+        assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
+    assert min(chunks, tags) > 1
 
-    assert first.stderr == f"There are older ones: --before {newest} shows them.\n"
-    assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
-    assert ragq(*command, "--limit", "1", "--json").stderr == first.stderr
-
-
-def test_works_of_a_corpus_are_found_by_their_words(ragq: Ragq, everything: None) -> None:
     (work,) = listed(ragq, "corpus", "show", "small")["works"]
-
     assert listed(ragq, "corpus", "show", "small", "--search", work["title"][:3].lower())["works"] == [work]
     assert listed(ragq, "corpus", "show", "small", "--search", "zebra")["works_found"] == 0
-
-
-def test_what_no_filter_knows_is_refused_with_the_nearest(ragq: Ragq, everything: None) -> None:
     refused = ragq("runs", "--kind", "querry")
-
     assert (refused.exit_code, "Did you mean 'query'?" in refused.stderr) == (2, True)
