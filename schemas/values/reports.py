@@ -52,7 +52,7 @@ class Provenance(Value):
 
     mode: AssessmentMode
     data_set: str | None
-    """Whose participants they are; None where an imported run does not name one that is stored."""
+    """Whose participants they are."""
     split: str | None
     limit: int | None
     evidence: str | None

@@ -363,7 +363,7 @@ class ScoredJob(Value):
     scores: ParticipantScores | None = Field(repr=False)
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
-    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+    """The item labels that are stored now, by evidence key; None without any."""
     index_id: int | None
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""

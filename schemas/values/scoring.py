@@ -246,9 +246,9 @@ class JobScores(Value):
     scores: Annotated[dict[PHQ8Item, _Score | None], Field(min_length=8)] | None = Field(repr=False)
     """All eight; None until stage `score` is done."""
     labels: dict[str, Any] | None = Field(repr=False)
-    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+    """The item labels that are stored now, by evidence key; None without any."""
     data_set: str | None = None
-    """That of the participant; None where an imported run does not name one that is stored."""
+    """That of the participant."""
 
 
 class ExperimentStatus(StrEnum):
@@ -348,7 +348,7 @@ class ScoreTable(Value):
 
     run_id: int
     data_set: str | None
-    """Whose participants they are; None where an imported run does not name one that is stored."""
+    """Whose participants they are."""
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
     participants: tuple[ParticipantRow, ...] = Field(repr=False)
