@@ -65,8 +65,11 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         NewJob(
             mode=mode,
             subject=str(participant_id),
-            inputs={"data_set": data_set}
-            | _inputs(transcript)
+            inputs={
+                "data_set": data_set,
+                "transcript_hash": transcript.transcript_hash,
+                "transcript_variant": transcript.variant.value,
+            }
             | (search if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),
             stages=stages_of("participant", mode, until=request.until),
@@ -95,10 +98,6 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         | record,
         jobs=jobs,
     )
-
-
-def _inputs(transcript: StoredPerson) -> dict[str, Any]:
-    return {"transcript_hash": transcript.transcript_hash, "transcript_variant": transcript.variant.value}
 
 
 async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[str, str | None, Sequence[int]]:

@@ -13,13 +13,11 @@ from services.references import plan_references
 from stages.reports.words import notices
 from store.database import Connection
 from store.references import interviews
-from tests.services.test_overlap import PLAN, chunks_of
+from tests.services.test_overlap import OWN, PLAN, SETTINGS, chunks_of
 from tests.store.reference_indexes import person, publish_index
 
 INDEXED = (300, 301, 302)
 ASSESSED = 310
-OWN = {"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"}
-SETTINGS = resolve(profile="paper", options=OWN, environment={})
 FEW_SHOT = ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], participants=[ASSESSED])
 NOTICE = (
     "2 participants of the reference index have no item scores: 301, 302. Their chunks take places among the "

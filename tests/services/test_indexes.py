@@ -9,8 +9,8 @@ from services.indexes import fitting_index
 from store.database import Connection
 from store.references import interviews, references
 from store.references.references import IndexPlan, StoredIndex
+from tests.services.test_overlap import OWN, chunks_of
 from tests.services.test_overlap import PLAN as OF_TRAINING
-from tests.services.test_overlap import chunks_of
 from tests.store.reference_indexes import publish_index
 
 RAW = {TranscriptVariant.RAW: 3}
@@ -24,8 +24,7 @@ OTHER_SPLIT = PLAN.model_copy(update={"name": "x_avec_train", "split": "train"})
 
 def asking(name: str, **options: str) -> EffectiveSettings:
     """The settings of a run that asks for an index."""
-    own = {"EMBEDDING_EMBEDDINGS_FILE": name, "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"}
-    return resolve(profile="paper", options=own | options, environment={})
+    return resolve(profile="paper", options=OWN | {"EMBEDDING_EMBEDDINGS_FILE": name} | options, environment={})
 
 
 async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:

@@ -24,11 +24,8 @@ from tests.store import reference_indexes
 from tests.store.reference_indexes import person, publish_index
 
 PEOPLE: Final = range(300, 308)
-SETTINGS: Final = resolve(
-    profile="paper",
-    options={"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"},
-    environment={},
-)
+OWN: Final = {"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"}
+SETTINGS: Final = resolve(profile="paper", options=OWN, environment={})
 
 #: Of the split for training of the data set, as those settings ask for it.
 PLAN: Final = reference_indexes.PLAN.model_copy(update={"name": "x", "split_csv_hash": None, "split_ids_hash": "p"})

@@ -219,25 +219,10 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
     ("scores", "what"),
     [
         (None, "was requested and is missing"),
-        (b"", "cannot be read: Expecting value at line 1, column 1"),
-        (as_json({}), "participant 303 is missing"),
-        (as_json(CHUNK_SCORES | {"305": []}), "participant 305 has no chunks"),
-        (as_json(CHUNK_SCORES | {"304": []}), "participant 304 does not have as many entries (0) as chunks (1)"),
         (as_json(CHUNK_SCORES | {"304": [None]}), "participant 304, chunk 0: expected an object of scores, found null"),
         (
-            as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Total": 1}]}),
-            "participant 304, chunk 0: root: keys other than the eight: 1",
-        ),
-        (
-            as_json(CHUNK_SCORES | {"304": [dict(list(NO_SCORES.items())[1:])]}),
-            "participant 304, chunk 0: PHQ8_NoInterest: missing",
-        ),
-        *(
-            (
-                as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Sleep": wrong}]}),
-                f"participant 304, chunk 0: PHQ8_Sleep: expected 0, 1, 2, 3 or null, found another {kind}",
-            )
-            for wrong, kind in ((True, "boolean"), (4, "number"), (-1, "number"), (1.0, "number"), ("1", "string"))
+            as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Sleep": True}]}),
+            "participant 304, chunk 0: PHQ8_Sleep: expected 0, 1, 2, 3 or null, found another boolean",
         ),
     ],
 )
