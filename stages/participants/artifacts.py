@@ -4,7 +4,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
@@ -163,12 +163,12 @@ class _Files:
             raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
 
     def lists(
-        self, file: ArtifactFile, wrong: Callable[[Any], str | None], chunks: Mapping[int, int] | None = None
+        self, file: ArtifactFile, wrong: Callable[[Any], str | None], texts: Mapping[int, Sized] | None = None
     ) -> dict[int, list[Any]]:
         """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
 
-        `chunks` counts the chunks of each participant; None where they are not known. With problems the lists are only
-        usable for further checks.
+        `texts` are those of the chunks; None where they are not known. With problems the lists are only usable for
+        further checks.
         """
         if file not in self.contents:
             self.refuse(file, _ABSENT)
@@ -189,7 +189,8 @@ class _Files:
             for ordinal, of_chunk in enumerate(of_chunks)
             if (what := wrong(of_chunk))
         ]
-        for what in [*found, *(() if chunks is None else _misaligned(entries, chunks))]:
+        uneven = {} if texts is None else _uneven(entries, texts, names=("entries", "chunks"))
+        for what in (*found, *uneven.values()):
             self.refuse(file, what)
         return entries
 
@@ -219,18 +220,6 @@ class _Files:
         return None
 
 
-def _misaligned(entries: Mapping[int, list[Any]], chunks: Mapping[int, int]) -> Iterator[str]:
-    """Every participant that is missing, unknown, or has another number of entries than chunks."""
-    for participant_id in sorted(entries.keys() | chunks.keys()):
-        if participant_id not in entries:
-            yield f"participant {participant_id} is missing"
-        elif participant_id not in chunks:
-            yield f"participant {participant_id} has no chunks"
-        elif len(entries[participant_id]) != chunks[participant_id]:
-            counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
-            yield f"participant {participant_id} does not have as many {counts}"
-
-
 def _texts_in(value: Any) -> Iterator[str]:
     match value:
         case str():
@@ -254,7 +243,6 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     """
     read = _Files(files, name)
     texts, vectors = read.lists(ArtifactFile.TEXTS, _text_wrong), _read_vectors(read)
-    chunks = {participant_id: len(of_participant) for participant_id, of_participant in texts.items()}
     meta = read.description(ArtifactMeta, ArtifactFile.META)
     if ArtifactFile.META not in files:
         read.warn(ArtifactFile.META, "is missing; assumed to be built with the current settings")
@@ -262,11 +250,11 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     listed = {*texts, *(partial.skipped_participants if partial else ())}
     identity = _identify(meta or ArtifactMeta(), listed, files=read, rules=rules)
     has_tags, has_scores = (file in rules.asked_for for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
-    tags = read.lists(ArtifactFile.TAGS, _tags_wrong, chunks) if has_tags else None
-    scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, chunks) if has_scores else None
+    tags = read.lists(ArtifactFile.TAGS, _tags_wrong, texts) if has_tags else None
+    scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, texts) if has_scores else None
     scorer = _read_scorer(read, rules) if has_scores else None
 
-    dropped = {} if read.problems else _unpaired(texts, vectors)
+    dropped = {} if read.problems else _uneven(texts, vectors, names=("texts", "vectors"))
     for found in dropped.values():
         if rules.asked_for:
             read.refuse(ArtifactFile.VECTORS, found)
@@ -282,8 +270,8 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
         read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
     _refuse_unsound(kept, dimension, f"{name}{ArtifactFile.VECTORS}")
     skipped = [*dropped, *short]
-    skipped_chunks = sum(chunks.get(key, 0) for key in skipped)
-    reasons = {"dimension_mismatch": sum(chunks[key] for key in short)}
+    skipped_chunks = sum(len(texts.get(key, ())) for key in skipped)
+    reasons = {"dimension_mismatch": sum(len(texts[key]) for key in short)}
     return LoadedArtifact(
         identity=identity,
         participants=tuple(
@@ -430,16 +418,15 @@ def _array_wrong(array: Any) -> str | None:
     return None if array.ndim == 2 else f"an array of shape {array.shape}"
 
 
-def _unpaired(texts: Mapping[int, Sequence[str]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
-    """Participants whose texts and vectors differ in number, and how."""
+def _uneven(one: Mapping[int, Sized], other: Mapping[int, Sized], *, names: tuple[str, str]) -> dict[int, str]:
+    """Participants who have not as many of one as of the other, and how."""
     found = {}
-    for key in sorted(texts.keys() | vectors.keys()):
-        if key not in vectors:
-            found[key] = f"participant {key} has texts and no array emb_{key}"
-        elif key not in texts:
-            found[key] = f"participant {key} has vectors and no texts"
-        elif len(texts[key]) != len(vectors[key]):
-            counts = f"texts ({len(texts[key])}) as vectors ({len(vectors[key])})"
+    for key in sorted(one.keys() | other.keys()):
+        has, lacks = names if key in one else reversed(names)
+        if key not in one or key not in other:
+            found[key] = f"participant {key} has {has} and no {lacks}"
+        elif len(one[key]) != len(other[key]):
+            counts = f"{has} ({len(one[key])}) as {lacks} ({len(other[key])})"
             found[key] = f"participant {key} does not have as many {counts}"
     return found
 

@@ -188,8 +188,8 @@ def test_tags_that_are_not_asked_for_are_not_read() -> None:
     [
         (None, "was requested and is missing"),
         (b"{", "cannot be read: Expecting property name enclosed in double quotes at line 1, column 2"),
-        (as_json({"303": TAGS["303"]}), "participant 304 is missing"),
-        (as_json(TAGS | {"305": []}), "participant 305 has no chunks"),
+        (as_json({"303": TAGS["303"]}), "participant 304 has chunks and no entries"),
+        (as_json(TAGS | {"305": []}), "participant 305 has entries and no chunks"),
         (as_json(TAGS | {"304": [[], []]}), "participant 304 does not have as many entries (2) as chunks (1)"),
         (as_json(TAGS | {"304": "PHQ8_Sleep"}), "participant 304 has string where an array is expected"),
         (as_json(TAGS | {"304": ["PHQ8_Sleep"]}), "participant 304, chunk 0: expected an array of tags, found string"),
