@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from schemas.statuses import JobStatus
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import answer_pieces, jobs, stages
 from store.runs.edits import CHANNEL, Changes, Subscription
 from tests.store.conftest import StoreRun
@@ -32,19 +32,24 @@ async def listening(subscription: Subscription) -> None:
     assert await subscription.next(SOON_S)
 
 
-async def test_a_claim_a_commit_and_a_pause_are_notified(
-    database: Database, changes: Changes, store_run: StoreRun
+async def test_a_claim_a_commit_and_a_pause_are_notified_also_after_the_connection_was_lost(
+    connection: Connection, changes: Changes, store_run: StoreRun
 ) -> None:
-    stored = await store_run()
-    async with changes.subscribe() as subscription, database.connection() as connection:
+    (job_id,) = (await store_run()).job_ids
+    async with changes.subscribe() as subscription:
         await listening(subscription)
 
-        held = await claimed(connection, stored.job_ids[0])
+        held = await claimed(connection, job_id)
         assert await subscription.next(SOON_S)
         await stages.commit(connection, held, inputs={}, output={"quote": "up at three"})
         assert await subscription.next(SOON_S)
-        await jobs.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
+        await jobs.hold(connection, JobStatus.PAUSED, "later", job_id=job_id)
         assert await subscription.next(SOON_S)
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'ragq changes' AND datname = current_database()"
+        )
+        await listening(subscription)
         await store_run()
         assert await subscription.next(SOON_S)
 
@@ -88,51 +93,27 @@ async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(database:
         assert not await other.next(0)
 
 
-async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(
-    database: Database, changes: Changes, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    async with changes.subscribe() as subscription, database.connection() as connection:
-        await listening(subscription)
-        await connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE application_name = 'ragq changes' AND datname = current_database()"
-        )
-
-        await listening(subscription)
-        await claimed(connection, stored.job_ids[0])
-        assert await subscription.next(SOON_S)
-
-
-async def test_a_notification_holds_ids_alone(
-    database_url: str, database: Database, changes: Changes, store_run: StoreRun
+async def test_a_notification_holds_ids_alone_and_without_subscribers_there_is_none(
+    database_url: str, connection: Connection, changes: Changes, store_run: StoreRun
 ) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
-    connection = await asyncpg.connect(database_url)
-    await connection.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))
-    async with changes.subscribe() as subscription, database.connection() as other:
+    listener = await asyncpg.connect(database_url)
+    await listener.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))
+    await store_run()
+    await connection.execute(LAST_WORD)
+    assert await heard.get() == END
+
+    async with changes.subscribe() as subscription:
         await listening(subscription)
         stored = await store_run("316", "319", "330")
         for job_id in stored.job_ids:
-            await jobs.hold(other, JobStatus.PAUSED, "never notified", job_id=job_id)
-        await other.execute(LAST_WORD)
+            await jobs.hold(connection, JobStatus.PAUSED, "never notified", job_id=job_id)
+        await connection.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:
             payloads.append(payload)
-    await connection.close()
+    await listener.close()
 
     of_run = f'{{"run" : {stored.run_id}, "job" : '
     assert payloads[0] == f"{of_run}null}}"
     assert sorted(payloads[1:]) == [f"{of_run}{job_id}}}" for job_id in stored.job_ids]
-
-
-async def test_without_subscribers_nothing_is_notified(database_url: str, store_run: StoreRun) -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
-    connection = await asyncpg.connect(database_url)
-    await connection.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))
-
-    await store_run()
-    await connection.execute(LAST_WORD)
-
-    assert await heard.get() == END
-    await connection.close()
