@@ -1,7 +1,7 @@
 """`ragq ask` and `ragq search`: one question to a corpus, followed to its answer or to its passages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
@@ -25,13 +25,6 @@ from store.questions.query_runs import QueryView, query_view
 
 #: A search is over within about a second, so it is looked at more often than a run.
 _POLL_S: Final = 0.05
-
-
-class _Asked(NamedTuple):
-    """A question that is submitted."""
-
-    query_id: int
-    submitted: Submitted
 
 
 #: The question, and what both commands can say about it.
@@ -59,15 +52,15 @@ def ask(
         ragq ask "Why does black tea turn dark?"
         ragq ask "Why does black tea turn dark?" --corpus shelf --json
     """
-    asked = _submitted(question, profile, assignments, **searched)
-    for notice in asked.submitted.notices:
+    query_id, submitted = _submitted(question, profile, assignments, **searched)
+    for notice in submitted.notices:
         print_text(notice, err=True)
-    shown = _followed(asked, as_json=as_json)
+    shown = _followed(query_id, submitted.run_id, as_json=as_json)
     if as_json:
         print_json(query_json(shown))
     else:
         print_outcome(shown)
-        print_text(f"`ragq query show {asked.query_id}` shows its passages and its prompt.", err=True)
+        print_text(f"`ragq query show {query_id}` shows its passages and its prompt.", err=True)
     _leave(shown)
 
 
@@ -92,8 +85,8 @@ def search(
         ragq search "colour of black tea"
         ragq search "colour of black tea" --limit 1 --json
     """
-    asked = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
-    shown = _followed(asked, as_json=as_json, poll_s=_POLL_S)
+    query_id, submitted = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
+    shown = _followed(query_id, submitted.run_id, as_json=as_json, poll_s=_POLL_S)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     names = with_database(works.names, sorted({one.work_id for one in found}))
     if as_json:
@@ -108,38 +101,38 @@ def search(
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
         if shown.error is None:
-            print_text(f"`ragq query run {asked.query_id}` answers the question from them.", err=True)
+            print_text(f"`ragq query run {query_id}` answers the question from them.", err=True)
         else:
-            print_failure(asked.query_id, shown.error)
+            print_failure(query_id, shown.error)
     _leave(shown)
 
 
 def _submitted(
     question: Sequence[str], profile: str | None, assignments: tuple[tuple[str, str], ...], **options: Any
-) -> _Asked:
+) -> tuple[int, Submitted]:
     of_settings, of_preset = split_assignments(assignments)
     request = queries_request(query=" ".join(question), preset_values=dict(of_preset), **options)
     settings = effective_settings(profile, of_settings)
 
-    async def store(database: Database) -> _Asked:
+    async def store(database: Database) -> tuple[int, Submitted]:
         # A corpus may have other works since the same question was asked.
         (submitted,) = await submit(database, request, settings, always_new=True)
         async with database.connection() as connection:
             (query_id,) = await queries.of_run(connection, submitted.run_id)
-        return _Asked(query_id, submitted)
+        return query_id, submitted
 
     return with_open_database(store)
 
 
-def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> QueryView:
+def _followed(query_id: int, run_id: int, *, as_json: bool, poll_s: float | None = None) -> QueryView:
     """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
     try:
-        wait_until_idle(asked.submitted.run_id, beside=None if as_json else so_far, poll_s=poll_s)
+        wait_until_idle(run_id, beside=None if as_json else so_far, poll_s=poll_s)
     except SystemExit:
-        print_text(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
+        print_text(f"`ragq query show {query_id}` prints what is stored for the question then.", err=True)
         raise
 
-    return with_database(query_view, asked.query_id)
+    return with_database(query_view, query_id)
 
 
 def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:

@@ -44,22 +44,28 @@ def test_a_fence_and_white_space_may_surround_the_object(raw: str) -> None:
     assert parse_strict(raw) == {"decision": "accept"}
 
 
+#: Of no use to either parser, with what is wrong.
+NO_OBJECTS = [
+    ("", "Expecting value at line 1, column 1"),
+    ("I cannot help with that.", "Expecting value at line 1, column 1"),
+    ('["accept"]', "expected a JSON object, found array"),
+    ("null", "expected a JSON object, found null"),
+    ("[" * 100_000, "the JSON is nested too deeply"),
+]
+
+
 @pytest.mark.parametrize(
     ("raw", "parse_error"),
     [
-        ("", "Expecting value at line 1, column 1"),
-        ("I accept it.", "Expecting value at line 1, column 1"),
+        *NO_OBJECTS,
         ('Sure: ```json\n{"decision": "accept"}\n```', "Expecting value at line 1, column 1"),
         ("{'decision': 'accept'}", "Expecting property name enclosed in double quotes at line 1, column 2"),
         ('{"decision": "accept"} and more', "Extra data at line 1, column 24"),
-        ('["accept"]', "expected a JSON object, found array"),
         ('"accept"', "expected a JSON object, found string"),
         ("1", "expected a JSON object, found number"),
         ("true", "expected a JSON object, found boolean"),
-        ("null", "expected a JSON object, found null"),
         ('{"score": NaN}', "NaN is not JSON"),
         ('{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
-        ("[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
 def test_nothing_is_repaired(raw: str, parse_error: str) -> None:
@@ -67,6 +73,16 @@ def test_nothing_is_repaired(raw: str, parse_error: str) -> None:
         parse_strict(raw)
 
     assert (caught.value.raw_response, caught.value.parse_error) == (raw, parse_error)
+
+
+@pytest.mark.parametrize(
+    ("raw", "first_error"), [*NO_OBJECTS, ("```json\n[1, 2,\n```", "Expecting value at line 1, column 7")]
+)
+def test_the_first_error_is_raised_where_no_repair_helps(raw: str, first_error: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        parse_reply(raw)
+
+    assert (caught.value.raw_response, caught.value.parse_error) == (raw, first_error)
 
 
 def test_the_error_shows_nothing_of_the_reply() -> None:
@@ -129,24 +145,6 @@ MALFORMED_JSON = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "malf
 )
 def test_the_repair_steps_that_were_needed_are_reported(raw: str, repairs: tuple[RepairStep, ...]) -> None:
     assert parse_reply(raw) == ParsedReply({"a": ["x"]}, repairs)
-
-
-@pytest.mark.parametrize(
-    ("raw", "first_error"),
-    [
-        ("", "Expecting value at line 1, column 1"),
-        ("I cannot help with that.", "Expecting value at line 1, column 1"),
-        ("```json\n[1, 2,\n```", "Expecting value at line 1, column 7"),
-        ('["a", "b"]', "expected a JSON object, found array"),
-        ("null", "expected a JSON object, found null"),
-        ("[" * 100_000, "the JSON is nested too deeply"),
-    ],
-)
-def test_the_first_error_is_raised(raw: str, first_error: str) -> None:
-    with pytest.raises(LLMResponseParseError) as caught:
-        parse_reply(raw)
-
-    assert (caught.value.raw_response, caught.value.parse_error) == (raw, first_error)
 
 
 @pytest.mark.parametrize(

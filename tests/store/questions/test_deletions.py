@@ -98,9 +98,16 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     return query
 
 
-async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connection) -> None:
+async def test_no_text_of_a_deleted_question_and_none_of_its_former_runs_is_left_anywhere(
+    connection: Connection,
+) -> None:
     query = await a_marked_question(connection)
+    for name in ("Broad", "Broader"):
+        await presets.create(connection, name)
+        query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
+        await complete_stages(connection, query.job_id, "expand")
     assert len(await marked(connection)) >= 8
+    assert await counted(connection, "run", "job") == [3, 3]
 
     await query_runs.delete_query(connection, query.id)
 
@@ -109,19 +116,6 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connec
     assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
     with pytest.raises(MissingError):
         await query_runs.delete_query(connection, query.id)
-
-
-async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Connection) -> None:
-    query = await a_marked_question(connection)
-    for name in ("Broad", "Broader"):
-        await presets.create(connection, name)
-        query = await run_stages(connection, query.id, Step.EXPAND, preset=name)
-        await complete_stages(connection, query.job_id, "expand")
-    assert await counted(connection, "run", "job") == [3, 3]
-
-    await query_runs.delete_query(connection, query.id)
-
-    assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
 
 async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(
