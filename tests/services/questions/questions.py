@@ -15,13 +15,10 @@ from schemas.values.queries import (
     EmbeddedQuery,
     Expansion,
     FusedHit,
-    Hit,
     Intent,
     Leg,
     Origin,
     QueryText,
-    RankedList,
-    RerankedChunk,
     RerankedChunks,
     RetrievedChunks,
     Source,
@@ -35,6 +32,7 @@ from store.questions.queries import StoredQuery
 from store.runs import chain as chains
 from store.runs import stages
 from store.runs.chain import Flaw
+from tests.stages.queries.builders import chunk, ranked_list, reranked
 from tests.store.scored import claimed
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
@@ -74,34 +72,23 @@ FOUND = RetrievedChunks(
     fusion="zscore",
     lexical="bm25",
     lists=(
-        RankedList(
-            leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=tuple(Hit(chunk_id=n, score=1 / n) for n in (1, 2, 3, 4))
-        ),
-        RankedList(leg=Leg.DENSE, text=QueryText.HYDE, hits=(Hit(chunk_id=2, score=0.5),)),
-        RankedList(leg=Leg.LEXICAL, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=3, score=2.5),)),
+        ranked_list(Leg.DENSE, *((n, 1 / n) for n in (1, 2, 3, 4))),
+        ranked_list(Leg.DENSE, (2, 0.5), text=QueryText.HYDE),
+        ranked_list(Leg.LEXICAL, (3, 2.5)),
     ),
     fused=tuple(FusedHit(chunk_id=n, fused_score=1 / n, dense_rank=n, lexical_rank=None) for n in (1, 2, 3, 4)),
 )
 VALIDATED = ValidatedChunks(
     validator=None,
     chunks=tuple(
-        RerankedChunk(
-            chunk_id=n,
-            work_id=1,
-            parent_id=None,
-            level="H1-chunk",
-            heading_breadcrumbs="A work",
-            start_line=n,
-            end_line=n,
-            content=f"passage {n}",
-            enriched_content=f"passage {n} with the lines around it",
-            fused_score=1 / n,
-            dense_rank=n,
-            lexical_rank=None,
-            rerank_score=1 / n,
-            entity_boost=0.05,
-            intent_boost=0.0,
-            final_score=1 / n + 0.05,
+        reranked(
+            chunk(n, f"passage {n}", level="H1-chunk", lines=(n, n), breadcrumbs="A work"),
+            enriched=f"passage {n} with the lines around it",
+        ).model_copy(
+            update={
+                **{"fused_score": 1 / n, "dense_rank": n, "rerank_score": 1 / n},
+                **{"entity_boost": 0.05, "final_score": 1 / n + 0.05},
+            }
         )
         for n in (1, 2, 3)
     ),
