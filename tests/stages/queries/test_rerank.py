@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
+from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.works import WorkText
@@ -31,6 +32,7 @@ from tests.stages.queries.builders import by_id, candidate, chunk, numbered_line
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
 LONG = "word " * 160
+RETRIEVAL = retrieval()
 
 
 @dataclass
@@ -57,18 +59,22 @@ async def rerank(
     ranker: FixedRanker,
     *chunks: CorpusChunk,
     expansion: Expansion | None = None,
-    works: Mapping[int, WorkText] = WORKS,
-    **settings: float,
+    found: Sequence[int] | None = None,
+    vectors: Mapping[int, Sequence[float]] | None = None,
+    preset: RetrievalPreset = RETRIEVAL,
 ) -> RerankedChunks:
+    """`found` are the numbers of these chunks, and their vectors are orthogonal, unless others are given."""
+    ids = [stored.id for stored in chunks]
+    rows = vectors or {id_: np.eye(8)[id_].tolist() for id_ in ids}
     return await rerank_chunks(
         "Why?",
         expansion or no_expansion(),
-        retrieved(*(stored.id for stored in chunks)),
+        retrieved(*(found or ids)),
         chunks=by_id(*chunks),
-        works=works,
-        vectors={stored.id: np.eye(8, dtype=np.float32)[stored.id] for stored in chunks},
+        works=WORKS,
+        vectors={id_: np.array(row, dtype=np.float32) for id_, row in rows.items()},
         ranker=ranker,
-        **settings,  # type: ignore[arg-type]
+        preset=preset,
     )
 
 
@@ -125,17 +131,10 @@ async def test_the_ranking_is_by_final_score_and_ties_keep_the_order_of_fusion()
 
 
 async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() -> None:
-    chunks = [chunk(id_, LONG) for id_ in (1, 2, 3)]
-    vectors = {1: np.array([1, 0]), 2: np.array([1, 0.1]), 3: np.array([-1, 0])}
-
-    result = await rerank_chunks(
-        "Why?",
-        no_expansion(),
-        retrieved(1, 2, 3),
-        chunks=by_id(*chunks),
-        works=WORKS,
-        vectors={id_: vector.astype(np.float32) for id_, vector in vectors.items()},
-        ranker=FixedRanker({1: 1.0, 2: 0.9, 3: 0.5}),
+    result = await rerank(
+        FixedRanker({1: 1.0, 2: 0.9, 3: 0.5}),
+        *(chunk(id_, LONG) for id_ in (1, 2, 3)),
+        vectors={1: (1, 0), 2: (1, 0.1), 3: (-1, 0)},
         preset=retrieval(top_n_final=2, mmr_lambda=0.3),
     )
 
@@ -144,15 +143,7 @@ async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() ->
 
 async def test_a_deleted_chunk_is_an_error() -> None:
     with failing(FailureCategory.INPUT_CHANGED, "1 retrieved chunks are no longer stored, chunk 2 first"):
-        await rerank_chunks(
-            "Why?",
-            no_expansion(),
-            retrieved(1, 2),
-            chunks=by_id(chunk(1, LONG)),
-            works=WORKS,
-            vectors={},
-            ranker=FixedRanker({}),
-        )
+        await rerank(FixedRanker({}), chunk(1, LONG), found=(1, 2))
 
 
 def words(count: int, *, chars: int = 1) -> str:
