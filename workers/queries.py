@@ -277,7 +277,6 @@ async def run_generate(work: Work) -> Result[Answer]:
                 sample=sample,
                 on_text=on_text,
             )
-    preset = await work.database.ask(queries.preset_name, work.claim.run_id)
 
     async def keep(connection: Connection) -> None:
         await queries.add_result(
@@ -286,7 +285,7 @@ async def run_generate(work: Work) -> Result[Answer]:
             answer,
             augmented.sources,
             attempt_id=work.claim.attempt_id,
-            preset=preset,
+            preset=query.preset,
             basis=await answer_basis(connection, work.claim.job_id, augmented),
         )
 

@@ -187,7 +187,7 @@ async def answer(
             pasted_answer(text, augmented),
             augmented.sources,
             attempt_id=None,
-            preset=await queries.preset_name(connection, query.run_id),
+            preset=query.preset,
             basis=await answer_basis(connection, query.job_id, augmented),
         )
         return {"result": result_id}
@@ -228,7 +228,7 @@ async def _asked_by(connection: Connection, query: StoredQuery, name: str | None
     if name is None:
         return frozen.preset, await presets.template(connection, tag, job.inputs["templates"].get(tag))
     chosen = await presets.get(connection, name)
-    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), frozen.preset)
+    stays = (chosen.name, chosen.preset) == (query.preset, frozen.preset)
     version = job.inputs["templates"].get(tag) if stays else None
     return chosen.preset, await presets.template(connection, tag, version)
 

@@ -52,8 +52,8 @@ WHERE f.job_id = ANY($1::bigint[])
 
 QUERY = """
 SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, coalesce(j.inputs -> 'works', '{}') AS works,
-       q.external_id, q.original_query
-FROM queries AS q JOIN job AS j ON j.id = q.job_id
+       n.request ->> 'preset' AS preset, q.external_id, q.original_query
+FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN run AS n ON n.id = j.run_id
 WHERE q.id = $1 OR q.job_id = $2
 """
 
@@ -84,6 +84,8 @@ class StoredQuery(Value):
     other_corpus_ids: list[int]
     works: WorkFilter
     """The works that are searched."""
+    preset: str | None
+    """The one that its run was submitted with."""
     external_id: str | None
     original_query: str
 
@@ -257,12 +259,6 @@ async def answered(connection: Connection, query_id: int) -> int:
         "SELECT count(*) FROM results WHERE query_id = $1 AND origin = 'model'", query_id
     )
     return counted
-
-
-async def preset_name(connection: Connection, run_id: int) -> str | None:
-    """The preset that a run was submitted with."""
-    name: str | None = await connection.fetchval("SELECT request ->> 'preset' FROM run WHERE id = $1", run_id)
-    return name
 
 
 # The job that answers a question now, and those that it moved away from.

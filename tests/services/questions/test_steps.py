@@ -134,7 +134,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     }
     assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
     assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
-    assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
+    assert moved.preset == ("Broad" if changed == "name" else "Balanced")
     old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
     assert old is not None and new is not None and old[1:] == new[1:]
     vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
@@ -199,7 +199,7 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
     await presets.change(connection, "Balanced", is_default=True)
     again = await run_stages(connection, moved.id, Step.RETRIEVE)
 
-    assert await queries.preset_name(connection, moved.run_id) == "Broad"
+    assert moved.preset == "Broad"
     assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
     assert again == moved
 
