@@ -86,14 +86,22 @@ async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> 
 
 
 class LedgerChat:
-    """The port ChatModel for one attempt of a stage. Calls get the draw of its run."""
+    """The port ChatModel for one attempt of a stage. Calls get the draw of its run.
 
-    def __init__(self, chat: ChatModel, calls: CallLedger, claim: Claim, draw: int = 0) -> None:
+    No request is repeated whose reply an earlier attempt rejected. Stages that ask again get the rejected reply, and
+    send it back with what is wrong. Those that ask once (`resamples`) get the reply of another sample in its place.
+    """
+
+    def __init__(
+        self, chat: ChatModel, calls: CallLedger, claim: Claim, draw: int = 0, *, resamples: bool = False
+    ) -> None:
         self._chat = chat
         self._calls = calls
         self._claim = claim
         self._draw = draw
         self._database = calls.database
+        self._resamples = resamples
+        self._rejected: list[CallUse] | None = None
         self._hours: Remembered[int, float | None] = Remembered()
 
     async def identity(self, model: str) -> ModelIdentity:
@@ -101,23 +109,48 @@ class LedgerChat:
         return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The kept answer, or the model's, which is kept before it is used.
+        """The rejected reply, marked, without a request; the kept answer; or the model's, which is kept before its use.
 
         Raises DomainError when the model is another one than the run began with, what CallLimits raises, and
         AwaitsBatch where the calls of the run are sent as batches.
         """
-        call = call.model_copy(update={"draw": self._draw})
+        call, purpose = call.model_copy(update={"draw": self._draw}), call.purpose
         try:
             served_by = await self._calls.limits.look_up(self._claim, lambda: self._chat.identity(call.model))
         except ModelMissingError as missing:
             await self._calls.check_missing(self._claim.run_id, missing)
             raise
         await self._calls.check(self._claim.run_id, served_by)
+        while (use := await self._find_rejected(call, served_by.digest)) is not None:
+            if not self._resamples:
+                await self._note(use.call_id, f"{purpose}, rejected before", is_reused=True)
+                return _rejected_reply(use)
+            sample = call.sample + 1
+            why = f"{purpose}, sample {sample + 1} because an earlier reply was rejected"
+            call = call.model_copy(update={"sample": sample, "purpose": why})
         key = ledger.call_key(call, served_by)
         async with self._calls.in_flight.setdefault(key, asyncio.Lock()):
             (call_id, answer), is_reused = await self._kept_or_paid(key, call, served_by, on_text)
-        await self._database.ask(ledger.use, self._claim.attempt_id, call_id, call.purpose, is_reused=is_reused)
+        await self._note(call_id, call.purpose, is_reused=is_reused)
         return answer
+
+    async def _note(self, call_id: int, purpose: str, *, is_reused: bool) -> None:
+        await self._database.ask(ledger.use, self._claim.attempt_id, call_id, purpose, is_reused=is_reused)
+
+    async def _find_rejected(self, call: ChatCall, digest: str) -> CallUse | None:
+        """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
+        if self._claim.attempt == 1:
+            return None
+        if self._rejected is None:
+            tried = await self._database.ask(attempts.history, self._claim.job_id, self._claim.stage)
+            earlier = [attempt for attempt in tried if attempt.id != self._claim.attempt_id]
+            self._rejected = [use for attempt in earlier for use in attempt.calls if use.is_rejected]
+        wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
+        for use in self._rejected:
+            is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
+            if is_same_model and wanted.items() <= (use.request or {}).items():
+                return use
+        return None
 
     async def _kept_or_paid(
         self, key: str, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
@@ -163,63 +196,18 @@ class LedgerChat:
         return found.kept
 
 
-class RetryingChat:
-    """The port ChatModel for a stage that may be a retry: no request is repeated whose reply was rejected.
-
-    Stages that ask again get the rejected reply, and send it back with what is wrong. Those that ask once (`resamples`)
-    get the reply of another sample in its place.
-    """
-
-    def __init__(self, chat: LedgerChat, database: Database, claim: Claim, *, resamples: bool) -> None:
-        self.identity = chat.identity
-        self._chat = chat
-        self._database = database
-        self._claim = claim
-        self._resamples = resamples
-        self._rejected: list[CallUse] | None = None
-
-    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """The rejected reply, marked, without a request, or the model's."""
-        digest = (await self.identity(call.model)).digest
-        asked = call
-        while (use := await self._find(asked, digest)) is not None:
-            if not self._resamples:
-                purpose = f"{call.purpose}, rejected before"
-                await self._database.ask(ledger.use, self._claim.attempt_id, use.call_id, purpose, is_reused=True)
-                return ChatReply(
-                    text=use.reply,
-                    model=call.model,
-                    digest=use.digest,
-                    stop_reason=use.stop_reason,
-                    prompt_tokens=use.prompt_tokens,
-                    reply_tokens=use.reply_tokens,
-                    seconds=use.seconds,
-                    tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
-                    is_rejected=True,
-                )
-            sample = asked.sample + 1
-            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
-            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
-        return await self._chat.chat(asked, on_text)
-
-    async def _find(self, call: ChatCall, digest: str) -> CallUse | None:
-        """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
-        if self._claim.attempt == 1:
-            return None
-        if self._rejected is None:
-            self._rejected = await self._database.with_retry(self._read)
-        wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
-        for use in self._rejected:
-            is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
-            if is_same_model and wanted.items() <= (use.request or {}).items():
-                return use
-        return None
-
-    async def _read(self, connection: Connection) -> list[CallUse]:
-        """The rejected replies of the earlier attempts."""
-        tried = await attempts.history(connection, self._claim.job_id, self._claim.stage)
-        earlier = [attempt for attempt in tried if attempt.id != self._claim.attempt_id]
-        return [use for attempt in earlier for use in attempt.calls if use.is_rejected]
+def _rejected_reply(use: CallUse) -> ChatReply:
+    return ChatReply(
+        text=use.reply,
+        model=use.model,
+        digest=use.digest,
+        stop_reason=use.stop_reason,
+        prompt_tokens=use.prompt_tokens,
+        reply_tokens=use.reply_tokens,
+        seconds=use.seconds,
+        tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
+        is_rejected=True,
+    )
 
 
 log = structlog.get_logger("ragq.stages")

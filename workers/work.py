@@ -26,7 +26,7 @@ from store.runs import attempts, runs
 from store.runs.attempts import KeyedText
 from store.runs.stages import Claim
 from workers.broker import priority_of
-from workers.ledger_chat import LedgerChat, RetryingChat
+from workers.ledger_chat import LedgerChat
 from workers.wiring import Wiring
 
 
@@ -155,12 +155,12 @@ class Work:
     @property
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger, for stages that ask again."""
-        return RetryingChat(self._ledger_chat(), self.database, self.claim, resamples=False)
+        return self._ledger_chat()
 
     @property
     def resampling_chat(self) -> ChatModel:
         """As `chat`, for stages that ask once: after a rejected reply they ask for another sample."""
-        return RetryingChat(self._ledger_chat(), self.database, self.claim, resamples=True)
+        return self._ledger_chat(resamples=True)
 
     async def reported_context(self, model: str) -> int | None:
         """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.
@@ -221,8 +221,9 @@ class Work:
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
         return await self.database.ask(references.chunk_texts, chunk_ids)
 
-    def _ledger_chat(self) -> LedgerChat:
-        return LedgerChat(self.wiring.chat(self.settings), self.wiring.calls, self.claim, self.draw)
+    def _ledger_chat(self, *, resamples: bool = False) -> LedgerChat:
+        chat = self.wiring.chat(self.settings)
+        return LedgerChat(chat, self.wiring.calls, self.claim, self.draw, resamples=resamples)
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
         stored = await self._find(output)

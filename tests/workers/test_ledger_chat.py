@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import FailureCategory, LLMResponseParseError
+from schemas.errors import FailureCategory, LLMError, LLMResponseParseError
 from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
@@ -23,6 +23,7 @@ from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from tests.workers.processes import stage_runner, wiring_of
 from workers.call_limits import CallLimits
+from workers.leases import ServerBusy
 from workers.ledger_chat import CallLedger, LedgerChat
 from workers.work import Result, StageFunction, Work
 
@@ -126,6 +127,15 @@ async def test_a_run_whose_model_changes_fails_and_names_both(paying: Paying) ->
         await paying.ask(changed, 1)
 
     assert changed.calls == []
+
+
+async def test_a_server_that_refuses_its_list_of_models_is_waited_for(paying: Paying) -> None:
+    class Busy(ScriptedChat):
+        async def identity(self, model: str) -> ModelIdentity:
+            raise LLMError("Not now.", status=429, retry_after_s=9.0)
+
+    with pytest.raises(ServerBusy):
+        await paying.ask(Busy(lambda call: "yes"))
 
 
 async def test_a_rejected_reply_is_kept_and_not_reused(paying: Paying) -> None:
