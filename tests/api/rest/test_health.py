@@ -18,34 +18,26 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
         return await connected.get(path)
 
 
-async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:
-    away = replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))
+async def test_a_process_without_a_database_is_alive_and_not_ready_which_is_logged(
+    ctx: ApiContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none")))
 
-    reply = await ask(make_app(away), "/healthz")
+    alive, ready = await ask(away, "/healthz"), await ask(away)
 
-    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
-
-
-async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None:
-    reply = await ask(app)
-
-    assert (reply.status_code, reply.json()) == (
-        200,
-        {"status": "ok", "parts": {"database": "ok", "migrations": "ok", "broker": "ok", "workers": "ok"}},
-    )
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
+    assert (ready.status_code, ready.json()) == (503, {"status": "unavailable"})
+    assert "not_ready" in capsys.readouterr().out
 
 
-async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None) -> None:
+async def test_ready_when_every_part_answers_and_not_without_a_broker(
+    app: FastAPI, ctx: ApiContext, worker: None
+) -> None:
+    ready = await ask(app)
+
+    parts = dict.fromkeys(("database", "migrations", "broker", "workers"), "ok")
+    assert (ready.status_code, ready.json()) == (200, {"status": "ok", "parts": parts})
     for broker_url in ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"]:
         reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
 
         assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
-
-
-async def test_an_unavailable_database_is_not_ready_and_is_logged(
-    ctx: ApiContext, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reply = await ask(make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))))
-
-    assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
-    assert "not_ready" in capsys.readouterr().out
