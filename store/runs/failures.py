@@ -1,8 +1,7 @@
 """What went wrong in a run: failed and lost attempts, and extractions without any quote of the transcript."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from schemas.values.runs import FailedAttempt, FailureCluster, StageFailure
 from store.database import Connection
@@ -89,8 +88,8 @@ WITH failed AS (
 CLUSTERS = f"""{_FAILED}
 SELECT type, stage, category, cause, count(*) AS failures, count(DISTINCT job_id) AS jobs,
        count(DISTINCT job_id) FILTER (WHERE is_final) AS failed_jobs,
-       (SELECT array_agg(DISTINCT r ORDER BY r) FROM unnest(array_agg(run_id)) AS r) AS run_ids,
-       min(ended_at) AS first_at, max(ended_at) AS last_at, (array_agg(job_id ORDER BY id DESC))[1] AS last_job_id
+       (SELECT array_agg('r' || r ORDER BY r) FROM (SELECT DISTINCT unnest(array_agg(run_id)) AS r) AS d) AS runs,
+       min(ended_at) AS first_at, max(ended_at) AS last_at, 'j' || (array_agg(job_id ORDER BY id DESC))[1] AS last_job
 FROM failed GROUP BY type, stage, category, cause
 ORDER BY count(DISTINCT job_id) FILTER (WHERE is_final) DESC, count(*) DESC, type, stage, cause
 """
@@ -108,7 +107,7 @@ async def clusters(
     `error_type` is the class of an exception, with or without its module, or a category.
     """
     rows = await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)
-    return [_cluster(row) for row in rows]
+    return [FailureCluster(**row) for row in rows]
 
 
 async def failed_jobs(
@@ -116,9 +115,3 @@ async def failed_jobs(
 ) -> list[int]:
     """The jobs of a run that ended with such a failure."""
     return [row["job_id"] for row in await connection.fetch(FINAL, [run_id], stage, error_type)]
-
-
-def _cluster(row: Mapping[str, Any]) -> FailureCluster:
-    values = dict(row)
-    runs, last_job_id = values.pop("run_ids"), values.pop("last_job_id")
-    return FailureCluster(**values, runs=tuple(f"r{run_id}" for run_id in runs), last_job=f"j{last_job_id}")
