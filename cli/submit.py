@@ -59,16 +59,12 @@ _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
 class SubmissionFile(NamedTuple):
     """What a file asks for."""
 
-    path: Path
+    origin: str
+    """The file as errors name it."""
     options: dict[str, Any]
     """Values of options, by the names of their parameters."""
     settings: dict[str, str]
     """Texts of settings and of values of the preset, by their names."""
-
-    @property
-    def origin(self) -> str:
-        """The file as errors name it."""
-        return f"file {self.path}"
 
 
 def config_option(context: click.Context, _parameter: click.Parameter, path: Path | None) -> SubmissionFile | None:
@@ -98,7 +94,8 @@ def read_submission_file(path: Path, command: click.Command) -> SubmissionFile:
     if problems:
         raise Refused("\n".join([f"{path} cannot be submitted:", *(f"  {problem}" for problem in problems)]))
     options = {str(known[key].name): _located(known[key], value, path.parent) for key, value in document.items()}
-    return SubmissionFile(path, options, {name: _text(value) for name, value in flat.items()})
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flat.items()}
+    return SubmissionFile(f"file {path}", options, texts)
 
 
 def _is_in_files(option: click.Parameter) -> bool:
@@ -109,12 +106,10 @@ def _problems_of_options(document: Mapping[str, Any], known: Mapping[str, click.
     for key, value in document.items():
         if key not in known:
             yield f"`{key}` is no option of a submission.{did_you_mean(key, [*known, SETTINGS])}"
-        elif not (isinstance(value, str | int | float) or (isinstance(value, list) and _takes_lists(known[key]))):
+            continue
+        takes_lists = known[key].multiple or isinstance(known[key].type, Typed)
+        if not (isinstance(value, str | int | float) or (isinstance(value, list) and takes_lists)):
             yield f"`{key}` takes a text, a number, or true or false."
-
-
-def _takes_lists(option: click.Parameter) -> bool:
-    return option.multiple or isinstance(option.type, Typed)
 
 
 def _problems_of_settings(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -141,10 +136,6 @@ def _located(option: click.Parameter, value: Any, folder: Path) -> Any:
         return value if isinstance(value, list) else [str(value)]
     is_file = isinstance(option.type, click.Path) or option.type.name == "FILE"
     return str(folder / value) if is_file and isinstance(value, str) and value != "-" else value
-
-
-def _text(value: str | float) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

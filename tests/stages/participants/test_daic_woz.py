@@ -94,6 +94,13 @@ def test_the_problems_of_all_files_are_reported_together() -> None:
         "paper_splits/paper_split_train.csv: participants 300 have no item labels; "
         "add them to train_split_Depression_AVEC2017.csv or dev_split_Depression_AVEC2017.csv"
     ]
+    assert problems_with(paper_val=b"Participant_ID\n303\n302\n") == [
+        "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
+    ]
+    assert problems_with(test=b"participant_ID,Gender\n300,0\n") == [
+        "test_split_Depression_AVEC2017.csv: participant 300 has another gender in full_test_split.csv; "
+        "make the two agree"
+    ]
 
 
 ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to 10
