@@ -98,15 +98,15 @@ class ItemSignals(Value):
     retrieval_similarity_mean: float | None
     retrieval_similarity_max: float | None
     verbalized_confidence: int | None
-    token_msp: float | None
-    token_pe: float | None
-    token_energy: float | None
-    consistency_samples: tuple[int | None, ...] | None
-    consistency_modal_score: int | None
-    consistency_modal_count: int | None
-    consistency_modal_confidence: float | None
-    consistency_score_std: float | None
-    consistency_na_rate: float | None
+    token_msp: float | None = None
+    token_pe: float | None = None
+    token_energy: float | None = None
+    consistency_samples: tuple[int | None, ...] | None = None
+    consistency_modal_score: int | None = None
+    consistency_modal_count: int | None = None
+    consistency_modal_confidence: float | None = None
+    consistency_score_std: float | None = None
+    consistency_na_rate: float | None = None
     inference_used: bool
     inference_type: InferenceType | None
 

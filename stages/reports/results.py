@@ -96,7 +96,6 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
 
 def _signals(item: ItemScore) -> ItemSignals:
     """The signals of a score. Evidence, reason and marker are omitted because they quote the interview."""
-    tokens, consistency = item.tokens, item.consistency
     return ItemSignals(
         na_reason=item.na_reason,
         basis=item.basis,
@@ -106,17 +105,10 @@ def _signals(item: ItemScore) -> ItemSignals:
         retrieval_similarity_mean=item.retrieval.mean,
         retrieval_similarity_max=item.retrieval.maximum,
         verbalized_confidence=item.confidence,
-        token_msp=tokens and tokens.msp,
-        token_pe=tokens and tokens.pe,
-        token_energy=tokens and tokens.energy,
-        consistency_samples=consistency and consistency.samples,
-        consistency_modal_score=consistency and consistency.modal_score,
-        consistency_modal_count=consistency and consistency.modal_count,
-        consistency_modal_confidence=consistency and consistency.modal_confidence,
-        consistency_score_std=consistency and consistency.score_std,
-        consistency_na_rate=consistency and consistency.na_rate,
         inference_used=item.inference_used,
         inference_type=item.inference_type,
+        **{f"token_{name}": value for name, value in item.tokens or ()},
+        **{f"consistency_{name}": value for name, value in item.consistency or ()},
     )
 
 

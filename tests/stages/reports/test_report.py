@@ -21,7 +21,7 @@ from schemas.values.participants import (
 )
 from schemas.values.reports import CalibratedConfidence, ReferenceCounts, Report
 from schemas.values.runs import OutputTelemetry, ScoredJob, ScoredRun
-from schemas.values.scoring import Draw, ItemScore, ParticipantScores
+from schemas.values.scoring import Consistency, Draw, ItemScore, ParticipantScores
 from stages.metrics.confidence import Variant, evidence_count
 from stages.metrics.scores import cohort_of
 from stages.participants.validate import keep_all
@@ -74,7 +74,9 @@ RUN = run(
 
 
 def both_modes() -> ScoredRun:
-    """Zero-shot with probabilities of tokens; few-shot with references, one job unfinished; the second of two draws."""
+    """Zero-shot with probabilities of tokens; few-shot with samples and references, one job unfinished; the second of
+    two draws.
+    """
     one = scores("10")
     tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
     with_tokens = {item: score.model_copy(update={"tokens": tokens}) for item, score in one.items.items()}
@@ -83,8 +85,14 @@ def both_modes() -> ScoredRun:
     unfinished = referenced(FIRST, JUDGED).model_copy(
         update={"job_id": 3, "participant_id": 319, "validated": None, "status": JobStatus.RUNNING}
     )
+    agreed = Consistency(
+        samples=(2, 2, None), modal_score=2, modal_count=2, modal_confidence=2 / 3, score_std=0.0, na_rate=1 / 3
+    )
+    other = scores("2")
+    sampled = {item: score.model_copy(update={"consistency": agreed}) for item, score in other.items.items()}
+    few_shot = referenced(FIRST, JUDGED, other.model_copy(update={"items": sampled}))
     found = run(
-        job(1, 316, one.model_copy(update=update), "10"), referenced(FIRST, JUDGED, scores("2")), unfinished,
+        job(1, 316, one.model_copy(update=update), "10"), few_shot, unfinished,
         request={
             "draw": 1,
             "baseline": {"split": "train", "participants": 58, "median": labels("11111111"), "mode": labels("0")},
