@@ -177,9 +177,6 @@ def template_list_command(as_json: bool) -> None:
         ragq template list
     """
     found = with_database(presets.all_templates)
-    if as_json:
-        print_json(found)
-        return
     table = plain_table("", "template", "version", "title", "characters", "added")
     for stored in found:
         table.add_row(
@@ -190,7 +187,7 @@ def template_list_command(as_json: bool) -> None:
             str(len(stored.text)),
             f"{stored.created_at:%Y-%m-%d %H:%M}",
         )
-    draw(table)
+    print_list(found, table, none="No template is stored. `ragq db migrate` stores the first ones.", as_json=as_json)
 
 
 @template.command()
@@ -227,7 +224,10 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
     Example:
         ragq template new query_expansion mine.txt --title "More angles"
     """
-    text = _read(file)
+    try:
+        text = read_file(file).decode()
+    except UnicodeDecodeError:
+        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
     stored = with_database(presets.add_template, TemplateTag(tag), text, title=title)
     print_result(
         stored,
@@ -252,10 +252,3 @@ def activate(tag: str, version: int, as_json: bool) -> None:
     print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)
-
-
-def _read(file: Path) -> str:
-    try:
-        return read_file(file).decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
