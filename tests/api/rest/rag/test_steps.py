@@ -1,7 +1,8 @@
-"""The steps of a question over REST: started, waited for, and their replies."""
+"""The steps of a question over REST: started once, waited for, and their replies; and changes of questions."""
 
 import asyncio
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -13,10 +14,11 @@ from schemas.errors import NothingRelevantError
 from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
-from store.runs import jobs, runs
+from store.runs import jobs, runs, stages
 from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
+from tests.store.scored import claimed
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
@@ -258,3 +260,99 @@ async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_st
         assert problem(refused) == (400, "reply-unusable")
         assert "expanded queries" not in refused.text
         assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+QUERIES = "/rag/queries"
+
+
+async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
+    client: httpx.AsyncClient, connection: Connection, ask: Ask
+) -> None:
+    query = await ask("expand")
+    reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
+    assert reply.status_code == 202
+    claim = await claimed(connection, query.job_id, "embed")
+    broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+    await stages.fail(connection, claim, broken, inputs={})
+
+    found = (await client.get(f"{QUERIES}/{query.id}")).json()
+
+    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "vec_err", "failed")
+    assert found["error"] == {
+        "stage": "embed",
+        "attempt": 1,
+        "type": "schemas.errors.EmbeddingError",
+        "message": "It is broken.",
+        "category": "unknown",
+    }
+    listed = (await client.get(QUERIES, params={"status": "needs_embeddings"})).json()
+    assert ([item["id"] for item in listed["queries"]], listed["total"]) == ([query.id], 1)
+
+
+WHOLE_PASSAGE = {"content": "passage 2", "score": 0.5, "heading_chain": ["Colour"], "pages": [12, 13]}
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"work_id": 1, "start_line": 2, "end_line": 2},
+        {"place": 1, "chunk_ids": [2]},
+        {"place": 2, "chunk_ids": [2], **WHOLE_PASSAGE},
+    ],
+)
+async def test_a_passage_is_identified_by_any_of_its_fields(
+    client: httpx.AsyncClient, ask: Ask, choice: dict[str, Any]
+) -> None:
+    query = await ask(*WHOLE[:6])
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [choice]})
+    assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
+
+
+KEY = {"Idempotency-Key": "3f1c9f6e-6a55-4a62-9b9d-0a8f6f0f2c11"}
+PASTED = SMALL | {"llm_response": '{"queries": ["working memory capacity"]}'}
+REPLAYED = "idempotency-replayed"
+
+
+async def sent_twice(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> httpx.Response:
+    """The reply of the second request, which equals that of the first."""
+    first = await client.post(path, json=body, headers=KEY)
+    second = await client.post(path, json=body, headers=KEY)
+    assert (first.status_code, REPLAYED in first.headers) == (200, False)
+    assert (second.status_code, second.headers.get(REPLAYED)) == (200, "true")
+    assert second.json() == first.json()
+    return second
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_pasted_question_is_made_once(client: httpx.AsyncClient) -> None:
+    await sent_twice(client, "/rag/expansion/manual", PASTED)
+    assert (await client.get("/rag/queries")).json()["total"] == 1
+
+
+@waits_long
+@pytest.mark.parametrize("step", ["augment/run", "run"])
+async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, working: Working, step: str) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    async with working():
+        replayed = await sent_twice(client, f"/rag/queries/{query.id}/{step}", {})
+        if step == "augment/run":
+            another = await client.post(f"/rag/queries/{query.id}/{step}", json={})
+            assert another.json()["result_id"] != replayed.json()["result_id"]
+            await_old = await client.post(f"/rag/queries/{query.id}/{step}", json={}, headers=KEY)
+            assert await_old.json() == replayed.json()
+
+
+@waits_long
+async def test_of_two_concurrent_requests_one_makes_the_answer_and_both_get_it(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    path = f"/rag/queries/{query.id}/augment/run"
+
+    async with working():
+        replies = await asyncio.gather(*(client.post(path, json={}, headers=KEY) for _ in range(3)))
+
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.json()["result_id"] for reply in replies}) == 1
+    assert sorted(reply.headers.get(REPLAYED, "false") for reply in replies) == ["false", "true", "true"]
+    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
