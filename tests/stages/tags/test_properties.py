@@ -12,8 +12,7 @@ from schemas.values.tags import Lexicon, PhraseReport, RankedTags, Tag
 from stages.tags.phrases import final_phrases, lookup_of
 from stages.tags.rerank import best_first, is_nsfw, project
 from tests.fakes.tags import InMemoryVocabulary, NotedSearch
-from tests.stages.tags.builders import at, context_model, token_model
-from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
+from tests.stages.tags.builders import SearchedVocabulary, at, candidates_from_phrases, context_model, token_model
 
 NAMES = ("a", "bb", "ccc", "ddd_ccc", "eee", "fff_eee", "gggg")
 ALIASES = ("hhh", "iii_ccc", "ccc", "jjj", "not_a_tag")

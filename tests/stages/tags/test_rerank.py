@@ -7,8 +7,18 @@ import pytest
 from schemas.values.tags import Lexicon
 from stages.tags.rerank import cut, is_nsfw, project
 from tests.stages.at_defaults import rank_tags
-from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, seen, tags_of, vocabulary
-from tests.stages.tags.whole_chain import candidates_from_phrases
+from tests.stages.tags.builders import (
+    at,
+    candidates,
+    candidates_from_phrases,
+    names,
+    reports,
+    retrieved,
+    searches,
+    seen,
+    tags_of,
+    vocabulary,
+)
 
 RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
 
