@@ -224,7 +224,7 @@ async def plan_chunk_scores(
         else await current_index(connection, index_name(name))
     )
     chunks = await index_runs.chunks(connection, index.id)
-    chosen = chunks[:limit]
+    chosen = list(chunks.items())[:limit]
     inputs = {
         "index_id": index.id,
         "scorer_model": scorer_model,
@@ -249,11 +249,11 @@ async def plan_chunk_scores(
         jobs=[
             NewJob(
                 mode="chunk_scores",
-                subject=str(chunk.chunk_id),
-                inputs=inputs | {"chunk_hash": chunk.chunk_hash},
+                subject=str(chunk_id),
+                inputs=inputs | {"chunk_hash": chunk_hash},
                 stages=stages,
             )
-            for chunk in chosen
+            for chunk_id, chunk_hash in chosen
         ],
     )
     return run, index, len(chunks)

@@ -36,7 +36,6 @@ from stages.participants.validate import keep_all, validate_by_similarity, valid
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import index_runs, references
-from store.references.index_runs import ChunkIdentity
 from store.references.references import PostgresReferenceSearch
 from workers.work import Result, Work
 
@@ -276,9 +275,10 @@ async def chunk_score(work: Work) -> Result[ChunkScores]:
             f"asks by the prompt {PROMPT_HASH}; submit it again with the ragq that the workers run.",
             FailureCategory.INPUT_CHANGED,
         )
-    chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
-    work.read["chunk"] = chunk.chunk_hash
-    text = await work.database.ask(index_runs.text_to_score, inputs["index_id"], chunk)
+    work.read["chunk"] = inputs["chunk_hash"]
+    text = await work.database.ask(
+        index_runs.text_to_score, inputs["index_id"], int(work.claim.subject), inputs["chunk_hash"]
+    )
     return Result(await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings))
 
 

@@ -5,7 +5,7 @@ the reaper finds that the publication is *due* and makes a job that has succeede
 is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ChunkScoresMeta
@@ -233,25 +233,18 @@ _ISO_UTC = 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'
 META = "SELECT chunk_scores_meta FROM reference_index WHERE id = $1"
 
 
-class ChunkIdentity(NamedTuple):
-    """A chunk of an index, and the hash of its text."""
-
-    chunk_id: int
-    chunk_hash: str
+async def chunks(connection: Connection, index_id: int) -> dict[int, str]:
+    """The hash of the text of each chunk of an index, by its id; participants ascending, chunks in order."""
+    return {row["id"]: row["chunk_hash"] for row in await connection.fetch(CHUNKS, index_id)}
 
 
-async def chunks(connection: Connection, index_id: int) -> list[ChunkIdentity]:
-    """The chunks of an index, participants by id, chunks in order."""
-    return [ChunkIdentity(row["id"], row["chunk_hash"]) for row in await connection.fetch(CHUNKS, index_id)]
-
-
-async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdentity) -> str:
+async def text_to_score(connection: Connection, index_id: int, chunk_id: int, chunk_hash: str) -> str:
     """The text of a chunk.
 
     Raises EmbeddingArtifactMismatchError when it is not stored any more, and when scores for its index would come too
     late.
     """
-    row = await connection.fetchrow(CHUNK, chunk.chunk_id, index_id, chunk.chunk_hash)
+    row = await connection.fetchrow(CHUNK, chunk_id, index_id, chunk_hash)
     if row is None:
         raise index_missing(index_id)
     if row["is_replaced"]:
