@@ -129,7 +129,7 @@ def status_command(context: click.Context, as_json: bool) -> None:
 
     Listed are jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost, failed
     and paused jobs, and jobs that wait for a retry or for a language model that takes no calls. Jobs that only wait
-    their turn are not. Exits with 1 when nothing runs, a part is not healthy, or anything is listed.
+    their turn are not. Exits with 1 when the database or a part does not answer, or anything is listed.
 
     \b
     Example:
