@@ -80,17 +80,18 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
 
 async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(database: Database, changes: Changes) -> None:
     async with (
-        changes.subscribe() as other,
-        changes.subscribe(with_answers=True) as reader,
+        changes.subscribe() as without_answers,
+        changes.subscribe(job_id=8, with_answers=True) as of_another,
+        changes.subscribe(job_id=7, with_answers=True) as reader,
         database.connection() as connection,
     ):
-        for subscription in (other, reader):
+        for subscription in (without_answers, of_another, reader):
             await listening(subscription)
 
         await connection.execute(f"NOTIFY {answer_pieces.CHANNEL}, '7'")
 
         assert await reader.next(SOON_S)
-        assert not await other.next(0)
+        assert [await without_answers.next(0), await of_another.next(0)] == [False, False]
 
 
 async def test_a_notification_holds_ids_alone_and_without_subscribers_there_is_none(
