@@ -62,6 +62,11 @@ def test_lists_and_code_keep_their_form_and_markup_in_text_is_none() -> None:
     )
 
 
+def test_a_single_line_of_code_within_a_paragraph_is_part_of_it() -> None:
+    lines = [line("Then call", 700), line("brew(pot)", 688, fixed=True), line("and wait.", 676)]
+    assert markdown([page(*lines)]) == "Then call brew(pot) and wait.\n"
+
+
 def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> None:
     lines = [line("A well-known leaf is a well-", 700), line("known one of pre- and post-", 688), line("War tea-", 676)]
     found = pdf_markdown([page(*lines, line("houses. Two-", 664), line("and threefold.", 652))], [])
