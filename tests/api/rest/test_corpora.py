@@ -90,8 +90,8 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
 
 
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:
-    made = await imported(client, tea=TEA)
-    address = f"/works/{made['files'][0]['work_id']}"
+    _, made = (await imported(client, pot=POT, tea=TEA))["files"]
+    address = f"/works/{made['work_id']}"
 
     work = (await client.get(address)).json()
     tea, leaves = work["headings"]

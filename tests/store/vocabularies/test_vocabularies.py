@@ -61,6 +61,12 @@ async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_j
     assert await vocabularies.content(connection, older) == CLOTHES
 
 
+async def test_a_vocabulary_that_is_not_there_is_an_error_beside_others(connection: Connection) -> None:
+    last = await vocabularies.keep(connection, "clothes", CLOTHES)
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, f"Vocabulary {last + 1} is not stored"):
+        await vocabularies.content(connection, last + 1)
+
+
 async def test_tags_that_reach_a_count_are_counted(connection: Connection) -> None:
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
 
