@@ -61,7 +61,7 @@ async def test_an_imported_pdf_answers_a_question_that_cites_its_section_and_pag
         await expect(document(page, "book.pdf").locator(".strip .good")).to_have_count(8)
         failed = document(page, "scan.pdf")
         await expect(failed.locator(".problem")).to_contain_text("ocrmypdf")
-        await expect(failed.locator(".problem code")).to_have_text("DocumentError")
+        await expect(failed.locator(".problem code")).to_have_text("document_unreadable")
         await failed.get_by_role("button", name="Retry").click()
         await site_with_worker.wait_until(FINISHED, "scan.pdf", "convert", 2)
 
