@@ -122,6 +122,12 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
 
+async def test_passes_of_an_import_have_half_of_the_budget(batcher: MakeBatcher) -> None:
+    encoder = FakeEncoder()
+    await batcher(encoder, token_budget=10).encode(["chunk"] * 10, priority=BACKGROUND)
+    assert list(map(len, encoder.passes)) == [5, 5]
+
+
 async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatcher) -> None:
     shared = batcher(SlowEncoder(seconds=0.1))
     impatient = BatchedEmbedder(shared)

@@ -16,7 +16,7 @@ from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
 from store.database import Connection, Database
-from store.runs import backlog, ledger
+from store.runs import backlog, ledger, stages
 from store.runs.stages import Claim
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
@@ -134,6 +134,17 @@ async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the
 
     assert Counter(map(type, found)) == {ChatReply: 5, ServerBusy: 3}
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
+
+
+async def test_who_waited_longest_is_brought_forward_and_has_used_no_attempt(asking: Asking) -> None:
+    first, second, *_ = asking.claims
+    for held in (first, second):
+        await ledger.wait(asking.connection, held, server=SERVER, reason=WaitReason.CALLS, wait_s=60, refusals=0)
+
+    await ledger.bring_forward(asking.connection, SERVER)
+
+    assert await stages.claim(asking.connection, second.job_id, "extract", "worker", 60) is None
+    assert (await claimed(asking.connection, first.job_id, "extract")).attempt == 1
 
 
 async def test_a_refusal_holds_back_every_process_until_its_time(asking: Asking) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import datetime
 
+import pytest
+
 from store.database import Connection, Database
 from store.runs import backlog, stages
 from store.runs.backlog import Flow, Unclaimed
@@ -76,6 +78,20 @@ async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Dat
 
         assert await make_reaper(database).take_back(connection, holding()) == stored.job_ids
         assert await waiting(connection, stored) == stored.job_ids
+
+
+async def test_after_an_outage_leases_are_taken_back_when_their_workers_could_renew_them(
+    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = await store_run()
+    reaper = Reaper(database, lease_s=6, grace_s=60, max_interruptions=3)
+    async with database.connection() as connection:
+        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
+        await stages.claim(connection, stored.job_ids[0], "extract", "silent worker", 0)
+        for reachable_for_s, taken_back in ((5.9, []), (6.0, stored.job_ids)):
+            monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
+            await reaper.release(connection)
+            assert await waiting(connection, stored) == taken_back
 
 
 async def test_work_that_waits_for_a_future_that_was_set_back_is_taken_up(

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.errors import EmptyTranscriptError, FailureCategory
+from schemas.errors import EmptyTranscriptError, FailureCategory, LLMTimeoutError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
@@ -194,6 +194,37 @@ async def test_an_unavailable_database_is_no_failure_of_the_stage(
     async with database.connection() as connection:
         overview = await overviews.get(connection, one_run.run_id)
     assert overview.states == {JobStatus.RUNNING: 1}
+
+
+async def test_after_an_outage_a_stage_is_taken_over_when_its_worker_could_renew_its_lease(
+    database: Database, job_id: int, run_extract: RunStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stage(work: Work) -> Result[Nothing]:
+        return Result(Nothing())
+
+    async with database.connection() as connection:
+        await stages.claim(connection, job_id, "extract", "silent worker", 0)
+    for reachable_for_s, outcome in ((1.0, Outcome.NOTHING_TO_DO), (60.0, Outcome.STORED)):
+        monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
+        assert await run_extract(job_id, stage) is outcome
+
+
+async def test_a_lost_reply_is_retried_as_often_as_the_run_permits(
+    database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
+) -> None:
+    async def stage(work: Work) -> Result[Nothing]:
+        raise LLMTimeoutError(1)
+
+    async with database.connection() as connection:
+        once = json.dumps({"RAGQ_RETRIES": {"value": 1, "source": "environment"}})
+        await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", one_run.run_id, once)
+        for status in (StageStatus.READY, StageStatus.FAILED):
+            with pytest.raises(LLMTimeoutError):
+                await run_extract(job_id, stage)
+            found = await stages.look(connection, job_id, "extract")
+            assert found is not None
+            assert found.status is status
+            await connection.execute("UPDATE stage_run SET not_before = now() WHERE job_id = $1", job_id)
 
 
 async def only_attempt(database: Database, job_id: int) -> Attempt:
