@@ -179,7 +179,10 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
     assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     assert await jobs.retry(connection, job_id=job_id) == [job_id]
-    assert (await claimed(connection, job_id)).attempt == 4
+    assert (await claimed(connection, job_id, lease_s=0)).attempt == 4
+    # The retry counts anew.
+    await stages.expire(connection, max_interruptions=3)
+    assert await job_states(connection, one_run.run_id) == {JobStatus.INTERRUPTED: 1}
 
 
 async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
@@ -262,6 +265,22 @@ async def test_a_paused_job_is_not_claimed_and_not_sent(
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     assert not await in_backlog(connection, job_id)
     assert await job_states(connection, one_run.run_id) == {status: 1}
+
+
+async def test_a_paused_job_stays_so_while_its_stage_may_run_again_and_no_longer(
+    connection: Connection, one_run: StoredRun, store_run: StoreRun
+) -> None:
+    failing, killing = one_run, await store_run()
+    held = await claimed(connection, failing.job_ids[0])
+    await claimed(connection, killing.job_ids[0], lease_s=0)
+    for run in (failing, killing):
+        await jobs.hold(connection, JobStatus.PAUSED, None, run_id=run.run_id)
+
+    await stages.fail(connection, held, BROKEN, inputs={}, retry_in_s=60)
+    await stages.expire(connection, max_interruptions=1)
+
+    assert await job_states(connection, failing.run_id) == {JobStatus.PAUSED: 1}
+    assert await job_states(connection, killing.run_id) == {JobStatus.POISONED: 1}
 
 
 async def test_what_a_worker_computes_for_a_paused_job_is_stored(
