@@ -7,11 +7,12 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.values.estimates import ModelPrice, Prices
+from schemas.values.runs import RunLimits, RunLimitState
 from services.estimates import prices_of
 from services.reports import cost_of_run
 from stages.reports.costs import cost_words
 from store.database import Connection
-from store.runs import jobs, stages
+from store.runs import backlog, jobs, stages
 from store.runs.stages import Claim
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
@@ -37,6 +38,19 @@ async def call(
         call_id,
         reused,
     )
+
+
+async def test_a_limit_that_is_given_later_counts_what_was_paid_for_and_nothing_else(
+    connection: Connection, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    claim = await claimed(connection, stored.job_ids[0])
+    await call(connection, claim)
+    await call(connection, claim, reused=True)
+
+    await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=5))
+
+    assert await backlog.find(connection, stored.run_id) == RunLimitState(max_llm_calls=5, llm_calls=1, tokens=1100)
 
 
 async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: StoreRun) -> None:
