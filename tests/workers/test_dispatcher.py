@@ -118,7 +118,7 @@ async def test_what_is_submitted_is_sent_without_waiting_for_a_look(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     """Several in turn: by a look every 0.4 s they would take longer together."""
-    async with dispatching(database, valkey.url, every_s=60):
+    async with dispatching(database, valkey.url, every_s=600):
         await store_run("0")
         await eventually(lambda: depth(client) == 1)
         loop = asyncio.get_running_loop()
