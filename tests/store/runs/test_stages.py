@@ -256,6 +256,15 @@ async def in_backlog(connection: Connection, job_id: int) -> bool:
     return job_id in found.get(Flow(run_id, False), [])
 
 
+async def test_a_job_that_was_sent_is_sent_again_at_once_when_somebody_waits_for_it(
+    connection: Connection, one_run: StoredRun, job_id: int
+) -> None:
+    await backlog.mark_sent(connection, {job_id: None})
+    assert await backlog.flows(connection) == {}
+    await backlog.hasten(connection, [job_id])
+    assert list(await backlog.flows(connection)) == [Flow(one_run.run_id, True)]
+
+
 @pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
 async def test_a_paused_job_is_not_claimed_and_not_sent(
     connection: Connection, one_run: StoredRun, job_id: int, status: JobStatus
@@ -265,6 +274,8 @@ async def test_a_paused_job_is_not_claimed_and_not_sent(
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     assert not await in_backlog(connection, job_id)
     assert await job_states(connection, one_run.run_id) == {status: 1}
+    cancelled = await jobs.hold(connection, JobStatus.CANCELLED, "why", run_id=one_run.run_id)
+    assert cancelled == ([job_id] if status is JobStatus.PAUSED else [])
 
 
 async def test_a_paused_job_stays_so_while_its_stage_may_run_again_and_no_longer(
