@@ -62,10 +62,14 @@ async def test_the_depth_and_age_of_queues(connection: Connection, metrics: Metr
     await connection.execute(
         "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
     )
+    # One that waits for a time is not due.
+    await connection.execute(
+        "UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE job_id = $1", stored.job_ids[2]
+    )
 
     figures = parsed(await metrics.text())
 
-    depths = {("queue_depth", "extract"): 2, ("queue_depth", "embed"): 1, ("queue_depth", "score"): 0}
+    depths = {("queue_depth", "extract"): 1, ("queue_depth", "embed"): 1, ("queue_depth", "score"): 0}
     assert figures | depths == figures
     assert 90 <= figures["queue_oldest_seconds", "extract"] < 150
 

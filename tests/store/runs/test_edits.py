@@ -56,8 +56,11 @@ async def test_a_stage_can_run_again(connection: Connection, store_run: StoreRun
     job_id = stored.job_ids[0]
     await complete_stages(connection, job_id, "extract", "embed")
 
+    await connection.execute("UPDATE job SET note = 'why it was paused' WHERE id = $1", job_id)
+
     await edits.redo(connection, job_id, "embed")
 
+    assert (await jobs.get(connection, job_id)).note is None
     assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
     await complete_stages(connection, job_id, "embed")
     assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
