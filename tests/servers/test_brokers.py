@@ -69,7 +69,7 @@ def test_a_run_outlives_workers_and_the_broker(
     assert workers.deaths <= 2, installation.logs
 
 
-def test_doctor_and_ps_reach_the_broker(installation: BreakableInstallation, broker: Redis | RabbitMQ) -> None:
+def test_doctor_reaches_the_broker(installation: BreakableInstallation, broker: Redis | RabbitMQ) -> None:
     findings = {finding["name"]: finding for finding in installation.ragq("doctor", "--json").json}
     assert findings["broker"]["verdict"] == "ok", findings["broker"]
     assert broker.package.partition("-")[0] in findings["broker"]["found"].lower()
