@@ -219,6 +219,7 @@ async def test_a_manual_order_is_the_order_of_the_prompt(
 
     reply = await put(client, shown, ready, at=at)
 
+    assert "<summary>A work, line 1</summary>" in shown.text, "a title that is a heading too is shown once"
     assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
     assert await places(ctx, ready) == order
     prompt = (await see(client, f"/rag/{ready.id}")).text
