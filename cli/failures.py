@@ -21,7 +21,7 @@ from cli.output import (
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.runs import FailureCluster, FailureList, ReportedFailure
+from schemas.values.runs import FailureCluster, FailureList, ReportedFailure, failure_kind
 from stages.reports.results import failure_list
 from stages.reports.words import counted
 from store.database import Connection
@@ -96,7 +96,7 @@ def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
     for cluster in found:
         table.add_row(
             cluster.stage,
-            Text(cluster.type.rpartition(".")[2] if cluster.category in ("", "unknown") else cluster.category),
+            Text(failure_kind(cluster.type, cluster.category)),
             str(cluster.failures),
             f"{cluster.failed_jobs} of {cluster.jobs}",
             Text(", ".join(cluster.runs)),

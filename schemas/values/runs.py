@@ -199,6 +199,17 @@ class AttemptError:
     """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
 
 
+def failure_kind(error_type: str, category: str) -> str:
+    """What people call a failure: its category, or the class of an error that is of none.
+
+    >>> failure_kind("schemas.errors.LLMTimeoutError", "scoring_llm_timeout")
+    'scoring_llm_timeout'
+    >>> failure_kind("builtins.RuntimeError", "unknown")
+    'RuntimeError'
+    """
+    return error_type.rpartition(".")[2] if category in ("", "unknown") else category
+
+
 class StageFailure(Value):
     """The error of an attempt of a stage, as it is shown."""
 
@@ -207,6 +218,11 @@ class StageFailure(Value):
     type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
     message: str = Field(examples=["LLM request timed out after 600s"])
     category: str = Field(examples=["llm_timeout"])
+
+    @property
+    def kind(self) -> str:
+        """See `failure_kind`."""
+        return failure_kind(self.type, self.category)
 
 
 class FailureContext(Value):
