@@ -220,7 +220,7 @@ def _tell(imported: Imported) -> None:
         print_text(f"Refused: {refusal}", err=True)
     if (more := len(imported.refused) - SHOWN) > 0:
         print_text(f"Refused: {more} more; --json has all of them.", err=True)
-    if (documents := imported.documents) is not None:
+    if (documents := imported.documents) is not None and (documents.jobs or documents.unchanged):
         counts = f"{documents.jobs} to convert, {documents.unchanged} unchanged"
         print_text(f"Documents for corpus '{imported.corpus}': {counts}.", err=True)
 

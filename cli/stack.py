@@ -34,7 +34,7 @@ from store import access
 from store.database import Connection
 from store.migrate import upgrade
 from store.runs import problems as problems_of
-from store.runs.problems import RunProblem
+from store.runs.problems import ProblemKind, RunProblem
 from workers.app import make_app
 
 #: `python -m` looks into the working folder first, where another project may have packages of these names.
@@ -129,7 +129,8 @@ def status_command(context: click.Context, as_json: bool) -> None:
 
     Listed are jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost, failed
     and paused jobs, and jobs that wait for a retry or for a language model that takes no calls. Jobs that only wait
-    their turn are not. Exits with 1 when the database or a part does not answer, or anything is listed.
+    their turn are not. Exits with 1 when the database or a part does not answer, or anything is listed but questions
+    that their corpus does not answer.
 
     \b
     Example:
@@ -148,7 +149,8 @@ def status_command(context: click.Context, as_json: bool) -> None:
     else:
         _show(parts)
         _show_problems(found)
-    if found is None or found or not all(part.healthy for part in parts):
+    is_wrong = found is None or any(one.what is not ProblemKind.NOTHING_FOUND for one in found)
+    if is_wrong or not all(part.healthy for part in parts):
         context.exit(1)
 
 

@@ -79,9 +79,10 @@ def test_what_cannot_be_answered_leaves_with_3_and_the_reason(
 ) -> None:
     worker["fails_at"] = stage
 
-    done = ragq(command, "Why is tea dark?", *LOCAL)
+    done, status = ragq(command, "Why is tea dark?", *LOCAL), ragq("status")
 
     assert (done.exit_code, "Nothing fits." in done.stderr) == (3, True)
+    assert (status.exit_code, "nothing_found" in status.stdout) == (0, True)
 
 
 def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
