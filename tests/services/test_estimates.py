@@ -12,14 +12,10 @@ from schemas.values.requests import ParticipantRequest
 from services.estimates import estimate, planned
 from store.database import Connection
 from tests.embedded import ValkeyServer
-from tests.workers.test_settings_matrix import EVIDENCE, STAGES, TESTED, Bench, Combination, bench
+from tests.workers.test_settings_matrix import EVIDENCE, JUDGED, STAGES, TESTED, Bench, bench
 from workers.runner import Outcome
 
 __all__ = ["bench"]
-
-FULL = "every chunk has tags and scores"
-CHOSEN = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
-OTHER = Combination(FULL, False, "participant", True, 0.6, budget=0, top_k=2, reranker="similarity")
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = ParticipantRequest(
@@ -47,7 +43,7 @@ async def estimated(
 async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
     bench: Bench, valkey: ValkeyServer
 ) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    settings = resolve(profile="paper", options=JUDGED, environment={})
     whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
     async with bench.database.connection() as connection:
         before = await rows(connection), messages(valkey.url)
@@ -71,8 +67,8 @@ async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
 
 
 async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    others = resolve(profile="paper", options=OTHER.options, environment={})
+    settings = resolve(profile="paper", options=JUDGED, environment={})
+    others = resolve(profile="paper", options=JUDGED | {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, environment={})
     prices = Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
     job_id = await bench.plan(settings)
     for stage in STAGES:

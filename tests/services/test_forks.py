@@ -20,15 +20,11 @@ from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, committing, failing, take
-from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
+from tests.workers.test_settings_matrix import FULL, JUDGED, STAGES, Bench, bench
 from workers.runner import Outcome
 
 __all__ = ["bench"]
 
-FULL = "every chunk has tags and scores"
-AS_PARENT = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
-STRICTER = Combination(FULL, False, "participant", True, 0.6, budget=50, top_k=2, reranker="similarity")
-PARITY = Combination(FULL, False, "participant", False, 0.0, budget=0, top_k=2, reranker="similarity").options
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
 COUNTED = ("stage_vector", "llm_call")
 
@@ -57,9 +53,9 @@ async def run_id_of(connection: Connection, job_id: int) -> int:
     return run_id
 
 
-async def a_parent(bench: Bench, chosen: Combination = AS_PARENT) -> tuple[int, int]:
+async def a_parent(bench: Bench, options: dict[str, str] = JUDGED) -> tuple[int, int]:
     """A run that is done; its number and its job's."""
-    job_id = await bench.plan(resolve(profile="paper", options=chosen.options, environment={}))
+    job_id = await bench.plan(resolve(profile="paper", options=options, environment={}))
     for stage in STAGES:
         assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
     async with bench.database.connection() as connection:
@@ -73,7 +69,7 @@ async def outputs(bench: Bench, job_id: int) -> dict[str, Any]:
 
 async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench) -> None:
     parent, parent_job = await a_parent(bench)
-    _, whole_job = await a_parent(bench, STRICTER)
+    _, whole_job = await a_parent(bench, JUDGED | SPEC_33)
     made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
     (job_id,) = made.job_ids
     async with bench.database.connection() as connection:
@@ -166,7 +162,7 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> N
 
 
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
-    job_id = await bench.plan(resolve(profile="paper-parity", options=PARITY | SPEC_33, environment={}))
+    job_id = await bench.plan(resolve(profile="paper-parity", options=FULL | SPEC_33, environment={}))
     for stage in STAGES:
         await bench.runner.run(stage, job_id, is_redelivered=False)
     async with bench.database.connection() as connection:

@@ -1,8 +1,8 @@
 """A stage reads the settings that the list of chains declares for it, all of them and no others.
 
-They are found in the source: in every branch, whatever a run of it would take. A small interpreter of the files of
-chains follows `work.settings` and `work.preset` through assignments, attributes, the properties of RunSettings and
-Work, and calls of functions of these files and of `stages`, to the fields that are read.
+They are found in the source: in every branch, whatever a run of it would take. From the function of a stage, every
+function of `workers` and `stages` that it names is read, and the properties of Work and RunSettings. What has settings
+is known by the annotations of parameters, and followed through assignments and attributes to the fields.
 """
 
 import ast
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from textwrap import dedent
-from types import ModuleType, SimpleNamespace
-from typing import Any, Final, NamedTuple, get_type_hints
+from types import FunctionType, SimpleNamespace
+from typing import Any, Final, get_type_hints
 
 import pytest
 
@@ -27,57 +27,67 @@ from workers.process import FUNCTIONS
 from workers.wiring import Wiring
 from workers.work import StageFunction, Work
 
-_EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
 WIRED: Final = {
-    "embedder": _EMBEDDER,
+    "embedder": frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"}),
     "chat": frozenset({"LLM_BACKEND"}),
 }
 """What the methods of Wiring read of the settings that they are given."""
 
-_RUN_NAMES: Final = {setting.place: name for name, setting in RUN_SETTINGS.items()}
-_PRESET_NAMES: Final = {setting.place: name for name, setting in PRESET_SETTINGS.items()}
-_GROUP_TYPES: Final = {setting.group: ("settings", setting.place[0]) for setting in RUN_SETTINGS.values()}
-
 Path = tuple[str, ...]
-"""Where a value lies: `("work",)`, `("settings", "embedding")`, `("preset", "retrieval")`."""
+"""Where a value lies: `("work", "settings", "embedding")`, `("settings", "embedding")`."""
 
-
-class _Function(NamedTuple):
-    module: ModuleType
-    tree: ast.FunctionDef | ast.AsyncFunctionDef
+_NAMES: Final[dict[Path, str]] = {
+    **{("settings", *setting.place): name for name, setting in RUN_SETTINGS.items()},
+    **{("preset", *setting.place): name for name, setting in PRESET_SETTINGS.items()},
+}
+_TYPES: Final[dict[object, Path]] = {
+    **{setting.group: ("settings", setting.place[0]) for setting in RUN_SETTINGS.values()},
+    **{setting.group: ("preset", setting.place[0]) for setting in PRESET_SETTINGS.values()},
+    **{Work: ("work",), RunSettings: ("settings",), Preset: ("preset",)},
+}
+_OURS: Final = ("workers.", "stages.", "schemas.settings.")
+_OWNERS: Final = {"work": Work, "settings": RunSettings}
 
 
 def settings_read(function: StageFunction) -> frozenset[str]:
     """The names of the settings that the function of a stage reads."""
-    return frozenset(_read(_function(function), {"work": ("work",)}, set()))
+    found: set[str] = set()
+    seen: set[object] = set()
+    unread: list[Any] = [function]
+    while unread:
+        one = unread.pop()
+        if one not in seen:
+            seen.add(one)
+            named = list(_read(one))
+            found |= {name for name in named if isinstance(name, str)}
+            unread += [function for function in named if not isinstance(function, str)]
+    return frozenset(found)
 
 
-def _function(found: Any) -> _Function:
-    owner = inspect.getmodule(found)
-    assert owner is not None
-    tree = ast.parse(inspect.getsource(found)).body[0]
-    assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
-    return _Function(owner, tree)
-
-
-def _read(function: _Function, paths: dict[str, Path], seen: set[str]) -> Iterator[str]:
-    known = dict(paths)
-    for node in ast.walk(function.tree):
+def _read(function: FunctionType) -> Iterator[str | FunctionType]:
+    """The settings that a function reads itself, and the functions that it names."""
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    known = {name: _TYPES[hint] for name, hint in get_type_hints(function).items() if hint in _TYPES}
+    known["self"] = ("work",) if function.__qualname__.startswith("Work.") else ("settings",)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            for target in node.targets:
-                targets = target.elts if isinstance(target, ast.Tuple) else [target]
-                for name, value in zip(targets, values, strict=False):
-                    if isinstance(name, ast.Name) and (path := _path(value, known)) is not None:
-                        known[name.id] = path
-    for node in ast.walk(function.tree):
-        if isinstance(node, ast.Attribute) and (path := _path(node, known)) is not None:
-            yield from _of_path(path)
-        if isinstance(node, ast.Call):
-            is_partial = isinstance(node.func, ast.Name) and node.func.id == "partial"
-            call = ast.Call(node.args[0], node.args[1:], node.keywords) if is_partial else node
-            for called in _called(function.module, call.func):
-                yield from _of_call(called, call, known, seen)
+            targets = [one for target in node.targets for one in getattr(target, "elts", [target])]
+            for target, value in zip(targets, values, strict=False):
+                if isinstance(target, ast.Name) and (path := _path(value, known)) is not None:
+                    known[target.id] = path
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield from _functions(vars(inspect.getmodule(function)).get(node.id))
+        elif isinstance(node, ast.Attribute) and (path := _path(node, known)) is not None:
+            match path:
+                case ("work", "wiring", method):
+                    yield from WIRED.get(method, ())
+                case ("work" | "settings" as owner, attribute):
+                    member = vars(_OWNERS[owner]).get(attribute)
+                    yield from _functions(member.fget if isinstance(member, property) else member)
+                case _ if path in _NAMES:
+                    yield _NAMES[path]
 
 
 def _path(node: ast.expr, known: dict[str, Path]) -> Path | None:
@@ -85,70 +95,15 @@ def _path(node: ast.expr, known: dict[str, Path]) -> Path | None:
         return known.get(node.id)
     if not isinstance(node, ast.Attribute) or (base := _path(node.value, known)) is None:
         return None
-    if base == ("work",):
-        return (node.attr,) if node.attr in ("settings", "preset") else ("work", node.attr)
-    return (*base, node.attr)
+    return (node.attr,) if base == ("work",) and node.attr in ("settings", "preset") else (*base, node.attr)
 
 
-def _of_path(path: Path) -> Iterator[str]:
-    match path:
-        case ("work", attribute):
-            yield from _of_work(attribute)
-        case ("settings", group, field) if group in RunSettings.model_fields:
-            yield _RUN_NAMES[group, field]
-        case ("settings", attribute) if isinstance(of := vars(RunSettings).get(attribute), property):
-            found = of.fget
-            assert found is not None
-            tree = ast.parse(dedent(inspect.getsource(found)))
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Attribute) and (inner := _path(node, {"self": ("settings",)})) is not None:
-                    yield from _of_path(inner)
-        case ("preset", group, field) if group in Preset.model_fields:
-            yield _PRESET_NAMES[group, field]
-
-
-def _of_work(attribute: str) -> Iterator[str]:
-    found = vars(Work).get(attribute)
-    function = found.fget if isinstance(found, property) else found
-    if not inspect.isfunction(function):
-        return
-    tree = ast.parse(dedent(inspect.getsource(function)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "wiring":
-            yield from WIRED.get(node.attr, ())
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            yield from _of_work(node.attr) if node.attr != attribute else ()
-
-
-def _called(module: ModuleType, function: ast.expr) -> list[Any]:
-    """What a call by name calls, or by a place in a dictionary of functions: then each of them."""
-    match function:
-        case ast.Name(id=name):
-            return [getattr(module, name, None)]
-        case ast.Subscript(value=ast.Name(id=name)):
-            found = getattr(module, name, None)
-            values = found.values() if isinstance(found, dict) else ()
-            return [one.func if isinstance(one, partial) else one for one in values]
-    return []
-
-
-def _of_call(found: Any, call: ast.Call, known: dict[str, Path], seen: set[str]) -> Iterator[str]:
-    owner = inspect.getmodule(found)
-    if not inspect.isfunction(found) or owner is None:
-        return
-    if not owner.__name__.startswith(("workers.", "stages.")):
-        return
-    called = _function(found)
-    given = dict(zip((argument.arg for argument in called.tree.args.args), call.args, strict=False))
-    given |= {one.arg: one.value for one in call.keywords if one.arg is not None}
-    paths = {name: path for name, value in given.items() if (path := _path(value, known)) is not None}
-    for name, hint in get_type_hints(found).items():
-        if hint in _GROUP_TYPES:
-            paths.setdefault(name, _GROUP_TYPES[hint])
-    key = f"{owner.__name__}.{found.__name__} {sorted(paths.items())}"
-    if key not in seen:
-        seen.add(key)
-        yield from _read(called, paths, seen)
+def _functions(found: Any) -> Iterator[FunctionType]:
+    """What a name stands for: a function, or a dictionary of functions."""
+    for one in found.values() if isinstance(found, dict) else [found]:
+        function = one.func if isinstance(one, partial) else one
+        if inspect.isfunction(function) and function.__module__.startswith(_OURS):
+            yield function
 
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
@@ -164,11 +119,9 @@ def test_a_stage_declares_what_its_code_reads(kind: str, mode: str, stage: Stage
     assert read | THROUGH_INPUTS.get((kind, stage.name), set()) == stage.reads
 
 
-def test_the_wiring_reads_what_the_interpreter_takes_it_to_read() -> None:
+def test_the_wiring_reads_what_is_taken_for_read() -> None:
     nowhere = Database("postgresql://127.0.0.1:1/none")
-    wiring = Wiring(
-        ProcessSettings(), nowhere, ollama_url="http://127.0.0.1:1", is_crowded=lambda: False, is_awaited=lambda: False
-    )
+    wiring = Wiring(ProcessSettings(), nowhere, ollama_url="http://127.0.0.1:1", is_crowded=lambda: False)
     settings = resolve(profile="paper", options={"EMBEDDING_BACKEND": "ollama"}, environment={}).run.values()
     for method, missing in [(of, name) for of in WIRED for name in ("", *sorted(WIRED[of]))]:
         given: Any = SimpleNamespace()

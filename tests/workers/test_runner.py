@@ -36,8 +36,17 @@ class Nothing(Value):
     """An output."""
 
 
-class Ended(BaseException):
-    """Raised instead of the SIGKILL of a crash point."""
+async def nothing(work: Work) -> Result[Nothing]:
+    return Result(Nothing())
+
+
+def raising(error: Exception, cause: Exception | None = None) -> StageFunction:
+    """A stage that fails with an error."""
+
+    async def stage(work: Work) -> Result[Nothing]:
+        raise error from cause
+
+    return stage
 
 
 @pytest.fixture
@@ -66,17 +75,17 @@ def run_extract(runner: StageRunner) -> RunStage:
     return run
 
 
-async def interrupt(database: Database, job_id: int, times: int) -> None:
-    async with database.connection() as connection:
-        for _ in range(times):
-            await stages.claim(connection, job_id, "extract", "dead worker", 0)
-            await stages.expire(connection, max_interruptions=3)
+async def interrupt(connection: Connection, job_id: int, times: int) -> None:
+    for _ in range(times):
+        await stages.claim(connection, job_id, "extract", "dead worker", 0)
+        await stages.expire(connection, max_interruptions=3)
 
 
-async def test_a_stage_has_the_draw_of_its_run(database: Database, store_run: StoreRun, run_extract: RunStage) -> None:
+async def test_a_stage_has_the_draw_of_its_run(
+    connection: Connection, store_run: StoreRun, run_extract: RunStage
+) -> None:
     ordinary, drawn = await store_run("316"), await store_run("316")
-    async with database.connection() as connection:
-        await connection.execute("""UPDATE run SET request = '{"draw": 7}' WHERE id = $1""", drawn.run_id)
+    await connection.execute("""UPDATE run SET request = '{"draw": 7}' WHERE id = $1""", drawn.run_id)
     seen: list[int] = []
 
     async def stage(work: Work) -> Result[Nothing]:
@@ -92,9 +101,8 @@ async def test_a_stage_has_the_draw_of_its_run(database: Database, store_run: St
 async def test_a_stage_at_its_last_attempt_runs_alone(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
-    stored = await store_run("316", "319", "330")
-    neighbour, suspect, newcomer = stored.job_ids
-    await interrupt(database, suspect, times=2)
+    job_ids = (await store_run("316", "319", "330")).job_ids
+    await database.ask(interrupt, job_ids[1], times=2)
     seen: list[str] = []
 
     async def stage(work: Work) -> Result[Nothing]:
@@ -103,11 +111,10 @@ async def test_a_stage_at_its_last_attempt_runs_alone(
         seen.append(f"-{work.claim.subject}")
         return Result(Nothing())
 
-    running = [asyncio.ensure_future(run_extract(neighbour, stage))]
-    await asyncio.sleep(0.2)
-    running.append(asyncio.ensure_future(run_extract(suspect, stage)))
-    await asyncio.sleep(0.2)
-    running.append(asyncio.ensure_future(run_extract(newcomer, stage)))
+    running = []
+    for job_id in job_ids:
+        running.append(asyncio.ensure_future(run_extract(job_id, stage)))
+        await asyncio.sleep(0.2)
 
     assert await asyncio.gather(*running) == [Outcome.STORED] * 3
     assert seen == ["+316", "-316", "+319", "-319", "+330", "-330"]
@@ -117,7 +124,7 @@ async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run("316", "319")
-    await interrupt(database, stored.job_ids[1], times=1)
+    await database.ask(interrupt, stored.job_ids[1], times=1)
     together = asyncio.Barrier(2)
 
     async def stage(work: Work) -> Result[Nothing]:
@@ -130,7 +137,7 @@ async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
 
 
 async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
-    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+    connection: Connection, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
 ) -> None:
     stored = await store_run("316", "319")
     is_running = asyncio.Event()
@@ -146,17 +153,14 @@ async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
 
     assert await held is Outcome.NOTHING_TO_DO
     assert await run_extract(stored.job_ids[1], stage) is Outcome.NOTHING_TO_DO
-    async with database.connection() as connection:
-        looks = [await stages.look(connection, job_id, "extract") for job_id in stored.job_ids]
-        tried = [len(await attempts.history(connection, job_id)) for job_id in stored.job_ids]
-        (attempt,) = await attempts.history(connection, stored.job_ids[0])
+    looks = [await stages.look(connection, job_id, "extract") for job_id in stored.job_ids]
     assert [(look.status, look.interruptions) for look in looks if look] == [(StageStatus.READY, 0)] * 2
-    assert tried == [1, 0]
-    assert attempt.database_s is None
+    histories = [await attempts.history(connection, job_id) for job_id in stored.job_ids]
+    assert [[attempt.database_s for attempt in history] for history in histories] == [[None], []]
 
 
 async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
-    database: Database, leases: Leases, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+    connection: Connection, leases: Leases, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
 ) -> None:
     stored = await store_run("316", "319")
     loop = asyncio.get_running_loop()
@@ -170,16 +174,14 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
 
     cancelled, other = (asyncio.ensure_future(run_extract(job_id, stage)) for job_id in stored.job_ids)
     await is_running.wait()
-    async with database.connection() as connection:
-        await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
+    await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
 
     assert await cancelled is Outcome.NOTHING_TO_DO
     may_end.set()
     assert await other is Outcome.STORED
-    async with database.connection() as connection:
-        (attempt,) = await attempts.history(connection, stored.job_ids[0])
-        assert await failures.run_failures(connection, stored.run_id) == ()
-        assert (await chain.audit(connection, stored.run_id)).flaws == []
+    (attempt,) = await attempts.history(connection, stored.job_ids[0])
+    assert await failures.run_failures(connection, stored.run_id) == ()
+    assert (await chain.audit(connection, stored.run_id)).flaws == []
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
 
@@ -187,49 +189,40 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
 async def test_an_unavailable_database_is_no_failure_of_the_stage(
     database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
 ) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        raise DatabaseUnavailableError(30, ConnectionRefusedError())
+    unavailable = DatabaseUnavailableError(30, ConnectionRefusedError())
 
-    assert await run_extract(job_id, stage) is Outcome.NOTHING_TO_DO
-    async with database.connection() as connection:
-        overview = await overviews.get(connection, one_run.run_id)
-    assert overview.states == {JobStatus.RUNNING: 1}
+    assert await run_extract(job_id, raising(unavailable)) is Outcome.NOTHING_TO_DO
+    assert (await database.ask(overviews.get, one_run.run_id)).states == {JobStatus.RUNNING: 1}
 
 
 async def test_after_an_outage_a_stage_is_taken_over_when_its_worker_could_renew_its_lease(
     database: Database, job_id: int, run_extract: RunStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        return Result(Nothing())
-
-    async with database.connection() as connection:
-        await stages.claim(connection, job_id, "extract", "silent worker", 0)
+    await database.ask(stages.claim, job_id, "extract", "silent worker", 0)
     for reachable_for_s, outcome in ((1.0, Outcome.NOTHING_TO_DO), (60.0, Outcome.STORED)):
         monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
-        assert await run_extract(job_id, stage) is outcome
+        assert await run_extract(job_id, nothing) is outcome
 
 
 async def test_a_lost_reply_is_retried_as_often_as_the_run_permits(
-    database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
+    connection: Connection, one_run: StoredRun, job_id: int, run_extract: RunStage
 ) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        raise LLMTimeoutError(1)
+    await permit_retries(connection, one_run.run_id, 1)
+    for status in (StageStatus.READY, StageStatus.FAILED):
+        with pytest.raises(LLMTimeoutError):
+            await run_extract(job_id, raising(LLMTimeoutError(1)))
+        found = await stages.look(connection, job_id, "extract")
+        assert found is not None and found.status is status
+        await connection.execute("UPDATE stage_run SET not_before = now() WHERE job_id = $1", job_id)
 
-    async with database.connection() as connection:
-        once = json.dumps({"RAGQ_RETRIES": {"value": 1, "source": "environment"}})
-        await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", one_run.run_id, once)
-        for status in (StageStatus.READY, StageStatus.FAILED):
-            with pytest.raises(LLMTimeoutError):
-                await run_extract(job_id, stage)
-            found = await stages.look(connection, job_id, "extract")
-            assert found is not None
-            assert found.status is status
-            await connection.execute("UPDATE stage_run SET not_before = now() WHERE job_id = $1", job_id)
+
+async def permit_retries(connection: Connection, run_id: int, retries: int) -> None:
+    chosen = json.dumps({"RAGQ_RETRIES": {"value": retries, "source": "environment"}})
+    await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", run_id, chosen)
 
 
 async def only_attempt(database: Database, job_id: int) -> Attempt:
-    async with database.connection() as connection:
-        (attempt,) = await attempts.history(connection, job_id)
+    (attempt,) = await database.ask(attempts.history, job_id)
     return attempt
 
 
@@ -261,11 +254,8 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
 ) -> None:
     words = "i felt lucky the whole ride home"
 
-    async def stage(work: Work) -> Result[Nothing]:
-        raise KeyError(words) from RuntimeError(words)
-
     with capture_logs() as logged, pytest.raises(StageFailed) as caught:
-        await run_extract(job_id, stage)
+        await run_extract(job_id, raising(KeyError(words), RuntimeError(words)))
 
     attempt = await only_attempt(database, job_id)
     assert attempt.error is not None and attempt.error.details is not None
@@ -279,11 +269,7 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
 @pytest.mark.parametrize(
     ("error", "raised", "category"),
     [
-        (
-            EmptyTranscriptError("The transcript of participant 316 has no text."),
-            EmptyTranscriptError,
-            "transcript_empty",
-        ),
+        (EmptyTranscriptError("The transcript of 316 has no text."), EmptyTranscriptError, "transcript_empty"),
         # What Postgres cannot hold still fails the stage.
         *((RuntimeError(words), StageFailed, "unknown") for words in ("cut \0 here", "half a pair \ud83d", "\udcff")),
     ],
@@ -292,11 +278,8 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
 async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_type(
     database: Database, job_id: int, run_extract: RunStage, error: Exception, raised: type[Exception], category: str
 ) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
-        raise error
-
     with pytest.raises(raised):
-        await run_extract(job_id, stage)
+        await run_extract(job_id, raising(error))
 
     attempt = await only_attempt(database, job_id)
     assert attempt.error is not None
@@ -314,10 +297,8 @@ async def test_a_missing_output_is_named(database: Database, job_id: int, run_ex
 
 async def test_runs_of_equal_settings_share_them(database: Database, store_run: StoreRun) -> None:
     first, second, third = [(await store_run("316")).run_id for _ in range(3)]
-    async with database.connection() as connection:
-        retries = json.dumps({"RAGQ_RETRIES": {"value": 7, "source": "environment"}})
-        await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", third, retries)
-        found = [await frozen_run(connection, run_id) for run_id in (first, second, third)]
+    await database.ask(permit_retries, third, 7)
+    found = [await database.ask(frozen_run, run_id) for run_id in (first, second, third)]
 
     assert found[0].settings is found[1].settings
     assert found[2].settings.run.ragq.retries == 7

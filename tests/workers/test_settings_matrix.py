@@ -16,7 +16,7 @@ from schemas.chains import stages_of
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -52,59 +52,20 @@ PARTICIPANT_SCORE = 2
 STAGES = stages_of("participant", AssessmentMode.FEW_SHOT, until="assemble")
 
 CAN_BE_MISSING = ("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
-ALL = "every chunk has tags and scores"
-NONE = "no chunk has tags or scores"
-
-
-@dataclass(frozen=True)
-class Combination:
-    """What is set, and on which index."""
-
-    index: str
-    tag_filter: bool
-    score_source: str
-    validation: bool
-    threshold: float
-    budget: int
-    top_k: int
-    reranker: str
-
-    @property
-    def options(self) -> dict[str, str]:
-        """As --set gives them."""
-        return {
-            "EMBEDDING_EMBEDDINGS_FILE": {ALL: "full", NONE: "bare"}[self.index],
-            "EMBEDDING_ENABLE_ITEM_TAG_FILTER": str(self.tag_filter).lower(),
-            "EMBEDDING_REFERENCE_SCORE_SOURCE": self.score_source,
-            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": str(self.validation).lower(),
-            "EMBEDDING_MIN_REFERENCE_SIMILARITY": str(self.threshold),
-            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": str(self.budget),
-            "EMBEDDING_TOP_K_REFERENCES": str(self.top_k),
-            "EMBEDDING_DIMENSION": "8",
-            "MODEL_EMBEDDING_MODEL": "fake",
-            "RAGQ_RERANKER": self.reranker,
-            "RAGQ_RERANKER_MODEL": "fake-cross-encoder" if self.reranker == "cross_encoder" else "",
-        }
-
-    @property
-    def refused_for(self) -> set[str]:
-        """The settings that the index does not support."""
-        if self.index == ALL:
-            return set()
-        asked = (self.tag_filter, self.score_source == "chunk")
-        return {name for name, is_asked in zip(CAN_BE_MISSING, asked, strict=True) if is_asked}
-
-
-COMBINATIONS = st.builds(
-    Combination,
-    index=st.sampled_from([ALL, ALL, NONE]),
-    tag_filter=st.booleans(),
-    score_source=st.sampled_from(["participant", "chunk"]),
-    validation=st.booleans(),
-    threshold=st.sampled_from([0.0, 0.5, 0.6, 1.0]),
-    budget=st.sampled_from([0, 1, 50, 100]),
-    top_k=st.sampled_from([1, 2, 10]),
-    reranker=st.sampled_from(["similarity", "cross_encoder"]),
+FULL = {"EMBEDDING_EMBEDDINGS_FILE": "full", "EMBEDDING_DIMENSION": "8", "MODEL_EMBEDDING_MODEL": "fake"}
+JUDGED = FULL | {"EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"}
+CHOICES = st.fixed_dictionaries(
+    {
+        # Every chunk of the first index has tags and scores, and none of the other.
+        "EMBEDDING_EMBEDDINGS_FILE": st.sampled_from(["full", "full", "bare"]),
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER": st.sampled_from(["false", "true"]),
+        "EMBEDDING_REFERENCE_SCORE_SOURCE": st.sampled_from(["participant", "chunk"]),
+        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": st.sampled_from(["false", "true"]),
+        "EMBEDDING_MIN_REFERENCE_SIMILARITY": st.sampled_from(["0.0", "0.5", "0.6", "1.0"]),
+        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": st.sampled_from(["0", "1", "50", "100"]),
+        "EMBEDDING_TOP_K_REFERENCES": st.sampled_from(["1", "2", "10"]),
+        "RAGQ_RERANKER": st.sampled_from(["similarity", "cross_encoder"]),
+    }
 )
 
 
@@ -135,35 +96,36 @@ class Bench:
         request = ParticipantRequest(
             participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
         )
-        async with self.database.connection() as connection:
-            run = await plan_participants(connection, request, effective)
-            (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+        run = await self.database.ask(plan_participants, request, effective)
+        (job_id,) = (await self.database.ask(runs.store, run, always_new=True)).job_ids
         return job_id
 
     async def output(self, job_id: int, stage: str) -> Any:
-        async with self.database.connection() as connection:
-            stored = await attempts.output(connection, job_id, stage)
+        stored = await self.database.ask(attempts.output, job_id, stage)
         assert stored is not None
         return stored.value
 
 
 @pytest.fixture
 async def bench(database: Database) -> AsyncIterator[Bench]:
-    async with database.connection() as connection:
-        await store_everything(connection)
+    await database.ask(store_everything)
     wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
     with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
         yield Bench(database, runner)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(chosen=COMBINATIONS)
-async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: Combination) -> None:
-    effective = resolve(profile="paper", options=chosen.options, environment={})
-    if chosen.refused_for:
+@given(chosen=CHOICES)
+async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: dict[str, str]) -> None:
+    options = FULL | {"RAGQ_RERANKER_MODEL": "fake-cross-encoder"} | chosen
+    effective = resolve(profile="paper", options=options, environment={})
+    embedding = effective.run.embedding
+    asked = zip(CAN_BE_MISSING, (embedding.enable_item_tag_filter, takes_own_score(embedding)), strict=True)
+    refused_for = {name for name, is_asked in asked if is_asked and embedding.embeddings_file == "bare"}
+    if refused_for:
         with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
             await bench.plan(effective)
-        assert {name for name in CAN_BE_MISSING if name in str(refusal.value)} == chosen.refused_for
+        assert {name for name in CAN_BE_MISSING if name in str(refusal.value)} == refused_for
         return
 
     job_id = await bench.plan(effective)
@@ -174,30 +136,31 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
     validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
     assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))
     for item, kept in ranked.items.items():
-        hold_guards(chosen, item, kept)
-        hold_validation(chosen, kept, validated.items[item])
+        hold_guards(embedding, item, kept, is_reranked=chosen["RAGQ_RERANKER"] == "cross_encoder")
+        accepted = tuple(ref for ref in kept if ref.ordinal % 2 == 0)[:2]
+        assert validated.items[item] == (accepted if embedding.enable_reference_validation else kept)
     shown = [ref for kept in validated.items.values() for ref in kept if ref.score is not None]
     assert assembled.entries == len(shown) == assembled.block.count(" Score: ")
     assert bool(assembled.block) == bool(shown)
 
 
-def hold_guards(chosen: Combination, item: PHQ8Item, kept: tuple[Reference, ...]) -> None:
+def takes_own_score(embedding: EmbeddingSettings) -> bool:
+    return embedding.reference_score_source == "chunk"
+
+
+def hold_guards(
+    embedding: EmbeddingSettings, item: PHQ8Item, kept: tuple[Reference, ...], *, is_reranked: bool
+) -> None:
     assert item in QUOTES or not kept
-    assert len(kept) <= chosen.top_k
-    assert all(ref.similarity >= chosen.threshold for ref in kept)
-    assert not chosen.budget or sum(ref.chunk_chars for ref in kept) <= chosen.budget
+    assert len(kept) <= embedding.top_k_references
+    assert all(ref.similarity >= embedding.min_reference_similarity for ref in kept)
+    budget = embedding.max_reference_chars_per_item
+    assert not budget or sum(ref.chunk_chars for ref in kept) <= budget
     assert TESTED not in {ref.participant_id for ref in kept}
-    assert not chosen.tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
-    own = chosen.score_source == "chunk"
+    assert not embedding.enable_item_tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
+    own = takes_own_score(embedding)
     assert [ref.score for ref in kept] == [own_score(ref.ordinal) if own else PARTICIPANT_SCORE for ref in kept]
-    assert {ref.rerank_score is not None for ref in kept} <= {chosen.reranker == "cross_encoder"}
-
-
-def hold_validation(chosen: Combination, ranked: tuple[Reference, ...], kept: tuple[Reference, ...]) -> None:
-    if chosen.validation:
-        assert kept == tuple(ref for ref in ranked if ref.ordinal % 2 == 0)[:2]
-    else:
-        assert kept == ranked
+    assert {ref.rerank_score is not None for ref in kept} <= {is_reranked}
 
 
 def tags_of(ordinal: int) -> tuple[PHQ8Item, ...]:
@@ -227,9 +190,7 @@ async def store_everything(connection: Connection) -> None:
 
 
 def chunks_of(number: int, *, is_full: bool) -> ParticipantChunks:
-    texts = [
-        f"Participant: night {ordinal} of {number} [{'odd' if ordinal % 2 else 'even'}]" for ordinal in range(CHUNKS)
-    ]
+    texts = [f"Participant: night {at} of {number} [{'odd' if at % 2 else 'even'}]" for at in range(CHUNKS)]
     rows = np.array([hash_vector(text) for text in texts], dtype=np.float32)
     return ParticipantChunks(
         participant_id=number,
