@@ -1,12 +1,16 @@
 """Statements on a connection of their own, and those that wait for another."""
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
 
-from store.database import Connection
+from store.database import Connection, Database
+
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 #: Leaves a database as before its first migration.
 EMPTIED = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
@@ -28,3 +32,17 @@ async def until_blocked(connection: Connection, other: Connection) -> None:
             return
         await asyncio.sleep(0.01)
     pytest.fail("The connection waits for no lock.")
+
+
+async def one_waits(
+    database: Database,
+    first: Callable[[Connection], Awaitable[First]],
+    second: Callable[[Connection], Coroutine[Any, Any, Second]],
+) -> tuple[First, Second]:
+    """Call both, the second one while the transaction of the first is open, which it waits for."""
+    async with database.connection() as one, database.connection() as other, database.connection() as third:
+        async with one.transaction():
+            done = await first(one)
+            waiting = asyncio.create_task(second(other))
+            await until_blocked(third, other)
+        return done, await waiting

@@ -1,16 +1,15 @@
 """The pieces of an answer that is being written."""
 
-import asyncio
-
 import pytest
 
 from store.database import Connection, Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, jobs, stages
-from store.runs.answer_pieces import Position
+from store.runs.answer_pieces import AnswerSoFar, Position
 from store.runs.stages import Claim
 from tests.services.questions.questions import WHOLE, a_question
 from tests.store.scored import BROKEN, claimed
+from tests.store.statements import one_waits
 
 
 @pytest.fixture
@@ -28,19 +27,23 @@ async def stored(connection: Connection) -> int:
     return counted
 
 
+async def read(connection: Connection, query: StoredQuery, *after: int) -> AnswerSoFar:
+    """What was written after a position, or from the beginning."""
+    found = await answer_pieces.read(connection, query.id, Position(*after or (0, 0)))
+    assert found is not None
+    return found
+
+
 async def test_what_was_written_after_a_position_is_read_in_order(connection: Connection, query: StoredQuery) -> None:
     before = await answer_pieces.read(connection, query.id)
     claim = await begin(connection, query)
     for ordinal, text in enumerate(("By ", "oxygen", "."), start=1):
         await answer_pieces.add(connection, claim.attempt_id, ordinal, text)
         await answer_pieces.add(connection, claim.attempt_id, ordinal, "stored once")
-    found = [
-        await answer_pieces.read(connection, query.id, position)
-        for position in (Position(0, 0), Position(claim.attempt_id, 1), Position(claim.attempt_id, 3))
-    ]
+    found = [await read(connection, query, *after) for after in ((), (claim.attempt_id, 1), (claim.attempt_id, 3))]
 
     assert before is not None and (before.is_written, before.is_awaited, before.text) == (False, True, None)
-    assert [(one.text, one.last, one.is_written) for one in found if one is not None] == [
+    assert [(one.text, one.last, one.is_written) for one in found] == [
         ("By oxygen.", 3, True),
         ("oxygen.", 3, True),
         (None, None, True),
@@ -52,11 +55,8 @@ async def test_pieces_without_their_beginning_are_left_out(connection: Connectio
     claim = await begin(connection, query)
     await answer_pieces.add(connection, claim.attempt_id, 5, "oxygen.")
 
-    found = await answer_pieces.read(connection, query.id)
-    after = await answer_pieces.read(connection, query.id, Position(claim.attempt_id, 4))
-
-    assert found is not None and found.text is None
-    assert after is not None and after.text == "oxygen."
+    assert (await read(connection, query)).text is None
+    assert (await read(connection, query, claim.attempt_id, 4)).text == "oxygen."
 
 
 @pytest.mark.parametrize("end", ["commit", "fail", "interruption", "deletion"])
@@ -83,27 +83,25 @@ async def test_an_attempt_takes_its_pieces_with_it_however_it_ends(
 async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind(
     database: Database, query: StoredQuery
 ) -> None:
-    async with database.connection() as connection, database.connection() as other:
-        claim = await begin(connection, query)
-        async with connection.transaction():
-            await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
-            ending = asyncio.create_task(stages.fail(other, claim, BROKEN, inputs={}))
-            await asyncio.sleep(0.1)
-            assert not ending.done()
-        await ending
+    claim = await database.once(begin, query)
+    await one_waits(
+        database,
+        lambda writer: answer_pieces.add(writer, claim.attempt_id, 1, "By "),
+        lambda other: stages.fail(other, claim, BROKEN, inputs={}),
+    )
 
-        assert await stored(connection) == 0
+    assert await database.once(stored) == 0
 
 
 async def test_a_retried_attempt_begins_anew(connection: Connection, query: StoredQuery) -> None:
     first = await begin(connection, query)
     await answer_pieces.add(connection, first.attempt_id, 1, "By ")
     await stages.fail(connection, first, BROKEN, inputs={})
-    failed = await answer_pieces.read(connection, query.id)
+    failed = await read(connection, query)
     await jobs.retry(connection, job_id=query.job_id)
     second = await begin(connection, query)
     await answer_pieces.add(connection, second.attempt_id, 1, "Air")
-    again = await answer_pieces.read(connection, query.id, Position(first.attempt_id, 1))
+    again = await read(connection, query, first.attempt_id, 1)
 
-    assert failed is not None and (failed.is_awaited, failed.text, failed.result_id) == (False, None, None)
-    assert again is not None and (again.attempt, again.text) == (2, "Air")
+    assert (failed.is_awaited, failed.text, failed.result_id) == (False, None, None)
+    assert (again.attempt, again.text) == (2, "Air")

@@ -10,22 +10,33 @@ from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection, Database
 from store.runs import attempts, backlog, jobs, overviews, stages
 from store.runs.backlog import Flow
+from store.runs.jobs import PendingStage
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
 
 
-async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    return (await overviews.get(connection, run_id)).states
+async def job_states(connection: Connection, run: StoredRun) -> dict[JobStatus, int]:
+    return (await overviews.get(connection, run.run_id)).states
+
+
+async def looked(connection: Connection, claim: Claim) -> tuple[StageStatus, bool]:
+    """The status of a stage, and whether its lease is over."""
+    found = await stages.look(connection, claim.job_id, claim.stage)
+    assert found is not None
+    return found.status, found.is_expired
+
+
+async def in_backlog(connection: Connection, run: StoredRun) -> bool:
+    """Whether the only job of a run is to be sent."""
+    flow = Flow(run.run_id, False)
+    return await backlog.oldest(connection, {}, {flow: 100}) == {flow: run.job_ids}
 
 
 async def test_of_many_copies_of_a_message_one_claims(database: Database, job_id: int) -> None:
-    async def claim(worker: str) -> Claim | None:
-        async with database.connection() as connection:
-            return await stages.claim(connection, job_id, "extract", worker, 60)
-
-    found = await asyncio.gather(*(claim(f"worker {number}") for number in range(8)))
+    workers = [f"worker {number}" for number in range(8)]
+    found = await asyncio.gather(*(database.once(stages.claim, job_id, "extract", name, 60) for name in workers))
 
     assert [claim.fence for claim in found if claim is not None] == [1]
 
@@ -49,22 +60,26 @@ async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
         assert 10 <= await connection.fetchval(f"SELECT {took.format(ended, table)}", claim.job_id) < 15
 
 
-async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connection: Connection, job_id: int) -> None:
+async def test_a_commit_is_whole_and_counts_once_however_often_it_is_sent(connection: Connection, job_id: int) -> None:
+    async def effect(connection: Connection) -> None:
+        raise RuntimeError("no")
+
     claim = await claimed(connection, job_id)
+    with pytest.raises(RuntimeError):
+        await stages.commit(connection, claim, inputs={}, output={"a": 0}, effect=effect)
+    assert await attempts.output(connection, job_id, "extract") is None
+
     vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(2):  # The answer to the first one was lost.
+        committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
+        assert committed == Committed("embed")
 
-    committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
-
-    assert committed == Committed("embed")
+    assert len(await attempts.history(connection, job_id)) == 1
     output = await attempts.output(connection, job_id, "extract")
-    assert output is not None
-    assert (output.value, (await attempts.vectors(connection, output.attempt_id)).tolist()) == (
-        {"a": 1},
-        [[0, 1, 2], [3, 4, 5]],
-    )
-    assert [chain.stages[0] for chain in await jobs.pending_chains(connection, [job_id])] == [
-        jobs.PendingStage("embed", 1, "embed")
-    ]
+    assert output is not None and output.value == {"a": 1}
+    assert (await attempts.vectors(connection, output.attempt_id)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    (chain,) = await jobs.pending_chains(connection, [job_id])
+    assert chain.stages[0] == PendingStage("embed", 1, "embed")
 
 
 @pytest.mark.parametrize("ends", [JobStatus.SUCCEEDED, JobStatus.CANCELLED])
@@ -92,10 +107,8 @@ async def test_a_fenced_off_worker_commits_nothing(connection: Connection, job_i
     assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
 
     history = await attempts.history(connection, job_id, "extract")
-    assert [(attempt.outcome, attempt.output) for attempt in history] == [
-        ("interrupted", None),
-        ("succeeded", {"who": "fresh"}),
-    ]
+    found = [(attempt.outcome, attempt.output) for attempt in history]
+    assert found == [("interrupted", None), ("succeeded", {"who": "fresh"})]
 
 
 @pytest.mark.parametrize(("fence", "token"), [(1, 0), (0, 1)], ids=["fence", "token"])
@@ -109,31 +122,10 @@ async def test_fence_and_token_are_compared_each_by_itself(
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
     assert not await stages.fail(connection, stale, BROKEN, inputs={})
     assert not await stages.give_back(connection, stale)
-    found = await stages.look(connection, job_id, "extract")
-    assert found is not None
-    assert (found.status, found.is_expired) == (StageStatus.RUNNING, True)
+    assert await looked(connection, held) == (StageStatus.RUNNING, True)
 
     assert await stages.commit(connection, held, inputs={}, output={"who": "held"}) == Committed("embed")
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-
-
-async def test_a_commit_whose_answer_was_lost_counts_when_repeated(connection: Connection, job_id: int) -> None:
-    claim = await claimed(connection, job_id)
-    await stages.commit(connection, claim, inputs={}, output={})
-
-    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-    assert len(await attempts.history(connection, job_id)) == 1
-
-
-async def test_an_effect_that_raises_rolls_the_output_back(connection: Connection, job_id: int) -> None:
-    async def effect(connection: Connection) -> None:
-        raise RuntimeError("no")
-
-    claim = await claimed(connection, job_id)
-    with pytest.raises(RuntimeError):
-        await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
-
-    assert await attempts.output(connection, job_id, "extract") is None
 
 
 async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
@@ -141,26 +133,25 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
 ) -> None:
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
     await stages.fail(connection, await claimed(connection, job_id, "embed"), BROKEN, inputs={})
-    assert await job_states(connection, one_run.run_id) == {JobStatus.FAILED: 1}
+    assert await job_states(connection, one_run) == {JobStatus.FAILED: 1}
 
     assert await jobs.retry(connection, run_id=one_run.run_id) == [job_id]
 
-    assert [chain.stages for chain in await jobs.pending_chains(connection, [job_id])] == [
-        [jobs.PendingStage("embed", 2, "embed"), jobs.PendingStage("assemble", 1, "assemble")]
-    ]
+    (chain,) = await jobs.pending_chains(connection, [job_id])
+    assert chain.stages == [PendingStage("embed", 2, "embed"), PendingStage("assemble", 1, "assemble")]
     history = await attempts.history(connection, job_id)
-    assert [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history] == [
-        ("extract", "succeeded", None),
-        ("embed", "failed", "it broke"),
-    ]
+    found = [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history]
+    assert found == [("extract", "succeeded", None), ("embed", "failed", "it broke")]
 
 
-async def test_an_automatic_retry_waits_in_the_database(connection: Connection, job_id: int) -> None:
+async def test_an_automatic_retry_waits_in_the_database(
+    connection: Connection, one_run: StoredRun, job_id: int
+) -> None:
     await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=0.2)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     (chain,) = await jobs.pending_chains(connection, [job_id])
-    assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
+    assert (await in_backlog(connection, one_run), chain.not_before is not None) == (True, True)
     await asyncio.sleep(0.25)
     (chain,) = await jobs.pending_chains(connection, [job_id])
     assert chain.not_before is None
@@ -174,7 +165,7 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
     for _ in range(3):
         await claimed(connection, job_id, lease_s=0)
         await stages.expire(connection, max_interruptions=3)
-        seen += (await job_states(connection, one_run.run_id)).keys()
+        seen += (await job_states(connection, one_run)).keys()
 
     assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
@@ -182,7 +173,7 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
     assert (await claimed(connection, job_id, lease_s=0)).attempt == 4
     # The retry counts anew.
     await stages.expire(connection, max_interruptions=3)
-    assert await job_states(connection, one_run.run_id) == {JobStatus.INTERRUPTED: 1}
+    assert await job_states(connection, one_run) == {JobStatus.INTERRUPTED: 1}
 
 
 async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
@@ -194,11 +185,11 @@ async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
     found = await stages.look(connection, job_id, "extract")
     assert found is not None
     assert (found.status, found.interruptions) == (StageStatus.READY, 0)
-    assert await in_backlog(connection, job_id)
-    assert {(one.outcome, one.error and one.error.type) for one in await attempts.history(connection, job_id)} == {
-        ("interrupted", "WorkerStopped")
-    }
-    assert await job_states(connection, one_run.run_id) == {JobStatus.INTERRUPTED: 1}
+    assert await in_backlog(connection, one_run)
+    history = await attempts.history(connection, job_id)
+    ends = {(one.outcome, one.error and one.error.type) for one in history}
+    assert ends == {("interrupted", "WorkerStopped")}
+    assert await job_states(connection, one_run) == {JobStatus.INTERRUPTED: 1}
 
 
 async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_run: StoreRun) -> None:
@@ -209,11 +200,8 @@ async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_
     await claimed(connection, late.job_id)
 
     assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
-    found = [await stages.look(connection, claim.job_id, "extract") for claim in (late, done)]
-    assert [(look.status, look.is_expired) for look in found if look] == [
-        (StageStatus.RUNNING, False),
-        (StageStatus.DONE, False),
-    ]
+    assert await looked(connection, late) == (StageStatus.RUNNING, False)
+    assert await looked(connection, done) == (StageStatus.DONE, False)
 
 
 async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
@@ -249,19 +237,10 @@ async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
     assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=0) is None
 
 
-async def in_backlog(connection: Connection, job_id: int) -> bool:
-    """Whether a job is to be sent."""
-    run_id = await connection.fetchval("SELECT run_id FROM job WHERE id = $1", job_id)
-    found = await backlog.oldest(connection, {}, {Flow(run_id, False): 100})
-    return job_id in found.get(Flow(run_id, False), [])
-
-
-async def test_a_job_that_was_sent_is_sent_again_at_once_when_somebody_waits_for_it(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
-    await backlog.mark_sent(connection, {job_id: None})
+async def test_a_job_that_somebody_waits_for_is_sent_again_at_once(connection: Connection, one_run: StoredRun) -> None:
+    await backlog.mark_sent(connection, dict.fromkeys(one_run.job_ids))
     assert await backlog.flows(connection) == {}
-    await backlog.hasten(connection, [job_id])
+    await backlog.hasten(connection, one_run.job_ids)
     assert list(await backlog.flows(connection)) == [Flow(one_run.run_id, True)]
 
 
@@ -272,35 +251,27 @@ async def test_a_paused_job_is_not_claimed_and_not_sent(
     await jobs.hold(connection, status, "why", run_id=one_run.run_id)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-    assert not await in_backlog(connection, job_id)
-    assert await job_states(connection, one_run.run_id) == {status: 1}
+    assert not await in_backlog(connection, one_run)
+    assert await job_states(connection, one_run) == {status: 1}
     cancelled = await jobs.hold(connection, JobStatus.CANCELLED, "why", run_id=one_run.run_id)
     assert cancelled == ([job_id] if status is JobStatus.PAUSED else [])
 
 
-async def test_a_paused_job_stays_so_while_its_stage_may_run_again_and_no_longer(
-    connection: Connection, one_run: StoredRun, store_run: StoreRun
-) -> None:
-    failing, killing = one_run, await store_run()
-    held = await claimed(connection, failing.job_ids[0])
-    await claimed(connection, killing.job_ids[0], lease_s=0)
-    for run in (failing, killing):
+async def test_a_paused_job_stays_so_while_its_stage_may_run_again(connection: Connection, store_run: StoreRun) -> None:
+    failing, killing, ending = [await store_run() for _ in range(3)]
+    failed, _, ended = [
+        await claimed(connection, run.job_ids[0], lease_s=lease_s)
+        for run, lease_s in ((failing, 60), (killing, 0), (ending, 60))
+    ]
+    for run in (failing, killing, ending):
         await jobs.hold(connection, JobStatus.PAUSED, None, run_id=run.run_id)
 
-    await stages.fail(connection, held, BROKEN, inputs={}, retry_in_s=60)
+    await stages.fail(connection, failed, BROKEN, inputs={}, retry_in_s=60)
     await stages.expire(connection, max_interruptions=1)
+    # What a worker computes meanwhile is stored.
+    assert await stages.commit(connection, ended, inputs={}, output={}) == Committed("embed")
 
-    assert await job_states(connection, failing.run_id) == {JobStatus.PAUSED: 1}
-    assert await job_states(connection, killing.run_id) == {JobStatus.POISONED: 1}
-
-
-async def test_what_a_worker_computes_for_a_paused_job_is_stored(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
-    claim = await claimed(connection, job_id)
-    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=one_run.run_id)
-
-    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-    assert await job_states(connection, one_run.run_id) == {JobStatus.PAUSED: 1}
-    assert await jobs.resume(connection, run_id=one_run.run_id) == [job_id]
-    assert (await claimed(connection, job_id, "embed")).fence == 1
+    states = [await job_states(connection, run) for run in (failing, killing, ending)]
+    assert states == [{JobStatus.PAUSED: 1}, {JobStatus.POISONED: 1}, {JobStatus.PAUSED: 1}]
+    assert await jobs.resume(connection, run_id=ending.run_id) == ending.job_ids
+    assert (await claimed(connection, ended.job_id, "embed")).fence == 1
