@@ -22,17 +22,14 @@ INDEX = 7
 EAST = np.array([1, 0], dtype=np.float32)
 CHUNKS = [IndexedChunk(1, 304, 0, "first", EAST), IndexedChunk(2, 304, 1, "second", EAST)]
 META = ChunkScoresMeta(prompt_hash="p", scorer_model="scorer")
-NO_SCORES = "UPDATE reference_chunk SET scores = NULL"
 
 
-async def submitted(connection: Connection, *chunk_ids: int) -> tuple[int, list[int]]:
-    """An index of two chunks without scores, and a run that scores some of them. The run and its jobs."""
-    if not await references.current(connection):
-        await store_index(connection, INDEX, CHUNKS)
-        await connection.execute(NO_SCORES)
+async def submitted(connection: Connection, *chunk_ids: int) -> list[int]:
+    """An index of two chunks without scores, and a run that scores some of them. Its jobs."""
+    await store_index(connection, INDEX, CHUNKS)
+    await connection.execute("UPDATE reference_chunk SET scores = NULL")
     run = new_run(chunk_ids, kind="index", mode="chunk_scores", inputs={}, stages=("score", "publish"), request={})
-    stored = await runs.store(connection, run, always_new=True)
-    return stored.run_id, stored.job_ids
+    return (await runs.store(connection, run, always_new=True)).job_ids
 
 
 async def scored(connection: Connection, job_id: int, score: int, *, digest: str = "w") -> Claim:
@@ -44,29 +41,29 @@ async def scored(connection: Connection, job_id: int, score: int, *, digest: str
     return await claimed(connection, job_id, "publish")
 
 
-async def publish(connection: Connection, run_id: int, claim: Claim) -> list[bool]:
-    """Commit a `publish` as its stage does. Returns the result."""
+async def publish(connection: Connection, claim: Claim) -> bool:
+    """Commit a `publish` as its stage does. Whether the scores are stored with it."""
     done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
-        done.append(await index_runs.store_when_complete(connection, run_id, INDEX, META))
+        done.append(await index_runs.store_when_complete(connection, claim.run_id, INDEX, META))
 
     await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
-    return done
+    return done[0]
 
 
 async def sleep_scores(connection: Connection) -> Sequence[int | None]:
-    rows = await connection.fetch("SELECT scores ->> 'PHQ8_Sleep' AS score FROM reference_chunk ORDER BY id")
-    return [None if row["score"] is None else int(row["score"]) for row in rows]
+    rows = await connection.fetch("SELECT (scores ->> 'PHQ8_Sleep')::int AS score FROM reference_chunk ORDER BY id")
+    return [row["score"] for row in rows]
 
 
 async def test_scores_are_visible_once_the_last_chunk_has_its_own(connection: Connection) -> None:
-    run_id, jobs = await submitted(connection, 1, 2)
+    jobs = await submitted(connection, 1, 2)
     first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
 
-    assert await publish(connection, run_id, first) == [False]
+    assert not await publish(connection, first)
     assert await sleep_scores(connection) == [None, None]
-    assert await publish(connection, run_id, second) == [True]
+    assert await publish(connection, second)
 
     assert await sleep_scores(connection) == [3, 0]
     assert (await references.sidecars(connection, INDEX))[1]
@@ -76,23 +73,16 @@ async def test_scores_are_visible_once_the_last_chunk_has_its_own(connection: Co
 
 async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: Database) -> None:
     async with database.connection() as connection:
-        run_id, jobs = await submitted(connection, 1, 2)
-        claims = [await scored(connection, job_id, 2) for job_id in jobs]
+        claims = [await scored(connection, job_id, 2) for job_id in await submitted(connection, 1, 2)]
 
-    async def publish_alone(claim: Claim) -> list[bool]:
-        async with database.connection() as connection:
-            return await publish(connection, run_id, claim)
-
-    done = await asyncio.gather(*map(publish_alone, claims))
-
-    assert sorted(done) == [[False], [True]]
+    assert sorted(await asyncio.gather(*(database.once(publish, claim) for claim in claims))) == [False, True]
 
 
 async def test_a_run_that_left_a_chunk_out_stores_nothing(connection: Connection) -> None:
-    run_id, (job_id,) = await submitted(connection, 1)
+    (job_id,) = await submitted(connection, 1)
 
     with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
-        await publish(connection, run_id, await scored(connection, job_id, 1))
+        await publish(connection, await scored(connection, job_id, 1))
 
     assert await sleep_scores(connection) == [None, None]
 
@@ -104,12 +94,12 @@ async def test_a_run_that_left_a_chunk_out_stores_nothing(connection: Connection
 async def test_scores_by_different_weights_or_of_an_index_that_was_replaced_meanwhile_are_not_stored(
     connection: Connection, digest: str, is_replaced: bool, refusal: str
 ) -> None:
-    run_id, jobs = await submitted(connection, 1, 2)
-    await publish(connection, run_id, await scored(connection, jobs[0], 1))
+    jobs = await submitted(connection, 1, 2)
+    await publish(connection, await scored(connection, jobs[0], 1))
     last = await scored(connection, jobs[1], 1, digest=digest)
     await connection.execute("UPDATE reference_index SET replaced_at = now() WHERE $1", is_replaced)
 
     with pytest.raises(EmbeddingArtifactMismatchError, match=refusal):
-        await publish(connection, run_id, last)
+        await publish(connection, last)
 
     assert await sleep_scores(connection) == [None, None]

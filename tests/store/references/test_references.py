@@ -15,7 +15,6 @@ from store.references.references import PostgresReferenceSearch, StoredIndex
 from store.runs import backlog, jobs, overviews, stages
 from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
-from store.runs.stages import Claim
 from store.views import run_state
 from tests.fakes.references import IndexedChunk
 from tests.store.index_builds import NAN, chunked, embedded, fail, planned, publish, succeed
@@ -51,16 +50,11 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
         _, jobs = await planned(connection, 304, 313, 321, 330)
         claims = [await embedded(connection, await chunked(connection, job_id)) for job_id in jobs]
 
-    async def publish_alone(claim: Claim) -> bool:
-        async with database.connection() as connection:
-            return await publish(connection, claim)
+        done = await asyncio.gather(*(database.once(publish, claim) for claim in claims))
 
-    done = await asyncio.gather(*map(publish_alone, claims))
-
-    assert sorted(done) == [False, False, False, True]
-    async with database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 8
-        assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8
+        assert sorted(done) == [False, False, False, True]
+        for table in ("reference_chunk", "reference_vector"):
+            assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 8
 
 
 async def test_while_a_participant_fails_the_older_index_is_kept(connection: Connection) -> None:
@@ -76,41 +70,26 @@ async def test_while_a_participant_fails_the_older_index_is_kept(connection: Con
 
     assert [index.run_id for index in await references.current(connection)] == [new_run]
     old = await index_runs.by_run(connection, old_run)
-    assert old is not None
-    assert old.replaced_at is not None
+    assert old is not None and old.replaced_at is not None
 
 
-async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (job_id,) = await planned(connection, 313)
-        await succeed(connection, job_id)
-        index = await index_runs.by_run(connection, run_id)
-    assert index is not None
+async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database, connection: Connection) -> None:
+    _, (job_id,) = await planned(connection, 313)
+    await succeed(connection, job_id)
 
     (found,) = await PostgresReferenceSearch(database).nearest(
-        index.id, [(PHQ8Item.SLEEP, EAST)], limit=5, exclude_participants=[]
+        (await the_index(connection)).id, [(PHQ8Item.SLEEP, EAST)], limit=5, exclude_participants=[]
     )
 
-    assert [(reference.ordinal, reference.similarity, reference.score) for reference in found] == [
-        (0, 1.0, 1),
-        (1, 0.5, 1),
-    ]
-    async with database.connection() as connection:
-        texts = await references.chunk_texts(connection, [reference.chunk_id for reference in found])
+    texts = await references.chunk_texts(connection, [reference.chunk_id for reference in found])
     assert list(texts.values()) == ["first window", "second window"]
+    assert [(one.ordinal, one.similarity, one.score) for one in found] == [(0, 1.0, 1), (1, 0.5, 1)]
 
 
-@pytest.fixture
-async def statements(database: Database) -> list[str]:
-    """Every statement that reaches the database from now on, one connection at a time."""
-    seen: list[str] = []
+async def test_all_items_are_searched_in_one_statement(database: Database) -> None:
+    statements: list[str] = []
     async with database.connection() as connection:
-        connection.add_query_logger(lambda statement: seen.append(statement.query))
-    return seen
-
-
-async def test_all_items_are_searched_in_one_statement(database: Database, statements: list[str]) -> None:
-    async with database.connection() as connection:
+        connection.add_query_logger(lambda statement: statements.append(statement.query))
         await store_index(connection, 7, [IndexedChunk(1, 304, 0, "window", EAST)])
     search = PostgresReferenceSearch(database)
 
@@ -155,8 +134,8 @@ async def test_the_vectors_of_evidence_are_those_after_the_chunks(connection: Co
 
     assert await publish(connection, await claimed(connection, job_id, "publish"))
 
-    rows = await connection.fetch("SELECT item, vector FROM reference_evidence ORDER BY item")
-    assert [(row["item"], row["vector"].to_list()) for row in rows] == [("PHQ8_Sleep", [1, 1]), ("PHQ8_Tired", [1, 2])]
+    rows = await connection.fetch("SELECT item, vector FROM reference_evidence")
+    assert {row["item"]: row["vector"].to_list() for row in rows} == {"PHQ8_Sleep": [1, 1], "PHQ8_Tired": [1, 2]}
 
 
 async def test_when_the_last_job_fails_another_publishes_again(connection: Connection) -> None:
@@ -190,9 +169,7 @@ async def test_without_permission_nothing_is_due(connection: Connection) -> None
     assert await index_runs.publish_again(connection) == [good]
 
 
-async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_those_who_search_it(
-    connection: Connection,
-) -> None:
+async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one(connection: Connection) -> None:
     run_id, (good, bad, worse) = await planned(connection, 304, 313, 321, may_be_partial=True)
     await fail(connection, bad)
     await fail(connection, worse)
@@ -237,29 +214,25 @@ async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database
         await succeed(connection, good)
         await fail(connection, bad)
 
-    async def reap() -> list[int]:
-        async with database.connection() as connection:
-            return await index_runs.publish_again(connection)
-
-    assert sorted(await asyncio.gather(*(reap() for _ in range(4)))) == [[], [], [], [good]]
+    due = await asyncio.gather(*(database.once(index_runs.publish_again) for _ in range(4)))
+    assert sorted(due) == [[], [], [], [good]]
 
 
 async def test_a_run_that_is_about_to_publish_is_never_idle(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs and publication are read in one snapshot: a reaper may commit between two statements."""
-    async with database.connection() as connection, database.connection() as reaper:
-        run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
-        await succeed(connection, good)
-        await fail(connection, bad)
-        get = overviews.get
+    run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+    await succeed(connection, good)
+    await fail(connection, bad)
+    get = overviews.get
 
-        async def read_then_change(connection: Connection, run_id: int) -> RunOverview:
-            found = await get(connection, run_id)
-            assert await index_runs.publish_again(reaper) == [good]
-            return found
+    async def read_then_change(connection: Connection, run_id: int) -> RunOverview:
+        found = await get(connection, run_id)
+        assert await database.once(index_runs.publish_again) == [good]
+        return found
 
-        monkeypatch.setattr(overviews, "get", read_then_change)
-        state = await run_state(connection, run_id)
+    monkeypatch.setattr(overviews, "get", read_then_change)
+    state = await run_state(connection, run_id)
 
     assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)
