@@ -3,14 +3,15 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from schemas.values.chat import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.participants import Participant
 from schemas.values.runs import AttemptError
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.references import interviews
-from store.runs import runs, stages
+from store.runs import ledger, runs, stages
 from store.runs.runs import NewJob
+from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.reference_indexes import person
 
@@ -104,3 +105,23 @@ def committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim]
 def failing(failure: AttemptError) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
     """Ends a stage with an error."""
     return lambda connection, claim: stages.fail(connection, claim, failure, inputs={})
+
+
+async def call_model(
+    connection: Connection,
+    attempt_id: int,
+    asking: str = "?",
+    *,
+    model: str = "m",
+    server: str = "memory",
+    purpose: str = "score",
+    is_reused: bool = False,
+    **reply: Any,
+) -> None:
+    """A call of a language model that an attempt asks for; equal ones are stored once."""
+    asked = ChatCall(model=model, messages=(Message(role="user", content=asking),), purpose=purpose)
+    replied = {"text": "yes", "model": model, "digest": "d", "stop_reason": "stop", "seconds": 1.0} | reply
+    served_by = served(model, server=server)
+    key = ledger.call_key(asked, served_by)
+    kept = await ledger.keep(connection, key, asked, ChatReply(**replied), served_by)
+    await ledger.use(connection, attempt_id, kept.call_id, purpose, is_reused=is_reused)

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from schemas.errors import MissingError, StageRunningError
-from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryEdit, QueryRequest
 from schemas.values.runs import AttemptError
@@ -16,8 +15,7 @@ from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries, query_runs
 from store.questions.queries import StoredQuery
-from store.runs import chain, ledger, overviews, stages
-from tests.fakes.chat import served
+from store.runs import chain, overviews, stages
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
@@ -27,7 +25,7 @@ from tests.services.questions.questions import (
     settings,
     store_small_corpus,
 )
-from tests.store.scored import claimed
+from tests.store.scored import call_model, claimed
 
 MARK = "quetzal"
 COLUMNS = """
@@ -43,39 +41,19 @@ async def marked(connection: Connection) -> list[str]:
     return [
         f"{table}.{column}"
         for table, column in await connection.fetch(COLUMNS)
-        if await connection.fetchval(
-            f'SELECT EXISTS (SELECT FROM "{table}" WHERE "{column}"::text LIKE $1)', f"%{MARK}%"
-        )
+        if await connection.fetchval(f"""SELECT EXISTS (SELECT FROM "{table}" WHERE "{column}"::text ~ '{MARK}')""")
     ]
 
 
-#: The rows of the run that embedded the corpus, by table.
-OF_CORPUS = {
-    "run": "kind = 'index'",
-    "job": "kind = 'index'",
-    "stage_run": "job_id IN (SELECT id FROM job WHERE kind = 'index')",
-    "stage_attempt": "job_id IN (SELECT id FROM job WHERE kind = 'index')",
-    "stage_vector": "attempt_id IN (SELECT a.id FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id "
-    "WHERE j.kind = 'index')",
-}
-
-
 async def counted(connection: Connection, *tables: str) -> list[int]:
-    """The rows of each table, without those of the run that embedded the corpus."""
-    statements = [f"SELECT count(*) FROM {table} WHERE NOT ({OF_CORPUS.get(table, 'false')})" for table in tables]
-    return [await connection.fetchval(statement) for statement in statements]
+    """The rows of each table."""
+    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
 
 
 async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:
-    """Complete a stage that asks a model; an equal call is answered from the ledger."""
+    """Complete a stage that asks a model."""
     claim = await claimed(connection, job_id, stage)
-    call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
-    key = ledger.call_key(call, served())
-    kept = await ledger.find(connection, key)
-    if kept is None:
-        reply = ChatReply(text=f"reply to {text}", model="m", digest="d", stop_reason="stop", seconds=0.1)
-        kept = await ledger.keep(connection, key, call, reply, served())
-    await ledger.use(connection, claim.attempt_id, kept.call_id, "expand", is_reused=False)
+    await call_model(connection, claim.attempt_id, text, purpose="expand", text=f"reply to {text}")
     await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": text})
 
 
@@ -98,9 +76,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     return query
 
 
-async def test_no_text_of_a_deleted_question_and_none_of_its_former_runs_is_left_anywhere(
-    connection: Connection,
-) -> None:
+async def test_no_text_of_a_deleted_question_and_its_former_runs_is_left_anywhere(connection: Connection) -> None:
     query = await a_marked_question(connection)
     for name in ("Broad", "Broader"):
         await presets.create(connection, name)
@@ -118,9 +94,7 @@ async def test_no_text_of_a_deleted_question_and_none_of_its_former_runs_is_left
         await query_runs.delete_query(connection, query.id)
 
 
-async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(
-    connection: Connection,
-) -> None:
+async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_submitted_again(connection: Connection) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
@@ -141,8 +115,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
     await query_runs.delete_query(connection, query.id)
 
     assert await marked(connection) == []
-    overview = await overviews.get(connection, stored.run_id)
-    assert overview.jobs == 1
+    assert (await overviews.get(connection, stored.run_id)).jobs == 1
     assert (await chain.audit(connection, stored.run_id)) == (2, [])
     again = await store_run(connection, planned)
     assert (again.is_new, len(again.job_ids)) == (True, 2)

@@ -1,5 +1,6 @@
 """The cost of a run counts every attempt, and what was not computed again."""
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -15,42 +16,18 @@ from store.database import Connection
 from store.runs import backlog, jobs, stages
 from store.runs.stages import Claim
 from tests.store.conftest import StoreRun
-from tests.store.scored import BROKEN, claimed
+from tests.store.scored import BROKEN, call_model, claimed
 
 PRICES = Prices(currency="EUR", models={"big": ModelPrice(prompt=2, reply=10)})
 
 
-async def call(
-    connection: Connection, claim: Claim, *, model: str = "big", reused: bool = False, **tokens: Any
-) -> None:
-    values = {"prompt_tokens": 1000, "reply_tokens": 100} | tokens
-    call_id = await connection.fetchval(
-        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens, reply_tokens, "
-        "served_by) "
-        "VALUES (gen_random_uuid()::text, $1, '', '{}', 'r', 'stop', 2, $2, $3, '{}') RETURNING id",
-        model,
-        *values.values(),
-    )
-    await connection.execute(
-        "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
-        "SELECT $1, count(*), $2, 'p', $3 FROM llm_call_use WHERE attempt_id = $1",
-        claim.attempt_id,
-        call_id,
-        reused,
-    )
+numbers = count()
 
 
-async def test_a_limit_that_is_given_later_counts_what_was_paid_for_and_nothing_else(
-    connection: Connection, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    claim = await claimed(connection, stored.job_ids[0])
-    await call(connection, claim)
-    await call(connection, claim, reused=True)
-
-    await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=5))
-
-    assert await backlog.find(connection, stored.run_id) == RunLimitState(max_llm_calls=5, llm_calls=1, tokens=1100)
+async def call(connection: Connection, claim: Claim, *, model: str = "big", is_reused: bool = False, **of: Any) -> None:
+    """A call of its own."""
+    reply = {"seconds": 2, "prompt_tokens": 1000, "reply_tokens": 100} | of
+    await call_model(connection, claim.attempt_id, f"{next(numbers)}", model=model, is_reused=is_reused, **reply)
 
 
 async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: StoreRun) -> None:
@@ -63,11 +40,14 @@ async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: 
     before = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
     await jobs.retry(connection, run_id=stored.run_id)
     again = await claimed(connection, job_id, "embed")
-    await call(connection, again, reused=True)
+    await call(connection, again, is_reused=True)
     await call(connection, again)
     await stages.commit(connection, again, inputs={}, output={"b": 1})
     after = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+    # A limit that is given later counts what was paid for and nothing else.
+    await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=5))
 
+    assert await backlog.find(connection, stored.run_id) == RunLimitState(max_llm_calls=5, llm_calls=2, tokens=2200)
     assert (before.total.attempts, before.total.calls_paid, before.total.prompt_tokens) == (2, 1, 1000)
     assert before.total.money == pytest.approx(0.003)
     assert (after.total.attempts, after.total.calls_paid, after.total.prompt_tokens) == (3, 2, 2000)

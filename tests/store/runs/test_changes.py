@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from schemas.statuses import JobStatus
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import answer_pieces, jobs, stages
 from store.runs.edits import CHANNEL, Changes, Subscription
 from tests.store.conftest import StoreRun
@@ -55,14 +55,13 @@ async def test_a_claim_a_commit_and_a_pause_are_notified_also_after_the_connecti
 
 
 async def test_a_run_and_a_job_can_be_waited_for_alone(
-    database: Database, changes: Changes, store_run: StoreRun
+    connection: Connection, changes: Changes, store_run: StoreRun
 ) -> None:
     first, second = await store_run("316", "319"), await store_run()
     async with (
         changes.subscribe(run_id=first.run_id) as run,
         changes.subscribe(job_id=first.job_ids[1]) as job,
         changes.subscribe() as everything,
-        database.connection() as connection,
     ):
         for subscription in (run, job, everything):
             await listening(subscription)
@@ -78,12 +77,13 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
         assert [await everything.next(SOON_S), await everything.next(0)] == [True, False]
 
 
-async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(database: Database, changes: Changes) -> None:
+async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(
+    connection: Connection, changes: Changes
+) -> None:
     async with (
         changes.subscribe() as without_answers,
         changes.subscribe(job_id=8, with_answers=True) as of_another,
         changes.subscribe(job_id=7, with_answers=True) as reader,
-        database.connection() as connection,
     ):
         for subscription in (without_answers, of_another, reader):
             await listening(subscription)

@@ -1,6 +1,5 @@
 """A deleted run takes with it what belongs to it alone, and nothing of others; old runs are purged."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
@@ -20,14 +19,15 @@ from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
 from tests.refusals import refused
+from tests.services.questions.questions import chain as stage_states
 from tests.services.questions.questions import complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.reference_indexes import store_index
 from tests.store.scored import claimed
-from tests.store.statements import until_blocked
+from tests.store.statements import one_waits
 
-OF_RUNS = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
+OF_RUNS = ("job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
 
 
 async def finished_run(connection: Connection) -> ShownRun:
@@ -47,6 +47,7 @@ async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(connection: C
 
     assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
     assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
+    assert await counted(connection, "run") == [1], "that of the reference index"
     with pytest.raises(MissingError):
         await delete_run(connection, shown.run_id)
 
@@ -65,9 +66,7 @@ async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> N
     assert (await delete_run(connection, second)).calls == 1
 
 
-async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_goes_with_its_last_run(
-    connection: Connection,
-) -> None:
+async def test_a_question_that_continued_elsewhere_goes_with_its_last_run(connection: Connection) -> None:
     query = await a_marked_question(connection)
     run_ids = [query.run_id]
     for name in ("Broad", "Broader"):
@@ -104,8 +103,7 @@ async def test_an_active_run_is_refused_with_the_way_out(connection: Connection)
 
 async def test_an_index_that_was_published_outlives_its_run(connection: Connection) -> None:
     chunk = IndexedChunk(1, 301, 0, "text", [1.0, 0.0], {}, {}, ())  # type: ignore[arg-type]
-    run_id = (await runs.store(connection, new_run())).run_id
-    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    run_id = await a_finished_run(connection)
     await store_index(connection, 7, [chunk])
     await connection.execute("UPDATE reference_index SET run_id = $1", run_id)
     (before,) = await references.current(connection)
@@ -127,50 +125,52 @@ async def purged(connection: Connection, run_id: int | None = None, *, keep_resu
 
 async def age(connection: Connection, run_id: int, days: int) -> None:
     """Let a run have been submitted and finished so long ago."""
-    interval = timedelta(days=days)
-    await connection.execute("UPDATE run SET created_at = created_at - $2::interval WHERE id = $1", run_id, interval)
-    for column in ("created_at", "finished_at"):
-        await connection.execute(
-            f"UPDATE job SET {column} = {column} - $2::interval WHERE run_id = $1", run_id, interval
-        )
+    for table, key, column in (
+        ("run", "id", "created_at"),
+        ("job", "run_id", "created_at"),
+        ("job", "run_id", "finished_at"),
+    ):
+        older = f"UPDATE {table} SET {column} = {column} - $2::interval WHERE {key} = $1"
+        await connection.execute(older, run_id, timedelta(days=days))
 
 
 async def a_finished_run(connection: Connection) -> int:
     """A run of one job that was cancelled."""
+    return await a_held_run(connection, JobStatus.CANCELLED)
+
+
+async def a_held_run(connection: Connection, status: JobStatus) -> int:
     stored = await runs.store(connection, new_run(), always_new=True)
-    await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    await jobs.hold(connection, status, None, run_id=stored.run_id)
     return stored.run_id
 
 
 async def test_only_runs_that_finished_long_ago_are_purged(connection: Connection) -> None:
     old, young = await a_finished_run(connection), await a_finished_run(connection)
-    unfinished = (await participant_run(connection)).run_id
-    for run_id in (old, unfinished):
+    unfinished, paused = (await participant_run(connection)).run_id, await a_held_run(connection, JobStatus.PAUSED)
+    for run_id in (old, unfinished, paused):
         await age(connection, run_id, 91)
-    paused = await runs.store(connection, new_run(), always_new=True)
-    await jobs.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
-    await age(connection, paused.run_id, 91)
 
     assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
     now = await deletions.find(connection, older_than=NOW)
-    assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
+    assert (now[:2], {unfinished, paused} & set(now)) == ([old, young], set())
 
 
 @pytest.mark.parametrize("keep_results", [False, True])
 async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
     database: Database, keep_results: bool
 ) -> None:
-    async with database.connection() as user, database.connection() as purger, database.connection() as third:
+    async with database.connection() as user:
         made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
         await call_a_model(user, made[0].job_ids[0], "expand", "the same")
         claim = await claimed(user, made[1].job_ids[0], "expand")
         await user.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE id = $1", made[0].job_ids[0])
-        async with user.transaction():
-            call_id = await user.fetchval("SELECT id FROM llm_call")
-            await ledger.use(user, claim.attempt_id, call_id, "expand", is_reused=True)
-            purging_it = asyncio.create_task(purged(purger, made[0].run_id, keep_results=keep_results))
-            await until_blocked(third, purger)
-        (done,) = await purging_it
+        call_id = await user.fetchval("SELECT id FROM llm_call")
+        _, (done,) = await one_waits(
+            database,
+            lambda using: ledger.use(using, claim.attempt_id, call_id, "expand", is_reused=True),
+            lambda purging: purged(purging, made[0].run_id, keep_results=keep_results),
+        )
 
         assert (done.calls, done.kept_calls) == (0, 1)
         assert await user.fetchval("SELECT reply FROM llm_call") == "reply to the same"
@@ -198,8 +198,8 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
 
     # Its outputs are gone: a retry starts with the first stage, and the run is active again.
     await jobs.retry(connection, job_id=shown.failed)
-    rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
-    assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)
+    states = list((await stage_states(connection, shown.failed)).values())
+    assert states == ["ready"] + ["waiting"] * (len(states) - 1)
     for delete in (deletions.delete_run, deletions.empty):
         with refused("run-active"):
             await delete(connection, shown.run_id)

@@ -75,9 +75,7 @@ async def test_only_the_newest_runs_of_a_kind_are_looked_at(connection: Connecti
     assert await alike() == []
 
 
-async def test_what_is_left_is_estimated_from_the_times_of_each_stage(
-    connection: Connection, store_run: StoreRun
-) -> None:
+async def test_what_is_left_is_estimated_from_the_times_of_stages(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", "3", stages=("extract", "score"))
     first, second = stored.job_ids[:2]
     before = await past_work.progress(connection, stored.run_id)
@@ -104,11 +102,9 @@ async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_las
     monkeypatch.setattr(past_work, "_LARGE_JOBS", 4)
     before = await past_work.progress(connection, stored.run_id)
     for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
-        await take(connection, job_id, "extract", committing({"quotes": {}}))
-        await take(connection, job_id, "score", committing({}))
-        await connection.execute(
-            "UPDATE job SET finished_at = now() - $2 * interval '1 second' WHERE id = $1", job_id, ended
-        )
+        for stage in ("extract", "score"):
+            await take(connection, job_id, stage, committing({}))
+        await connection.execute(f"UPDATE job SET finished_at = now() - interval '{ended} s' WHERE id = $1", job_id)
     await take(connection, stored.job_ids[2], "extract", committing({"quotes": {}}))
     after = await past_work.progress(connection, stored.run_id)
 
@@ -121,8 +117,5 @@ async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_las
 async def _took(connection: Connection, job_id: int, stage: str, *, seconds: int, ended: int) -> None:
     """A stage that took so many seconds and ended so many seconds ago."""
     await take(connection, job_id, stage, committing({}))
-    await connection.execute(
-        "UPDATE stage_run SET started_at = now() - $3 * interval '1 second', "
-        "finished_at = now() - $4 * interval '1 second' WHERE job_id = $1 AND stage = $2",
-        *(job_id, stage, seconds + ended, ended),
-    )
+    times = f"started_at = now() - interval '{seconds + ended} s', finished_at = now() - interval '{ended} s'"
+    await connection.execute(f"UPDATE stage_run SET {times} WHERE job_id = $1 AND stage = $2", job_id, stage)

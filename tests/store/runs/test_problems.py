@@ -4,16 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import jobs, ledger, stages
 from store.runs.failures import run_failures
 from store.runs.problems import ProblemKind, problems
-from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
 from tests.store.enrolled import enroll
-from tests.store.scored import BROKEN, TIMED_OUT, claimed, end, store_scored_run
+from tests.store.scored import BROKEN, TIMED_OUT, call_model, claimed, end, store_scored_run
 
 SUBJECT, OTHER = ("zero_shot", 316), ("zero_shot", 319)
 
@@ -34,9 +32,7 @@ async def waiting_job(connection: Connection) -> tuple[int, int]:
     return run_id, (await jobs.of_run(connection, run_id))[0]
 
 
-async def test_a_failure_is_final_and_a_problem_until_a_retry_and_resolved_when_that_succeeds(
-    connection: Connection,
-) -> None:
+async def test_a_failure_is_a_problem_until_a_retry_and_resolved_when_that_succeeds(connection: Connection) -> None:
     await enroll(connection, "extract", "score")
     run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT, OTHER: TIMED_OUT})
     failed = "score", 1, "scoring_llm_timeout"
@@ -76,10 +72,7 @@ async def test_of_several_replies_that_could_not_be_used_the_last_one_names_the_
     run_id, job_id = await waiting_job(connection)
     claim = await claimed(connection, job_id)
     for key in ("PHQ8_Sleep", "PHQ8_Tired"):
-        call = ChatCall(model="m", messages=(Message(role="user", content=key),))
-        reply = ChatReply(text="?", model="m", digest="d", stop_reason="stop", seconds=0.1)
-        kept = await ledger.keep(connection, key, call, reply, served())
-        await ledger.use(connection, claim.attempt_id, kept.call_id, f"score {key}", is_reused=False)
+        await call_model(connection, claim.attempt_id, key, purpose=f"score {key}")
         await ledger.reject_last(connection, claim.attempt_id)
     await stages.fail(connection, claim, TIMED_OUT, inputs={})
 
@@ -88,9 +81,7 @@ async def test_of_several_replies_that_could_not_be_used_the_last_one_names_the_
     assert failure.evidence_key == "PHQ8_Tired"
 
 
-async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_job_continued(
-    connection: Connection,
-) -> None:
+async def test_an_extraction_of_only_hallucinated_quotes_is_found(connection: Connection) -> None:
     hallucinated = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
     grounded = {"rejected": {"Sleep": 2}, "quotes": {"Sleep": [], "Tired": ["I am tired"]}}
     run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=hallucinated)
@@ -117,9 +108,7 @@ async def test_jobs_whose_queue_no_worker_takes_are_a_problem_until_one_does(con
     assert (without_broker.what, without_broker.jobs, without_broker.remedy) == ("no_broker", 2, "ragq doctor")
 
 
-async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds_and_then_a_failure(
-    connection: Connection,
-) -> None:
+async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds(connection: Connection) -> None:
     run_id, job_id = await waiting_job(connection)
     await enroll(connection, "extract")
     await claimed(connection, job_id, lease_s=0)

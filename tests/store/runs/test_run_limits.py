@@ -40,25 +40,18 @@ async def test_limits_that_are_not_given_again_stay(connection: Connection, stor
     )
 
 
-async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once(
-    database: Database, store_run: StoreRun
-) -> None:
-    run_id = (await store_run()).run_id
-    await database.once(backlog.keep, run_id, RunLimits(max_llm_calls=7))
+async def test_no_call_is_sent_beyond_a_limit_however_many_ask_at_once(database: Database, store_run: StoreRun) -> None:
+    of_calls, of_tokens = (await store_run()).run_id, (await store_run()).run_id
+    await database.once(backlog.keep, of_calls, RunLimits(max_llm_calls=7))
+    await database.once(backlog.keep, of_tokens, RunLimits(max_tokens=100))
 
-    spent = await asyncio.gather(*(database.once(backlog.spend_call, run_id) for _ in range(40)))
+    spent = await asyncio.gather(*(database.once(backlog.spend_call, of_calls) for _ in range(40)))
 
     assert sum(spent) == 7
-
-
-async def test_no_call_is_sent_once_the_tokens_are_used(connection: Connection, store_run: StoreRun) -> None:
-    run_id = (await store_run()).run_id
-    await backlog.keep(connection, run_id, RunLimits(max_tokens=100))
-
     for tokens in (99, 1):
-        assert await backlog.spend_call(connection, run_id)
-        await backlog.count(connection, run_id, tokens=tokens)
-    assert not await backlog.spend_call(connection, run_id)
+        assert await database.once(backlog.spend_call, of_tokens)
+        await database.once(backlog.count, of_tokens, tokens=tokens)
+    assert not await database.once(backlog.spend_call, of_tokens)
 
 
 async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(

@@ -1,22 +1,19 @@
 """Runs for display: failed jobs first, the progress of each, what is left to do, and where it was computed."""
 
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.runs import Environment
 from stages.reports.words import origin_words
 from store.database import Connection
-from store.runs import jobs, ledger, runs, stages
+from store.runs import jobs, runs, stages
 from store.runs.jobs import PendingChain, PendingStage
 from store.runs.run_view import run_origin, run_view
 from tests.fakes.chat import served
 from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
-from tests.store.scored import TIMED_OUT, claimed, committing, failing, take
+from tests.store.scored import TIMED_OUT, call_model, claimed, committing, failing, take
 
 
-async def test_failed_jobs_come_first_and_a_view_of_some_jobs_counts_all(
-    connection: Connection, store_run: StoreRun
-) -> None:
+async def test_failed_jobs_come_first_and_some_are_shown_of_all(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", "3", "4", stages=("extract",))
     one, two, three, four = stored.job_ids
     await take(connection, one, "extract", committing({"quotes": {}}))
@@ -33,18 +30,7 @@ async def test_failed_jobs_come_first_and_a_view_of_some_jobs_counts_all(
     assert errors == [("2", None), ("3", "scoring_llm_timeout")]
 
 
-async def test_the_texts_that_were_cut_are_counted_over_the_jobs(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("1", "2", stages=("extract", "embed"))
-    for job_id in stored.job_ids:
-        await take(connection, job_id, "extract", committing({"cut_texts": 1}))
-    await take(connection, stored.job_ids[0], "embed", committing({"cut_texts": 2}))
-
-    assert (await run_view(connection, stored.run_id)).cut_texts == 4
-
-
-async def test_every_job_lists_its_stages_in_the_order_of_the_chain_and_those_that_are_left(
-    connection: Connection, store_run: StoreRun
-) -> None:
+async def test_every_job_lists_its_stages_in_order_and_those_left(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
     await take(connection, first, "extract", committing({}))
@@ -81,9 +67,7 @@ HERE = Environment(
 THERE = HERE.model_copy(update={"packages": {"numpy": "2.3.0"}, "git_commit": None, "git_dirty": None, "gpus": ()})
 
 
-async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
-    connection: Connection, store_run: StoreRun
-) -> None:
+async def test_stages_are_counted_by_environments_and_cut_texts(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))
     for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
         await enroll(connection, "extract", name=worker, environment=environment)
@@ -95,22 +79,20 @@ async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
     ]:
         claim = await stages.claim(connection, job_id, stage, worker, 60)
         assert claim is not None
-        await stages.commit(connection, claim, inputs={}, output={})
+        await stages.commit(connection, claim, inputs={}, output={"cut_texts": 2 if worker == "two" else 1})
     found = await run_origin(connection, stored.run_id)
     rows = await connection.fetchval("SELECT count(*) FROM environment")
 
     assert [(one.stages, one.environment) for one in found.workers] == [(2, HERE), (1, THERE)]
     assert (rows, found.submitter) == (2, None)
+    assert (await run_view(connection, stored.run_id)).cut_texts == 5
 
 
 async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Connection) -> None:
     model = served(server="http://gpu-box:11434", quantization="Q4_1")
     stored = await runs.store(connection, new_run(environment=HERE, models=[model]))
     claim = await claimed(connection, stored.job_ids[0], "extract")
-    call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
-    reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)
-    kept = await ledger.keep(connection, "key", call, reply, served(server="http://spare:11434"))
-    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    await call_model(connection, claim.attempt_id, server="http://spare:11434")
     found = await run_origin(connection, stored.run_id)
 
     assert (found.submitter, found.servers) == (HERE, ("http://spare:11434",))

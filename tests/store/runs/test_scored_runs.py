@@ -39,12 +39,8 @@ async def test_each_job_is_read_with_its_scores_and_labels(connection: Connectio
         (FEW_SHOT, 330, JobStatus.WAITING, None, None),
     ]
     assert found.settings == {"LLM_BACKEND": SettingValue(value="ollama", source="option")}
-    assert [(one.job_id - first, one.stage) for one in found.work.stages if one.job_id] == [
-        (0, "extract"),
-        (0, "score"),
-        (1, "extract"),
-        (1, "score"),
-    ]
+    of_stages = [(one.job_id - first, one.stage) for one in found.work.stages if one.job_id]
+    assert of_stages == [(0, "extract"), (0, "score"), (1, "extract"), (1, "score")]
 
 
 async def test_draws_are_those_of_the_same_work_and_weights_the_newest_run_of_each(connection: Connection) -> None:

@@ -8,7 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.references import references
-from store.runs import deletions, jobs, notifications, overviews
+from store.runs import deletions, jobs, notifications
 from store.runs.notifications import DueMessage, Notification, notification_in_words
 from store.runs.problems import problems
 from store.views import run_state
@@ -82,28 +82,20 @@ async def test_it_begins_after_success_and_is_cancelled_with_a_reason_after_anyt
     assert await jobs.end_waits(connection) == []
 
 
-async def test_it_is_cancelled_with_a_run_that_waited_for_one_that_failed_and_when_that_is_deleted(
-    connection: Connection,
-) -> None:
+async def test_it_is_cancelled_with_a_run_that_waited_or_is_deleted(connection: Connection) -> None:
     _, second = await waiting_run(connection, FAILED)
     third = await store_scored_run(connection, OPEN)
     await jobs.wait_for(connection, third, second)
     deleted, of_deleted = await waiting_run(connection, DONE)
     await deletions.delete_run(connection, deleted)
+    _, resumed = await waiting_run(connection, FAILED)
+    await jobs.resume(connection, run_id=resumed)
 
     for _ in range(2):
         await jobs.end_waits(connection)
 
     assert [(await state(connection, one))[0] for one in (second, third, of_deleted)] == ["cancelled"] * 3
-
-
-async def test_jobs_that_somebody_resumed_are_left_alone(connection: Connection) -> None:
-    _, run_id = await waiting_run(connection, FAILED)
-    await jobs.resume(connection, run_id=run_id)
-
-    await jobs.end_waits(connection)
-
-    assert (await overviews.get(connection, run_id)).states == {"waiting": 1}
+    assert await state(connection, resumed) == ("waiting", None)
 
 
 async def test_a_message_is_due_once_when_nothing_is_left_to_do(connection: Connection) -> None:
@@ -138,19 +130,20 @@ async def test_a_pause_is_told_and_the_end_after_it_too(connection: Connection) 
     assert "holidays" not in str(first.message)
 
 
-async def test_two_claim_different_messages_and_one_that_died_is_followed_by_another(database: Database) -> None:
-    async with database.connection() as connection, database.connection() as other:
-        for _ in range(2):
-            await told_run(connection, DONE)
-        await make_due(connection)
-        async with connection.transaction():
-            (first,) = await notifications.claim(connection, limit=1)
-            (theirs,) = await notifications.claim(other, limit=8)
-        assert first.run_id != theirs.run_id
-        assert await notifications.claim(connection, limit=8) == []
-        await connection.execute("UPDATE run_notification SET due_at = now() WHERE run_id = $1", first.run_id)
+async def test_two_claim_different_messages_and_one_that_died_is_followed_by_another(
+    database: Database, connection: Connection
+) -> None:
+    for _ in range(2):
+        await told_run(connection, DONE)
+    await make_due(connection)
+    async with connection.transaction():
+        (first,) = await notifications.claim(connection, limit=1)
+        theirs = await database.once(due)
+    assert first.run_id != theirs.run_id
+    assert await notifications.claim(connection, limit=8) == []
+    await connection.execute("UPDATE run_notification SET due_at = now() WHERE run_id = $1", first.run_id)
 
-        second = await due(connection)
+    second = await due(connection)
 
     assert (second.message_id, second.message, second.attempts) == (first.message_id, first.message, 2)
 

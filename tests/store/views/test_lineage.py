@@ -2,28 +2,19 @@
 
 from typing import Any
 
-from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import ledger
 from store.views import job_trace
-from tests.fakes.chat import served
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import TIMED_OUT, store_scored_run
-
-CALL = ChatCall(model="m", messages=(Message(role="user", content="judge this"),), timeout_s=1, purpose="judge")
-REPLY = ChatReply(
-    text="accept", model="m", digest="d", stop_reason="stop", prompt_tokens=7, reply_tokens=2, seconds=0.5, tokens=None
-)
+from tests.store.scored import TIMED_OUT, call_model, store_scored_run
 
 
 async def test_calls_are_listed_at_the_attempt_that_made_them(connection: Connection) -> None:
     run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
     job_id = await _job_of(connection, run_id)
-    kept = await ledger.keep(connection, "key", CALL, REPLY, served())
-    for attempt_id in await _attempts_of(connection, job_id):
-        await ledger.use(connection, attempt_id, kept.call_id, "judge", is_reused=False)
-    last = (await _attempts_of(connection, job_id))[-1]
-    await ledger.use(connection, last, kept.call_id, "judge", is_reused=True)
+    rows = await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)
+    for attempt_id, is_reused in ((rows[0]["id"], False), (rows[-1]["id"], False), (rows[-1]["id"], True)):
+        reply: dict[str, Any] = {"text": "accept", "prompt_tokens": 7, "reply_tokens": 2}
+        await call_model(connection, attempt_id, "judge this", is_reused=is_reused, **reply)
     trace = await job_trace(connection, job_id)
     first, second = trace.attempts
     assert (first.paid, first.reused, first.paid_tokens) == (1, 0, (7, 2))
@@ -53,7 +44,3 @@ async def test_texts_are_read_with_their_ids(connection: Connection) -> None:
 async def _job_of(connection: Connection, run_id: int) -> int:
     job_id: int = await connection.fetchval("SELECT id FROM job WHERE run_id = $1", run_id)
     return job_id
-
-
-async def _attempts_of(connection: Connection, job_id: int) -> list[int]:
-    return [row["id"] for row in await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)]
