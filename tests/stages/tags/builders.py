@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -29,6 +29,13 @@ EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
 
 
+class Policy(TypedDict):
+    """Which tags a request may get."""
+
+    allow_nsfw_tags: bool
+    min_tag_count: int
+
+
 class SearchedVocabulary(NamedTuple):
     """A vocabulary with everything that a request needs."""
 
@@ -48,7 +55,7 @@ async def candidates_from_phrases(
     rewrite_phrases: Sequence[str],
     *,
     allow_nsfw_tags: bool,
-    context_tags: Sequence[str] | None = None,
+    context_tags: Sequence[str] = (),
     context_tag_weight: float = 1.0,
     context_weight: float = 0.5,
     per_phrase_k: int = 50,
@@ -61,24 +68,24 @@ async def candidates_from_phrases(
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
     """
+    lexicon, policy = vocabulary.lexicon, Policy(allow_nsfw_tags=allow_nsfw_tags, min_tag_count=min_tag_count)
     embedded, vectors = embed_phrases(
         rewrite_phrases,
         tokens=vocabulary.tokens,
         context_model=vocabulary.context_model,
-        context_tags=context_tags or (),
+        context_tags=context_tags,
         context_tag_weight=context_tag_weight,
         sentences=None if vocabulary.sentences is None else await vocabulary.sentences(rewrite_phrases),
     )
     retrieved = await retrieve_tags(
         embedded,
         vectors,
-        lexicon=vocabulary.lexicon,
+        lexicon=lexicon,
         search=vocabulary.search,
         vocabulary_id=vocabulary.vocabulary_id,
-        allow_nsfw_tags=allow_nsfw_tags,
         per_phrase_k=per_phrase_k,
-        min_tag_count=min_tag_count,
         skip_exact=skip_exact,
+        **policy,
     )
     ranked = rank_tags(
         retrieved,
@@ -88,15 +95,8 @@ async def candidates_from_phrases(
         per_phrase_final_k=per_phrase_final_k,
         global_k=global_k,
     )
-    tags = [candidate.tag for candidate in ranked.candidates]
-    validate_tags(
-        ranked,
-        retrieved=retrieved,
-        lexicon=await vocabulary.lexicon.look_up(vocabulary.vocabulary_id, tags),
-        allow_nsfw_tags=allow_nsfw_tags,
-        min_tag_count=min_tag_count,
-        global_k=global_k,
-    )
+    known = await lexicon.look_up(vocabulary.vocabulary_id, [candidate.tag for candidate in ranked.candidates])
+    validate_tags(ranked, retrieved=retrieved, lexicon=known, global_k=global_k, **policy)
     return ranked
 
 
@@ -155,16 +155,10 @@ def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
 
 
 async def candidates(
-    searched: SearchedVocabulary,
-    *phrases: str,
-    allow_nsfw_tags: bool = True,
-    context_tags: tuple[str, ...] = (),
-    **options: Any,
+    searched: SearchedVocabulary, *phrases: str, allow_nsfw_tags: bool = True, **options: Any
 ) -> list[Candidate]:
     """The candidates for phrases, without reports."""
-    found = await candidates_from_phrases(
-        searched, phrases, allow_nsfw_tags=allow_nsfw_tags, context_tags=context_tags, **options
-    )
+    found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=allow_nsfw_tags, **options)
     return list(found.candidates)
 
 

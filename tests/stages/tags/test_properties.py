@@ -83,49 +83,26 @@ def test_the_outcome_is_that_of_the_set_of_phrases(
 
 @settings(deadline=None)
 @given(vocabularies(), phrases, requests)
-def test_the_policy_never_leaks_whatever_the_aliases(
+def test_candidates_are_permitted_canonical_distinct_bounded_and_in_order_and_required_tags_are_there(
     searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
 ) -> None:
-    found = outcome(searched, asked, {**request, "allow_nsfw_tags": False})
+    lexicon, minimum = stored_tags(searched), request["min_tag_count"]
 
-    unsafe = {tag.name for tag in stored_tags(searched).tags.values() if is_nsfw(tag)}
-    of_phrases = {row.tag for report in found.phrase_reports for row in report.candidates}
-    assert not unsafe & ({tag.tag for tag in found.candidates} | of_phrases | set(found.phrase_rank_by_tag))
-
-
-@settings(deadline=None)
-@given(vocabularies(), phrases, requests)
-def test_required_tags_are_always_present(
-    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
-) -> None:
-    open_request = {**request, "allow_nsfw_tags": True, "global_k": 100}
-    minimum = request["min_tag_count"]
-
-    candidates = outcome(searched, asked, open_request).candidates
-
-    lexicon = stored_tags(searched)
-    required = {
-        tag.name for phrase in final_phrases(asked) for tag in project(phrase.lookup, lexicon, min_tag_count=minimum)
-    }
-    assert required <= {tag.tag for tag in candidates}
-
-
-@settings(deadline=None)
-@given(vocabularies(), phrases, requests)
-def test_scores_are_bounded_and_candidates_canonical_distinct_and_in_order(
-    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
-) -> None:
     found = outcome(searched, asked, request)
+    closed = outcome(searched, asked, request | {"allow_nsfw_tags": False})
+    whole = outcome(searched, asked, request | {"allow_nsfw_tags": True, "global_k": 100})
 
+    unsafe = {tag.name for tag in lexicon.tags.values() if is_nsfw(tag)}
+    of_phrases = {row.tag for report in closed.phrase_reports for row in report.candidates}
+    assert not unsafe & ({tag.tag for tag in closed.candidates} | of_phrases | set(closed.phrase_rank_by_tag))
+    required = [project(phrase.lookup, lexicon, min_tag_count=minimum) for phrase in final_phrases(asked)]
+    assert {tag.name for tags in required for tag in tags} <= {tag.tag for tag in whole.candidates}
     for tag in found.candidates:
-        assert all(
-            -1 <= score <= 1
-            for score in (tag.score_combined, tag.score_fasttext, tag.score_context or 0)
-            if score is not None
-        )
+        scores = (tag.score_combined, tag.score_fasttext, tag.score_context)
+        assert all(-1 <= score <= 1 for score in scores if score is not None)
     names = [tag.tag for tag in found.candidates]
     assert len(set(names)) == len(names) <= request["global_k"]
-    assert set(names) <= stored_tags(searched).tags.keys()
+    assert set(names) <= lexicon.tags.keys()
     assert list(found.candidates) == sorted(found.candidates, key=best_first)
     assert found.phrase_rank_by_tag == {name: best_rank(found.phrase_reports, name) for name in names}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.values.tags import Lexicon
-from stages.tags.rerank import cut, is_nsfw, project
+from stages.tags.rerank import cut, project
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import (
     at,
@@ -129,18 +129,12 @@ def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabular
     assert project("far", lexicon, min_tag_count=0) == ()
 
 
-async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
-    searched = vocabulary({"tag": 1}, vectors={"tag": at(0)})
+async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours_and_a_negative_similarity_is_kept() -> None:
+    searched = vocabulary({"tag": 1}, vectors={"tag": at(120)}, lookups=WORD)
 
     assert await candidates(searched, "unheard") == []
     assert searches(searched) == []
-
-
-async def test_ambiguity_5_a_negative_similarity_is_kept() -> None:
-    searched = vocabulary({"tag": 1}, vectors={"tag": at(120)}, lookups=WORD)
-
     (found,) = await candidates(searched, "word")
-
     assert found.score_combined == pytest.approx(-0.5)
 
 
@@ -174,7 +168,7 @@ async def test_ambiguity_8_the_percentile_is_taken_before_the_cut_and_counts_exa
     assert imputed == pytest.approx(0.1)
 
 
-async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -> None:
+async def test_ambiguity_9_heads_are_terms_weights_of_equal_terms_add_up_and_unknown_ones_count_nothing() -> None:
     searched = vocabulary(
         {"tag": 1},
         aliases={"big_shirt": ("tag",)},
@@ -190,17 +184,8 @@ async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -
     assert alone.score_context == pytest.approx(1.0)
     assert with_hat.score_context == pytest.approx(0.6)  # (3, 4) has the length 5
     assert weighed.score_context == pytest.approx(9 / (9 * 9 + 8 * 8) ** 0.5)  # (1 + 2) * 3 and 2 * 4
-
-
-async def test_ambiguity_9_unknown_terms_are_reported_and_count_nothing() -> None:
-    searched = vocabulary({"tag": 1}, aliases={"big_shirt": ("tag",)}, rows={"tag": at(0)}, terms={"shirt": at(0)})
-
-    found = await reports(searched, "big shirt")
-
-    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in found] == [
-        ("big_shirt", (), ("big_shirt",)),
-        ("shirt", ("shirt",), ()),
-    ]
+    terms = [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in await reports(searched, "big shirt")]
+    assert terms == [("big_shirt", (), ("big_shirt",)), ("shirt", ("shirt",), ())]
 
 
 def test_ambiguity_11_an_imputed_score_enters_the_merged_maximum() -> None:
@@ -230,10 +215,18 @@ def test_ambiguity_13_a_rank_is_the_best_over_the_phrases_counted_from_1() -> No
     assert ranked.phrase_rank_by_tag == {"a": 1, "c": 1, "b": 2}
 
 
-@pytest.mark.parametrize("options", [{"global_k": 0}, {"global_k": -1}, {"per_phrase_final_k": 0}, {"per_phrase_k": 0}])
-async def test_ambiguity_14_lists_without_a_place_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        await candidates(vocabulary({"tag": 1}), "tag", **options)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("global_k", 0), ("global_k", -1), ("per_phrase_final_k", 0), ("per_phrase_k", 0)),
+        *(("context_weight", weight) for weight in (-0.01, 1.01, float("nan"))),
+    ],
+)
+async def test_ambiguity_14_and_15_lists_without_a_place_and_weights_outside_of_0_to_1_are_refused(
+    option: str, value: Any
+) -> None:
+    with pytest.raises(ValueError, match=option):
+        await candidates(vocabulary({"tag": 1}), "tag", **{option: value})
 
 
 @pytest.mark.parametrize("phrases", [(), ("",), (" _ ", "\t")])
@@ -243,14 +236,3 @@ async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, context_tags=["tag"])
 
     assert (found.candidates, found.phrase_reports, found.phrase_rank_by_tag) == ((), (), {})
-
-
-@pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])
-async def test_ambiguity_15_a_weight_outside_of_0_to_1_is_refused(context_weight: float) -> None:
-    with pytest.raises(ValueError, match="context_weight must be from 0 to 1"):
-        await candidates(vocabulary({"tag": 1}), "tag", context_weight=context_weight)
-
-
-@pytest.mark.parametrize(("probability", "nsfw"), [(0.95, True), (0.9499999, False), (1.0, True), (0.0, False)])
-def test_ambiguity_16_the_threshold_itself_is_not_safe(probability: float, nsfw: bool) -> None:
-    assert is_nsfw(tags_of({"a": 1}, {"a": probability})["a"]) is nsfw

@@ -64,31 +64,26 @@ def test_spelling_is_the_share_of_characters_that_need_no_edit_squared() -> None
 
 def test_a_misspelt_name_is_found_by_its_spelling_and_another_word_by_its_meaning() -> None:
     sentences = {"breast_cancer": at(0), "chest": at(90), "flu": at(60)}
-    searched = search(sentences, sentences)
+    asked = [TokenQuery("brest_cancer", None, at(80)), TokenQuery("mamma", None, at(10))]
 
-    misspelt, synonym = searched.nearest(
-        [TokenQuery("brest_cancer", None, at(80)), TokenQuery("mamma", None, at(10))], 3
-    )
+    (misspelt, *_), (synonym, *_) = search(sentences, sentences).nearest(asked, 3)
 
-    assert misspelt[0].token == "breast_cancer"
-    assert misspelt[0].similarity == pytest.approx((12 / 13) ** 2)
-    assert synonym[0].token == "breast_cancer"
-    assert synonym[0].sources is not None
-    assert synonym[0].similarity == pytest.approx(0.7 * np.cos(np.radians(10)), abs=1e-3)
-    assert synonym[0].sources.score_fasttext is None
+    assert misspelt.token == synonym.token == "breast_cancer"
+    assert misspelt.similarity == pytest.approx((12 / 13) ** 2)
+    assert synonym.similarity == pytest.approx(0.7 * np.cos(np.radians(10)), abs=1e-3)
+    assert synonym.sources is not None and synonym.sources.score_fasttext is None
 
 
 def test_fasttext_counts_for_tokens_that_it_has_learnt_and_is_shown_for_others() -> None:
-    sentences = {"a1": at(0), "b2": at(0), "c3": at(0)}
-    searched = search(sentences, {"a1": at(0), "b2": at(60), "c3": at(0)})
+    searched = search({"a1": at(0), "b2": at(0), "c3": at(0)}, {"a1": at(0), "b2": at(60), "c3": at(0)})
 
     learnt, other = searched.nearest([TokenQuery("a1", at(0), at(0)), TokenQuery("a1x", at(60), at(0))], 3)
 
     assert [near.token for near in learnt] == ["c3", "b2"]
     assert [near.similarity for near in learnt] == pytest.approx([1.0, 0.6 * 0.5 + 0.4], abs=1e-3)
-    by_token = {near.token: near for near in other}
-    assert by_token["b2"].similarity == pytest.approx(0.7, abs=1e-3)
-    assert by_token["b2"].sources is not None and by_token["b2"].sources.score_fasttext == pytest.approx(1.0)
+    (b2,) = [near for near in other if near.token == "b2"]
+    assert b2.similarity == pytest.approx(0.7, abs=1e-3)
+    assert b2.sources is not None and b2.sources.score_fasttext == pytest.approx(1.0)
 
 
 def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
@@ -175,13 +170,13 @@ def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
     vector = context_vector(MODEL, {"x": 2.0, "y": 3.0, "unheard": 100.0})
 
     assert vector == pytest.approx([0.8, 0.6])  # (2 * 2, 3) has the length 5
-    without_a_known_term: list[dict[str, float]] = [{}, {"unheard": 1.0}, {"x": 0.0}]
-    assert [context_vector(MODEL, weights) for weights in without_a_known_term] == [None] * 3
+    unknown: list[dict[str, float]] = [{}, {"unheard": 1.0}, {"x": 0.0}]
+    assert [context_vector(MODEL, weights) for weights in unknown] == [None] * 3
 
 
-@pytest.mark.parametrize(("row", "score"), [(at(60), 0.5), (at(180), -1.0), (at(0) * 7, 1.0)])
-def test_a_context_score_is_a_cosine(row: np.ndarray[tuple[int], np.dtype[np.float32]], score: float) -> None:
-    assert context_score(np.array([1.0, 0.0]), row) == pytest.approx(score)
+def test_a_context_score_is_a_cosine() -> None:
+    scores = [context_score(np.array([1.0, 0.0]), row) for row in (at(60), at(180), at(0) * 7)]
+    assert scores == pytest.approx([0.5, -1.0, 1.0])
 
 
 async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:
@@ -192,11 +187,8 @@ async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_c
     alone = vocabulary({"red_hat": 1, "hat": 1}, terms=terms, rows=terms)
     fused = alone._replace(sentences=embed)
 
-    by_tag = [{each.tag: each for each in await candidates(one, "red hat")} for one in (alone, fused)]
+    by_tag = [{one.tag: one for one in await candidates(searched, "red hat")} for searched in (alone, fused)]
 
-    contexts = [[found["red_hat"].score_context, found["hat"].score_context] for found in by_tag]
-    assert np.array(contexts, dtype=float) == pytest.approx(np.array([[0.5**0.5, 0.5**0.5], [1.0, 0.0]]))
-    assert [(found["red_hat"].score_similarity, found["hat"].score_similarity) for found in by_tag] == [
-        (None, None),
-        (1.0, 0.5),
-    ]
+    scores = [[(one.score_context, one.score_similarity) for one in (of["red_hat"], of["hat"])] for of in by_tag]
+    diagonal = pytest.approx(0.5**0.5)
+    assert scores == [[(diagonal, None), (diagonal, None)], [(1.0, 1.0), (pytest.approx(0.0), 0.5)]]

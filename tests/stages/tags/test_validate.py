@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from schemas.errors import FailureCategory
-from schemas.values.tags import Lexicon, RankedTags, RetrievedTags
+from schemas.values.tags import Lexicon, RankedTags, ValidatedTags
 from stages.tags.validate import validate_tags
 from tests.refusals import failing
 from tests.stages.at_defaults import rank_tags
@@ -19,15 +19,14 @@ LEXICON = Lexicon(tags=tags_of({"a": 1, "b": 1, "c": 1}, {"c": 0.99}), aliases={
 def validated(
     ranked: RankedTags = RANKED,
     *,
-    found: RetrievedTags = FOUND,
     lexicon: Lexicon = LEXICON,
     allow_nsfw_tags: bool = True,
     min_tag_count: int = 0,
     global_k: int = 300,
-) -> object:
+) -> ValidatedTags:
     return validate_tags(
         ranked,
-        retrieved=found,
+        retrieved=FOUND,
         lexicon=lexicon,
         allow_nsfw_tags=allow_nsfw_tags,
         min_tag_count=min_tag_count,
@@ -42,9 +41,7 @@ def with_first(**update: object) -> RankedTags:
 
 
 def test_candidates_that_keep_the_contract_are_unchanged() -> None:
-    passed = validate_tags(
-        RANKED, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, min_tag_count=0, global_k=300
-    )
+    passed = validated()
 
     assert passed.candidates == RANKED.candidates
     assert passed.phrase_rank_by_tag == {"a": 1, "b": 1, "c": 2}
@@ -78,6 +75,4 @@ def test_each_broken_clause_is_named_alone(violation: str) -> None:
 def test_a_required_tag_may_be_cut_off_by_a_full_list() -> None:
     cut = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2, global_k=1)
 
-    assert validate_tags(
-        cut, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, global_k=1, min_tag_count=0
-    ).candidates == (RANKED.candidates[0],)
+    assert validated(cut, global_k=1).candidates == RANKED.candidates[:1]

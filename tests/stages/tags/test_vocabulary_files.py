@@ -5,8 +5,6 @@ import pytest
 from schemas.values.tags import Tag, TagDocument, Vocabulary
 from stages.files.records import accept
 from stages.tags.vocabulary_files import parse_vocabulary
-from tests.stages.tags.builders import candidates, names
-from tests.stages.tags.builders import vocabulary as searchable
 
 HEADED = "name,category,count,aliases\nshirt,0,90,tee|T-Shirt|shirt|\nbig_hat ,7,,tee|Big_Hat\n"
 HEADLESS = 'shirt,0,90,"tee,T-Shirt,shirt"\nbig_hat,7,,tee\n'
@@ -50,17 +48,14 @@ def test_ratings_belong_to_their_tags_and_those_of_unknown_tags_are_counted() ->
 
 
 @pytest.mark.parametrize("header", ["word,probability_sum\n", "\ufeffprobability,tag\r\n", ""])
-async def test_ratings_of_the_original_application_are_read_and_keep_their_tags_out(header: str) -> None:
+def test_ratings_of_the_original_application_are_read(header: str) -> None:
     lines = ["big hat", "0.99"], ["shirt", "0.1"]
     rows = "".join(",".join(line[::-1] if "probability,tag" in header else line) + "\n" for line in lines)
     files = {"tags.csv": HEADED, "word_rating_probabilities.csv": header + rows}
 
     vocabulary = accept(parse_vocabulary({name: text.encode() for name, text in files.items()}))
-    ratings = {tag.name: tag.nsfw_probability for tag in vocabulary.tags if tag.nsfw_probability is not None}
-    searched = searchable(dict.fromkeys(ratings, 9), aliases=vocabulary.aliases, nsfw=ratings)
 
-    assert ratings == {"big_hat": 0.99, "shirt": 0.1}
-    assert names(await candidates(searched, "big hat", "tee", allow_nsfw_tags=False)) == ["shirt"]
+    assert [(tag.name, tag.nsfw_probability) for tag in vocabulary.tags] == [("shirt", 0.1), ("big_hat", 0.99)]
 
 
 def test_names_are_matched_as_they_are_looked_up_and_shown_as_they_are_written() -> None:
@@ -103,10 +98,6 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
     [
         ({}, "tags.csv: is missing"),
         ({"tags.csv": ""}, "tags.csv:1: lacks the columns name, category, count, aliases and has none"),
-        (
-            {"tags.csv": "label,category,count,aliases\n"},
-            "tags.csv:1: lacks the columns name and has label, category, count, aliases",
-        ),
         ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: contains a NUL character, which Postgres cannot store"),
         ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is not a whole number of 0 or more"),
     ],
