@@ -52,7 +52,12 @@ class ScriptedChat:
         )
 
 
+def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
+    """Gives these replies, one after another."""
+    remaining = iter(replies)
+    return ScriptedChat(lambda call: next(remaining), stop_reason=stop_reason)
+
+
 def deciding(*decisions: str) -> ScriptedChat:
     """Gives these decisions, one after another."""
-    remaining = iter(decisions)
-    return ScriptedChat(lambda call: json.dumps({"decision": next(remaining)}))
+    return replying(*(json.dumps({"decision": decision}) for decision in decisions))

@@ -1,15 +1,14 @@
 """Sentences of an answer, and the judge of each."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from schemas.errors import LLMResponseParseError
-from schemas.values.chat import ChatCall
 from schemas.values.evaluations import JudgedAnswer, SplitAnswer, Tally
 from stages.evaluations.judge import MOST_SENTENCES, judge_answer, score_answer, sentences_of, split_answer
-from tests.fakes.chat import ScriptedChat
+from tests.fakes.chat import ScriptedChat, replying
 from tests.stages.at_defaults import settings
 
 PASSAGES = {"S1": "Tea is brown.", "S2": "Milk is white.", "S3": "Steel is grey."}
@@ -78,19 +77,14 @@ async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> N
     assert scores.correct == Tally(yes=3, no=0, undecided=0)
 
 
-def replying(*replies: str) -> Callable[[ChatCall], str]:
-    remaining = iter(replies)
-    return lambda call: next(remaining)
-
-
 async def test_a_reply_that_is_no_verdict_is_asked_for_again_and_then_the_stage_fails() -> None:
     found = split("Tea is brown [S1].")
 
-    judged = await judge(found, ScriptedChat(replying("Well, yes.", '{"decision": "accept"}')))
+    judged = await judge(found, replying("Well, yes.", '{"decision": "accept"}'))
     assert len(judged.reasks) == 1
 
     with pytest.raises(LLMResponseParseError):
-        await judge(found, ScriptedChat(replying("Well, yes.", '{"decision": "maybe"}')))
+        await judge(found, replying("Well, yes.", '{"decision": "maybe"}'))
 
 
 LABELS = ("S1", "S2", "S3")

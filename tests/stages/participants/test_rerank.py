@@ -1,5 +1,7 @@
 """Stage `rerank`: order, filters (Spec 33), a cross-encoder, and the audit trail (Specs 32 and 064)."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ from stages.participants.rerank import (
 from stages.texts.characters import short_hash
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.refusals import failing
-from tests.stages.at_defaults import RUN, settings
+from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence, reference
 
 ITEM = PHQ8Item.SLEEP
@@ -37,6 +39,11 @@ def near(*similarities: float) -> list[Reference]:
 def long(*lengths: int) -> list[Reference]:
     """References of so many characters, nearest first."""
     return [reference("x" * length, chunk_id=at) for at, length in enumerate(lengths, start=1)]
+
+
+def retrieved(*references: Reference) -> RetrievedReferences:
+    items = {item: references if item is ITEM else () for item in PHQ8Item}
+    return RetrievedReferences(index_id=7, excluded_participant=300, items=items)
 
 
 @pytest.mark.parametrize(
@@ -103,17 +110,22 @@ TEXTS = {1: "we went fishing", 2: "i sleep badly at four", 3: "i wake up"}
 NEAR, NEARER, FAR = (reference(TEXTS[at], chunk_id=at, similarity=near) for at, near in ((2, 0.7), (1, 0.9), (3, 0.2)))
 
 
-def retrieved(*references: Reference) -> RetrievedReferences:
-    items = {item: references if item is ITEM else () for item in PHQ8Item}
-    return RetrievedReferences(index_id=7, excluded_participant=300, items=items)
+async def rerank(
+    scorer: FakePairScorer, *references: Reference, texts: Mapping[int, str] = TEXTS, **values: object
+) -> RankedReferences:
+    return await rerank_by_cross_encoder(
+        retrieved(*references),
+        extracted=EVIDENCE,
+        chunk_texts=texts,
+        scorer=scorer,
+        settings=settings(embedding=values),
+    )
 
 
 async def test_references_are_ordered_by_the_cross_encoder_and_keep_both_scores() -> None:
     scorer = FakePairScorer()
 
-    ranked = await rerank_by_cross_encoder(
-        retrieved(NEARER, NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=scorer, settings=RUN
-    )
+    ranked = await rerank(scorer, NEARER, NEAR)
 
     # The evidence shares i, sleep, badly, at and four with chunk 2, and nothing with chunk 1.
     kept = NEAR.model_copy(update={"rerank_score": 4.0}), NEARER.model_copy(update={"rerank_score": -1.0})
@@ -129,20 +141,8 @@ async def test_references_are_ordered_by_the_cross_encoder_and_keep_both_scores(
 async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_encoder() -> None:
     scorer = FakePairScorer()
 
-    ranked = await rerank_by_cross_encoder(
-        retrieved(NEARER, NEAR, FAR),
-        extracted=EVIDENCE,
-        chunk_texts=TEXTS,
-        scorer=scorer,
-        settings=settings(embedding={"min_reference_similarity": 0.5, "top_k_references": 1}),
-    )
-    too_long = await rerank_by_cross_encoder(
-        retrieved(NEARER, NEAR),
-        extracted=EVIDENCE,
-        chunk_texts=TEXTS,
-        scorer=scorer,
-        settings=settings(embedding={"max_reference_chars_per_item": 20}),
-    )
+    ranked = await rerank(scorer, NEARER, NEAR, FAR, min_reference_similarity=0.5, top_k_references=1)
+    too_long = await rerank(scorer, NEARER, NEAR, max_reference_chars_per_item=20)
 
     assert scorer.calls[0][1] == [TEXTS[1], TEXTS[2]]
     assert [ref.chunk_id for ref in ranked.items[ITEM]] == [2]
@@ -152,9 +152,7 @@ async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_enco
 
 async def test_a_text_that_changed_is_not_scored() -> None:
     with failing(FailureCategory.REFERENCE_ARTIFACT_CORRUPT, "another text"):
-        await rerank_by_cross_encoder(
-            retrieved(NEAR), extracted=EVIDENCE, chunk_texts={2: "x"}, scorer=FakePairScorer(), settings=RUN
-        )
+        await rerank(FakePairScorer(), NEAR, texts={2: "x"})
 
 
 def test_two_references_give_two_events_with_exactly_these_fields() -> None:

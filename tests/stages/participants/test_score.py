@@ -9,10 +9,10 @@ from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
 from schemas.values.participants import EvidenceExtractor, PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
-from stages.failures import categorise
 from stages.participants.score import chosen_sample, consistency_of, score_participant
 from stages.participants.score_reply import totals_of
-from tests.fakes.chat import ScriptedChat
+from tests.fakes.chat import ScriptedChat, replying
+from tests.refusals import failing
 from tests.stages.at_defaults import assemble_prompt, settings
 from tests.stages.participants.builders import evidence, reference
 from tests.stages.participants.score_replies import ANSWER, reply_of
@@ -23,11 +23,6 @@ EVIDENCE = evidence({PHQ8Item.SLEEP: ("I sleep badly", "badly"), PHQ8Item.TIRED:
 
 def scorer(consistency: Mapping[str, object] | None = None, **groups: Mapping[str, object]) -> RunSettings:
     return settings(model={"quantitative_model": "scorer", "temperature": 0.5}, consistency=consistency or {}, **groups)
-
-
-def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
-    remaining = iter(replies)
-    return ScriptedChat(lambda call: next(remaining), stop_reason=stop_reason)
 
 
 async def score(chat: ScriptedChat, run: RunSettings | None = None) -> ParticipantScores:
@@ -46,28 +41,20 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
             model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=600, purpose="score"
         )
     ]
-    fields = {"evidence": "so I said", "reason": "often", "tokens": chat.tokens}
-    plain = ItemScore.model_validate({**fields, "score": 2, "confidence": 4})
-    without_score = ItemScore.model_validate({**fields, "na_reason": NAReason.NO_MENTION})
-    llm = EvidenceExtractor.LLM
+    plain = ItemScore(evidence="so I said", reason="often", tokens=chat.tokens, score=2, confidence=4)
+    without_score = plain.model_copy(update={"score": None, "confidence": None, "na_reason": NAReason.NO_MENTION})
+    from_model = {"evidence_source": EvidenceExtractor.LLM}
+    items = dict.fromkeys(PHQ8Item, plain) | {
+        PHQ8Item.SLEEP: plain.model_copy(
+            update=from_model | {"evidence_count": 2, "retrieval": PROMPT.statistics[PHQ8Item.SLEEP]}
+        ),
+        PHQ8Item.TIRED: without_score.model_copy(
+            update=from_model | {"evidence_count": 1, "na_reason": NAReason.SCORE_NA_WITH_EVIDENCE}
+        ),
+        PHQ8Item.MOVING: without_score,
+    }
     assert scores == ParticipantScores(
-        model="scorer",
-        model_digest="digest of scorer",
-        items=dict.fromkeys(PHQ8Item, plain)
-        | {
-            PHQ8Item.SLEEP: plain.model_copy(
-                update={"evidence_source": llm, "evidence_count": 2, "retrieval": PROMPT.statistics[PHQ8Item.SLEEP]}
-            ),
-            PHQ8Item.TIRED: without_score.model_copy(
-                update={
-                    "na_reason": NAReason.SCORE_NA_WITH_EVIDENCE,
-                    "evidence_source": llm,
-                    "evidence_count": 1,
-                }
-            ),
-            PHQ8Item.MOVING: without_score,
-        },
-        totals=totals_of([2] * 6 + [None] * 2),
+        model="scorer", model_digest="digest of scorer", items=items, totals=totals_of([2] * 6 + [None] * 2)
     )
     assert "so I said" not in repr(scores) and "often" not in repr(scores)
 
@@ -95,17 +82,15 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
     assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
 
 
-@pytest.mark.parametrize("retries", [1, 5, 10])
-async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(retries: int) -> None:
+async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it() -> None:
     chat = ScriptedChat(lambda call: f"secret {len(call.messages)}")
 
-    with pytest.raises(LLMResponseParseError) as caught:
-        await score(chat, scorer(pydantic_ai={"retries": retries}))
+    with failing(FailureCategory.SCORING_RETRY_EXHAUSTED) as caught:
+        await score(chat, scorer(pydantic_ai={"retries": 5}))
 
-    assert len(chat.calls) == retries + 1
-    assert caught.value.raw_response == f"secret {2 + 2 * retries}"
+    assert len(chat.calls) == 6
+    assert isinstance(caught.value, LLMResponseParseError) and caught.value.raw_response == "secret 12"
     assert "secret" not in str(caught.value)
-    assert categorise(caught.value, "score") is FailureCategory.SCORING_RETRY_EXHAUSTED
 
 
 SAMPLED_PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})

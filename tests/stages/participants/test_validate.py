@@ -11,7 +11,7 @@ from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall
 from schemas.values.participants import Decision, PHQ8Item, RankedReferences, Reference, ValidatedReferences, Verdict
 from stages.participants.validate import keep_all, validate_references, verdict_messages
-from tests.fakes.chat import ScriptedChat, deciding
+from tests.fakes.chat import ScriptedChat, deciding, replying
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence, ranked, reference
 
@@ -111,8 +111,7 @@ async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired() -> None:
 
 
 async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> None:
-    replies = iter(["accept", '{"decision": "maybe"}', '{"decision": "reject"}', '{"decision": "accept"}'])
-    chat = ScriptedChat(lambda call: next(replies))
+    chat = replying("accept", '{"decision": "maybe"}', '{"decision": "reject"}', '{"decision": "accept"}')
 
     validated = await validate(sleep(FIRST, SECOND), chat)
 
