@@ -14,8 +14,8 @@ from api.metrics import Metrics
 from api.security.authentication import LoginLimit
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.estimates import Prices
-from services.estimates import prices_of
+from schemas.values.costs import Prices
+from services.prices import prices_of
 from store.database import Database
 from store.runs.edits import Changes
 

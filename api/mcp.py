@@ -113,7 +113,7 @@ TOOLS: Final = (
         path="/participants/runs",
         description=f"Score the interviews of a split (PHQ-8). {_POLL} 409 means refused, with the reason: often a "
         f"reference index that contains participants of the split. dry_run returns calls, tokens and money instead; "
-        f"`missing` is why it would be refused. {_AGAIN}",
+        f"`missing` is what its models lack. {_AGAIN}",
         fields=("split", "participants", "modes", "profile", "settings", "dry_run", "key"),
     ),
     Tool(

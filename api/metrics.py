@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
-from schemas.values.estimates import Prices
+from schemas.values.costs import Prices
 from store.database import Database
 from store.runs.attempts import AttemptTotals, Counts
 from store.runs.backlog import queue_figures

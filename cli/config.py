@@ -20,10 +20,12 @@ from schemas.settings.base import (
     merged,
     value_in_words,
 )
-from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
+from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
+from schemas.values.costs import Prices
+from services.prices import prices_of
 from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
@@ -141,6 +143,11 @@ Given = ParamSpec("Given")
 def servers() -> Connections:
     """The servers of the environment, the .env file, or the running stack."""
     return connections(merged(os.environ, ENV_FILE))
+
+
+def known_prices() -> Prices | None:
+    """The prices of the file that RAGQ_PRICES names; None without one."""
+    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE))
 
 
 def with_database(

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude, dry_run_option, print_estimates, run_options
+from cli.estimate import print_estimates
 from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
+from cli.new_runs import conclude, dry_run_option, run_options
 from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
@@ -120,7 +121,7 @@ def references_command(
     settings = effective_settings(profile, assignments)
     if dry_run:
         plan = partial(plan_references, split=split, settings=settings, **asked)
-        print_estimates([plan], settings, as_json=as_json)
+        print_estimates([plan], as_json=as_json)
         return
     submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:
@@ -199,7 +200,7 @@ def chunk_scores_command(
         async def plan_scores(connection: Connection) -> NewRun:
             return (await plan_chunk_scores(connection, name, settings, **asked))[0]
 
-        print_estimates([plan_scores], settings, as_json=as_json)
+        print_estimates([plan_scores], as_json=as_json)
         return
     submitted, chunks = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)

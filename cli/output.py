@@ -16,7 +16,7 @@ from rich.text import Text as RichText
 
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.words import duration
-from store.runs.past_work import Progress
+from store.runs.progress import Progress
 
 Drawing: TypeAlias = RenderableType
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import click
 
-from cli.config import with_database, with_open_database
-from cli.estimate import known_prices
+from cli.config import known_prices, with_database, with_open_database
 from cli.fork import from_option
 from cli.ids import RUN
 from cli.main import INTERRUPTED

@@ -12,7 +12,7 @@ from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, dra
 from schemas.chains import in_order
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.estimates import RunCost
+from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import RunOrigin
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable

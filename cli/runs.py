@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import click
 
-from cli.config import with_database
-from cli.estimate import known_prices
+from cli.config import known_prices, with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, wanted_options
 from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_list, print_older
@@ -19,8 +18,8 @@ from schemas.errors import Refused
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.profiles import changed_settings
 from schemas.settings.run import RUN_SETTINGS
+from schemas.values.costs import RunCost
 from schemas.values.documents import conditions_of
-from schemas.values.estimates import RunCost
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
 from schemas.values.requests import RunsWanted

@@ -4,6 +4,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,9 +12,10 @@ import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
-from cli.estimate import conclude, print_estimates, run_options
+from cli.estimate import print_estimates
 from cli.files import read_file, row_file
 from cli.ids import RUN
+from cli.new_runs import conclude, run_options
 from cli.options import (
     SETTINGS,
     Choice,
@@ -46,10 +48,9 @@ from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
-from services.estimates import planned
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
-from services.submit import Request
+from services.submit import Request, plan_request
 from services.submit import submit as submit_request
 from stages.reports.words import counted
 
@@ -335,13 +336,12 @@ def submit(
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
     url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify_url)
-    if dry_run:
-        in_batches = batch_hours is not None
-        plans = [planned(request, settings, draw=one, in_batches=in_batches) for one in chosen]
-        print_estimates(plans, settings, as_json=as_json)
-        return
     limits = {name: options[name] for name in RunLimits.model_fields}
     terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)
+    if dry_run:
+        plan = partial(plan_request, request=request, settings=settings, terms=terms)
+        print_estimates([partial(plan, draw=draw) for draw in chosen], as_json=as_json)
+        return
     submitted = with_open_database(
         submit_request,
         request,

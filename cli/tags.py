@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import conclude
 from cli.files import read_file, tell_unread
 from cli.ids import TARGET
+from cli.new_runs import conclude
 from cli.options import effective_settings, group, settings_options, wanted_options
 from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_rest, print_result, print_text
 from cli.sheets import print_listing, rows_drawing

@@ -20,8 +20,8 @@ from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from stack.probes import broker_answers
 from store.database import Connection
-from store.runs.past_work import progress
 from store.runs.problems import ProblemKind, RunProblem, problems
+from store.runs.progress import progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
 from store.views import is_run_idle, run_scores
 

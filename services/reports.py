@@ -6,8 +6,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schemas.errors import Refused
+from schemas.values.costs import Prices, RunCost
 from schemas.values.differences import Measures
-from schemas.values.estimates import Prices, RunCost
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.queries import QueryRun
 from schemas.values.reports import Report, RetrievalReport

@@ -38,19 +38,27 @@ async def submit(
     Raises what the planning of the request raises, and Refused for a draw of a request that asks no language model;
     nothing is stored then.
     """
-    planned = replace(await database.once(plan_request, request, settings), terms=terms)
+    planned = await database.once(plan_request, request, settings, terms=terms)
     return [
         await submit_run(database, one, always_new=always_new, name=name, priority=priority, key=key, warn=warn)
         for one in [in_draw(planned, draw) for draw in draws]
     ]
 
 
-async def plan_request(connection: Connection, request: Request, settings: EffectiveSettings) -> NewRun:
-    """The run for a request. Raises what the planning of its kind raises."""
+async def plan_request(
+    connection: Connection,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draw: int = 0,
+    terms: RunTerms = NO_TERMS,
+) -> NewRun:
+    """The run for a request, in a draw. Raises what the planning of its kind raises, and as `in_draw`."""
     match request:
         case ParticipantRequest():
-            return await plan_participants(connection, in_enabled_modes(request, settings), settings)
+            run = await plan_participants(connection, in_enabled_modes(request, settings), settings)
         case QueryRequest():
-            return await plan_queries(connection, request, settings)
+            run = await plan_queries(connection, request, settings)
         case TagsRequest():
-            return await plan_tags(connection, request, settings)
+            run = await plan_tags(connection, request, settings)
+    return in_draw(replace(run, terms=terms), draw)

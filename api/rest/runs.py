@@ -329,7 +329,7 @@ async def evaluate_answers(
     if body.dry_run:
         response.status_code = 200
         plan = partial(plan_evaluation, run_id=run_id, values=body.values)
-        return await estimate(ctx.database, plan, prices=ctx.prices)
+        return await estimate(ctx.database, plan, ctx.prices)
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
     announce(response, found)
     return found

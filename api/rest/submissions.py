@@ -1,6 +1,7 @@
 """Submissions of every kind, and the reply to them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Response
@@ -27,10 +28,10 @@ from schemas.values.requests import (
     Question,
     RunTerms,
 )
-from services.estimates import estimate, planned
+from services.estimates import estimate
 from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
-from services.submit import Request, submit
+from services.submit import Request, plan_request, submit
 from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.access import RequestKey
 from store.references import interviews
@@ -86,8 +87,8 @@ async def submit_body(
     settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
     if body.dry_run:
         response.status_code = 200
-        plan = planned(request, settings, draw=body.draw, in_batches=body.batch_hours is not None)
-        return await estimate(ctx.database, plan, settings, prices=ctx.prices)
+        plan = partial(plan_request, request=request, settings=settings, draw=body.draw, terms=body)
+        return await estimate(ctx.database, plan, ctx.prices)
     (submitted,) = await submit(
         ctx.database,
         request,

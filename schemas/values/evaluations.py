@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import FromReplies
-from schemas.values.estimates import RunCost
+from schemas.values.costs import RunCost
 from schemas.values.participants import Decision
 from schemas.values.reports import ValidatorQuality
 from schemas.values.scoring import Interval

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.costs import RunCost, Spent
 from schemas.values.differences import Measures, RetrievalMeasures
-from schemas.values.estimates import RunCost, Spent
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import FailureCounts, IndexIdentity, RunOrigin, SettingValue
 from schemas.values.scoring import (

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
-from schemas.values.estimates import RunWork
+from schemas.values.costs import RunWork
 from schemas.values.participants import AssessmentMode, RankedReferences, TranscriptVariant, ValidatedReferences
 from schemas.values.scoring import Draw, ParticipantScores
 

@@ -6,14 +6,13 @@ from typing import Any
 
 from schemas.chains import in_order
 from schemas.settings.run import FrozenSettings
-from schemas.values.estimates import Estimate, Prices, RunCost, RunWork, Spent, StageCalls, StageWork
+from schemas.values.costs import Prices, RunCost, RunWork, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
 from schemas.values.runs import OutputTelemetry, ScoredRun
 from stages.reports.results import jobs_of, modes_of
-from stages.reports.tables import Real, Table
-from stages.reports.words import counted, duration, tokens_in_words
+from stages.reports.words import counted, duration
 
 _MILLION = 1_000_000
 
@@ -125,11 +124,11 @@ def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Price
         prompt_tokens=sum(call.prompt_tokens for call in calls),
         reply_tokens=sum(call.reply_tokens for call in calls),
         llm_seconds=sum((call.seconds for call in calls), 0.0),
-        money=_priced(prices, (_at_full_price(call, prices) for call in calls if call.paid)),
+        money=priced(prices, (_at_full_price(call, prices) for call in calls if call.paid)),
         saved_prompt_tokens=sum(call.saved_prompt_tokens for call in calls),
         saved_reply_tokens=sum(call.saved_reply_tokens for call in calls),
         saved_seconds=sum((call.saved_seconds for call in calls), 0.0),
-        saved_money=_priced(
+        saved_money=priced(
             prices, ((call.model, call.saved_prompt_tokens, call.saved_reply_tokens) for call in calls if call.reused)
         ),
     )
@@ -145,14 +144,14 @@ def _at_full_price(call: StageCalls, prices: Prices | None) -> tuple[str, float,
     )
 
 
-def _priced(prices: Prices | None, tokens: Iterable[tuple[str, float, float]]) -> float | None:
-    """None rather than a sum that lacks a model."""
+def priced(prices: Prices | None, tokens: Iterable[tuple[str, float | None, float | None]]) -> float | None:
+    """The money for tokens of prompts and replies of models; None rather than a sum that lacks one of them."""
     if prices is None:
         return None
     money = 0.0
     for model, prompt, reply in tokens:
         price = prices.models.get(model)
-        if price is None:
+        if price is None or prompt is None or reply is None:
             return None
         money += (prompt * price.prompt + reply * price.reply) / _MILLION
     return money
@@ -232,25 +231,3 @@ def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> Mod
         total_duration_seconds=None if duration is None else duration.total_seconds(),
         spent=_spent(work, [call for call in run.work.calls if call.job_id in ids], prices),
     )
-
-
-def stages_table(found: Estimate) -> Table:
-    """What each stage of a submission would take."""
-    rows = (
-        (
-            name,
-            stage.jobs,
-            *(
-                ("", "", "")
-                if stage.calls_at_most == 0
-                else (
-                    Real(stage.calls_at_most, 0),
-                    Real(stage.calls_expected, 0),
-                    tokens_in_words(stage.prompt_tokens, stage.reply_tokens),
-                )
-            ),
-            Real(stage.seconds, 1),
-        )
-        for name, stage in found.stages.items()
-    )
-    return Table("Stages", ("stage", "jobs", "calls at most", "expected", "tokens", "seconds"), tuple(rows))

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from schemas.errors import Refused
+from schemas.values.costs import Prices
 from schemas.values.differences import Measures, RetrievalMeasures
-from schemas.values.estimates import Prices
 from schemas.values.participants import (
     AssessmentMode,
     Decision,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.costs import Prices
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.estimates import Prices
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
 from schemas.values.reports import (
     QueryCounts,

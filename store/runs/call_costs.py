@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.estimates import RunWork
+from schemas.values.costs import RunWork
 from store.database import Connection
 from store.runs.forks import COPIED
 

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import Metrics
 from schemas.statuses import AttemptOutcome, JobStatus
-from schemas.values.estimates import Prices
+from schemas.values.costs import Prices
 from store.database import Database
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "monitoring"

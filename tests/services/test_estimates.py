@@ -1,15 +1,20 @@
 """Dry runs: what a submission would do, without a row or a message."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 import redis
 
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.estimates import Estimate, ModelPrice, Prices
+from schemas.values.costs import ModelPrice, Prices
+from schemas.values.estimates import Estimate
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
-from services.estimates import estimate, planned
+from schemas.values.runs import Target
+from services.estimates import estimate
+from services.forks import ForkRequest, plan_fork
+from services.submit import plan_request
 from store.database import Connection
 from tests.embedded import ValkeyServer
 from tests.workers.test_settings_matrix import EVIDENCE, JUDGED, STAGES, TESTED, Bench, bench
@@ -37,7 +42,8 @@ def messages(broker: str) -> int:
 async def estimated(
     bench: Bench, request: ParticipantRequest, settings: EffectiveSettings, prices: Prices | None = None
 ) -> Estimate:
-    return await estimate(bench.database, planned(request, settings), settings, prices=prices)
+    plan = partial(plan_request, request=request, settings=settings)
+    return await estimate(bench.database, plan, prices)
 
 
 async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
@@ -69,6 +75,7 @@ async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
 async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -> None:
     settings = resolve(profile="paper", options=JUDGED, environment={})
     others = resolve(profile="paper", options=JUDGED | {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, environment={})
+    unlikes = resolve(profile="paper", options=JUDGED | {"LLM_BACKEND": "openai"}, environment={})
     prices = Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
     job_id = await bench.plan(settings)
     for stage in STAGES:
@@ -80,7 +87,9 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
             "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
         )
 
-        same, other = [await estimated(bench, REQUEST, of, prices) for of in (settings, others)]
+        same, other, unlike = [await estimated(bench, REQUEST, of, prices) for of in (settings, others, unlikes)]
+        request = ForkRequest(target=Target(1, None), stage="assemble")
+        fork = await estimate(bench.database, partial(plan_fork, request=request), prices)
 
         await connection.execute("UPDATE llm_call_use SET is_reused = true")
         await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
@@ -95,6 +104,9 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         assert one.seconds == pytest.approx(12 * len(STAGES))
         assert one.currency == "EUR"
         assert one.money == pytest.approx(120e-6 * paid)
+    assert (unlike.calls_expected, unlike.basis) == (None, ())
+    # What the calls of the parent cost is not paid again.
+    assert (set(fork.stages), fork.calls_expected, fork.money) == ({"assemble"}, 0, 0)
     # What the ledger answered counts as asked, and copies say nothing.
     assert answered_by_the_ledger.stages["validate"].seconds == pytest.approx(12 + 5 * paid)
     assert (answered_by_the_ledger.stages["rerank"].seconds, answered_by_the_ledger.seconds) == (None, None)

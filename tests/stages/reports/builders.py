@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.costs import RunWork, StageCalls, StageWork
 from schemas.values.differences import Measures
-from schemas.values.estimates import RunWork, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import RankedQuery
 from schemas.values.runs import (

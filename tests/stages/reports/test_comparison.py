@@ -8,8 +8,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.costs import RunWork
 from schemas.values.differences import Comparison, Gate
-from schemas.values.estimates import RunWork
 from schemas.values.queries import QueryRun
 from stages.reports.comparison import RunInMode, compare_queries, compare_scores
 from stages.reports.comparison_sheet import comparison_sheet, condition, gate, gate_words

@@ -7,9 +7,9 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
-from schemas.values.estimates import ModelPrice, Prices
+from schemas.values.costs import ModelPrice, Prices
 from schemas.values.runs import RunLimits, RunLimitState
-from services.estimates import prices_of
+from services.prices import prices_of
 from services.reports import cost_of_run
 from stages.reports.costs import cost_words
 from store.database import Connection

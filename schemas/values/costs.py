@@ -1,0 +1,123 @@
+"""What runs cost: attempts, calls of language models, tokens, time and money."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.values.base import Value
+
+
+class StageWork(Value):
+    """The attempts of a stage, of one job or of a whole run."""
+
+    job_id: int | None
+    stage: str
+    attempts: int
+    """Those that ended; one that still runs does not count."""
+    seconds: float
+    started_at: datetime
+    """The start of the first attempt."""
+    ended_at: datetime | None
+    """The end of the last one; None before any has ended."""
+
+
+class StageCalls(Value):
+    """The calls of a stage to one model over all attempts, of one job or of a whole run."""
+
+    job_id: int | None
+    stage: str
+    model: str
+    paid: int
+    reused: int
+    uncounted: int
+    """Paid calls of which the server reported no tokens."""
+    prompt_tokens: int
+    reply_tokens: int
+    batched_prompt_tokens: int = 0
+    """Of the paid ones, those of batches, which have another price."""
+    batched_reply_tokens: int = 0
+    seconds: float
+    """Of the paid calls, as their client measured it."""
+    saved_prompt_tokens: int
+    saved_reply_tokens: int
+    saved_seconds: float
+
+
+class Spent(Value):
+    """What something cost, and what it would have cost without the ledger."""
+
+    attempts: int = Field(examples=[40])
+    seconds: float = Field(examples=[95.5])
+    """Summed over attempts, also concurrent ones."""
+    calls_paid: int = Field(examples=[20])
+    calls_reused: int = Field(examples=[4])
+    calls_uncounted: int = Field(examples=[0])
+    """Paid calls of which the server reported no tokens: they are in no sum of tokens or money."""
+    prompt_tokens: int = Field(examples=[24000])
+    reply_tokens: int = Field(examples=[3100])
+    llm_seconds: float = Field(examples=[80.2])
+    """Waited for the paid calls."""
+    money: float | None = Field(examples=[0.12])
+    """None without a price of each model that was paid."""
+    saved_prompt_tokens: int = Field(examples=[4800])
+    """Of the calls that the ledger answered."""
+    saved_reply_tokens: int = Field(examples=[620])
+    saved_seconds: float = Field(examples=[16.0])
+    saved_money: float | None = Field(examples=[0.02])
+
+
+class SavedStages(Value):
+    """What was not computed again, because it was stored."""
+
+    stages: int = Field(examples=[3])
+    seconds: float = Field(examples=[12.5])
+
+
+class RunWork(Value):
+    """What the cost of a run is computed from."""
+
+    stages: tuple[StageWork, ...]
+    calls: tuple[StageCalls, ...] = ()
+    retries: SavedStages = SavedStages(stages=0, seconds=0.0)
+    """Stages before the one that an attempt after a failure began with."""
+    forks: SavedStages = SavedStages(stages=0, seconds=0.0)
+    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
+
+
+class RunCost(Value):
+    """The cost of a run."""
+
+    currency: str | None = Field(examples=["EUR"])
+    """None without prices."""
+    unpriced: tuple[str, ...] = Field(examples=[[]])
+    """Models that were paid and have no price, where there are prices."""
+    total: Spent
+    stages: dict[str, Spent]
+    models: dict[str, Spent]
+    """Their attempts and seconds are those of their calls."""
+    jobs: dict[str, Spent]
+    """Empty where only the sums were asked for."""
+    retries: SavedStages
+    """Stages before the one that an attempt after a failure began with."""
+    forks: SavedStages
+    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
+
+
+Price = Annotated[float, Field(ge=0)]
+
+
+class ModelPrice(Value):
+    """The price of a model, per million tokens."""
+
+    prompt: Price
+    reply: Price
+
+
+class Prices(Value):
+    """A price file: what people pay, in their currency."""
+
+    currency: str = Field(min_length=1, max_length=12, pattern=r"^[^\s\x00-\x1f]+$")
+    models: dict[str, ModelPrice]
+    batch: float = Field(default=0.5, ge=0, le=1)
+    """What a call in a batch costs, as a share of the price of one by itself."""
