@@ -7,7 +7,6 @@ from typing import Any
 from schemas.settings.preset import (
     ORIGINAL,
     AugmentationPreset,
-    ConsolidationPreset,
     ExpansionPreset,
     Preset,
     RetrievalPreset,
@@ -16,12 +15,9 @@ from schemas.settings.preset import (
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
-from stages.queries.augment import augment_prompt as _augment_prompt
-from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
 from stages.queries.rerank import by_cross_encoder as _by_cross_encoder
 from stages.queries.rerank import rerank_chunks as _rerank_chunks
 from stages.queries.rerank import select_diverse as _select_diverse
-from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
 from stages.queries.validate import keep_all as _keep_all
 from stages.tags.rerank import rank_tags as _rank_tags
 
@@ -52,11 +48,6 @@ def validation(**values: Any) -> ValidationPreset:
     return _PRESET.validation.model_copy(update=values)
 
 
-def consolidation(**values: Any) -> ConsolidationPreset:
-    """The group of a preset, with these values."""
-    return _PRESET.consolidation.model_copy(update=values)
-
-
 def augmentation(**values: Any) -> AugmentationPreset:
     """The group of a preset, with these values."""
     return _PRESET.augmentation.model_copy(update=values)
@@ -65,13 +56,10 @@ def augmentation(**values: Any) -> AugmentationPreset:
 assemble_prompt = partial(_assemble_prompt, passages=None, settings=RUN)
 reference_block = partial(_reference_block, prompt_format=RUN.ragq.prompt_format)
 
-retrieve_chunks = partial(_retrieve_chunks, preset=retrieval())
 select_diverse = partial(_select_diverse, mmr_lambda=_PRESET.retrieval.mmr_lambda)
 by_cross_encoder = partial(_by_cross_encoder, preset=retrieval())
 rerank_chunks = partial(_rerank_chunks, preset=retrieval(), allow_empty=_PRESET.validation.allow_empty)
 keep_all = partial(_keep_all, allow_empty=_PRESET.validation.allow_empty)
-consolidate_chunks = partial(_consolidate_chunks, preset=consolidation())
-augment_prompt = partial(_augment_prompt, top_n=_PRESET.augmentation.top_n_contexts)
 
 rank_tags = partial(
     _rank_tags, context_weight=RUN.psq.context_weight, per_phrase_final_k=None, global_k=RUN.psq.retrieval_global_k

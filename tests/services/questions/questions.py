@@ -83,7 +83,7 @@ VALIDATED = ValidatedChunks(
     chunks=tuple(
         reranked(
             chunk(n, f"passage {n}", level="H1-chunk", lines=(n, n), breadcrumbs="A work"),
-            enriched=f"passage {n} with the lines around it",
+            enriched_content=f"passage {n} with the lines around it",
         ).model_copy(
             update={
                 **{"fused_score": 1 / n, "dense_rank": n, "rerank_score": 1 / n},

@@ -1,6 +1,7 @@
 """Short ways to write the values of query jobs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Hit, Leg, QueryText, RankedList, RerankedChunk
@@ -25,39 +26,21 @@ def chunk(
     id_: int = 1,
     content: str = "some content",
     *,
-    work_id: int = 1,
-    parent_id: int | None = None,
-    level: str = "H2-chunk",
     lines: tuple[int, int] = (1, 1),
     breadcrumbs: str | None = None,
+    **fields: Any,
 ) -> CorpusChunk:
     """A chunk as it is stored."""
-    return CorpusChunk(
-        id=id_,
-        work_id=work_id,
-        parent_id=parent_id,
-        level=level,
-        content=content,
-        heading_breadcrumbs=breadcrumbs,
-        start_line=lines[0],
-        end_line=lines[1],
-    )
+    usual = {"work_id": 1, "parent_id": None, "level": "H2-chunk", "heading_breadcrumbs": breadcrumbs}
+    return CorpusChunk(id=id_, content=content, start_line=lines[0], end_line=lines[1], **usual | fields)
 
 
-def reranked(stored: CorpusChunk, *, final_score: float = 1.0, enriched: str | None = None) -> RerankedChunk:
+def reranked(stored: CorpusChunk, *, final_score: float = 1.0, **fields: Any) -> RerankedChunk:
     """A reranked chunk."""
-    return RerankedChunk(
-        **stored.model_dump(exclude={"id"}),
-        chunk_id=stored.id,
-        enriched_content=enriched or stored.content,
-        fused_score=0.0,
-        dense_rank=None,
-        lexical_rank=None,
-        rerank_score=final_score,
-        entity_boost=0.0,
-        intent_boost=0.0,
-        final_score=final_score,
-    )
+    scores = dict.fromkeys(("fused_score", "entity_boost", "intent_boost"), 0.0)
+    ranks = {"dense_rank": None, "lexical_rank": None, "rerank_score": final_score, "final_score": final_score}
+    texts = {"chunk_id": stored.id, "enriched_content": stored.content, **stored.model_dump(exclude={"id"})}
+    return RerankedChunk(**texts | scores | ranks | fields)
 
 
 def by_id(*chunks: CorpusChunk) -> dict[int, CorpusChunk]:
@@ -68,8 +51,3 @@ def by_id(*chunks: CorpusChunk) -> dict[int, CorpusChunk]:
 def numbered_lines(count: int) -> Sequence[str]:
     """`line 1`, `line 2`, ..."""
     return [f"line {number}" for number in range(1, count + 1)]
-
-
-def candidate(id_: int, content: str = "some content", *, fused_score: float = 0.0) -> RerankedChunk:
-    """A chunk that is to be ranked."""
-    return reranked(chunk(id_, content), final_score=0.0).model_copy(update={"fused_score": fused_score})

@@ -1,6 +1,6 @@
 """Passages of chunks, under their headings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -31,7 +31,7 @@ INNER = chunk(91, "## Inner", level="H2", lines=(11, 20), parent_id=90, breadcru
 
 
 def part(
-    id_: int, first: int, last: int, *, parent_id: int | None = None, work_id: int = 1, score: float = 1.0
+    id_: int, first: int, last: int, parent_id: int | None = None, work_id: int = 1, *, score: float = 1.0
 ) -> RerankedChunk:
     stored = chunk(id_, f"text {id_}", lines=(first, last), parent_id=parent_id, work_id=work_id)
     return reranked(stored, final_score=score)
@@ -54,35 +54,23 @@ def spans(context: ConsolidatedContext) -> list[tuple[tuple[int, ...], int, int]
 
 
 def test_b4_chunks_that_cover_half_of_their_parent_are_replaced_by_it() -> None:
-    context = consolidate(part(1, 11, 13, parent_id=91, score=0.5), part(2, 19, 20, parent_id=91, score=0.7))
-
-    assert context == ConsolidatedContext(
-        original_count=2,
-        consolidated_count=1,
-        dropped_short=0,
-        groups=(
-            ContextGroup(
-                chunk_ids=(1, 2),
-                parent_id=90,
-                work_id=1,
-                content=passage(LINES, 11, 20),
-                start_line=11,
-                end_line=20,
-                score=0.7,
-                heading_chain=(),
-            ),
-        ),
-    )
-
-
-def test_a_passage_has_the_pages_of_all_its_lines() -> None:
     paged = {1: WORKS[1]._replace(page_lines=[1, 12, 19, 21])}
+    chunks = part(1, 11, 13, parent_id=91, score=0.5), part(2, 19, 20, parent_id=91, score=0.7)
 
-    context = consolidate(
-        part(1, 11, 13, parent_id=91, score=0.5), part(2, 19, 20, parent_id=91, score=0.7), works=paged
+    context = consolidate(*chunks, works=paged)
+
+    whole = ContextGroup(
+        chunk_ids=(1, 2),
+        parent_id=90,
+        work_id=1,
+        content=passage(LINES, 11, 20),
+        start_line=11,
+        end_line=20,
+        score=0.7,
+        heading_chain=(),
+        pages=(1, 3),
     )
-
-    assert [(group.start_line, group.end_line, group.pages) for group in context.groups] == [(11, 20, (1, 3))]
+    assert context == ConsolidatedContext(original_count=2, consolidated_count=1, dropped_short=0, groups=(whole,))
 
 
 @pytest.mark.parametrize(
@@ -99,14 +87,18 @@ def test_a_passage_has_the_pages_of_all_its_lines() -> None:
         pytest.param([(1, 1, 10), (2, 18, 20)], {}, [((1,), 1, 10), ((2,), 18, 20)], id="a gap of 8 lines"),
         # The second pass sees lines 1 to 50 and 20 to 21.
         pytest.param([(1, 1, 50), (2, 5, 6), (3, 20, 21)], {}, [((1, 2, 3), 1, 50)], id="until nothing changes"),
+        pytest.param(
+            [(1, 1, 2), (2, 3, 4, 90), (3, 3, 4, None, 2)],
+            {},
+            [((1,), 1, 2), ((2,), 3, 4), ((3,), 3, 4)],
+            id="not those of other sections and works",
+        ),
     ],
 )
 def test_b4_parents_replace_their_chunks_and_neighbours_are_joined(
-    parts: list[tuple[int, ...]], settings: dict[str, Any], merged: list[object]
+    parts: list[tuple[Any, ...]], settings: dict[str, Any], merged: list[object]
 ) -> None:
-    chunks = [part(id_, first, last, parent_id=up[0] if up else None) for id_, first, last, *up in parts]
-
-    assert spans(consolidate(*chunks, **settings)) == merged
+    assert spans(consolidate(*(part(*one) for one in parts), **settings)) == merged
 
 
 def test_the_gap_counts_from_the_chunk_added_last() -> None:
@@ -122,12 +114,6 @@ def test_merged_lines_are_read_from_the_work_with_the_best_score() -> None:
 
     (group,) = context.groups
     assert (group.chunk_ids, group.content, group.score) == ((1, 2), passage(LINES, 1, 6), 0.9)
-
-
-def test_other_sections_and_works_are_not_merged() -> None:
-    context = consolidate(part(1, 1, 2), part(2, 3, 4, parent_id=90), part(3, 3, 4, work_id=2))
-
-    assert sorted(spans(context)) == [((1,), 1, 2), ((2,), 3, 4), ((3,), 3, 4)]
 
 
 def test_b4_passages_under_350_characters_are_dropped() -> None:
@@ -152,18 +138,15 @@ def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
         consolidate(part(1, 1, 2), works=works)
 
 
-@st.composite
-def _parts(draw: st.DrawFn) -> Sequence[RerankedChunk]:
-    spans_ = draw(
-        st.lists(st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([None, 90, 91, 77])), max_size=6)
-    )
-    return [part(id_, first, first + more, parent_id=up) for id_, (first, more, up) in enumerate(spans_, start=1)]
+_PLACES = st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([None, 90, 91, 77]))
 
 
-@given(_parts(), st.floats(0, 1), st.integers(0, 50))
+@given(st.lists(_PLACES, max_size=6), st.floats(0, 1), st.integers(0, 50))
 def test_every_chunk_is_in_one_group_whose_lines_hold_it(
-    chunks: Sequence[RerankedChunk], threshold: float, gap: int
+    spans_: list[tuple[int, int, int | None]], threshold: float, gap: int
 ) -> None:
+    chunks = [part(id_, first, first + more, up) for id_, (first, more, up) in enumerate(spans_, start=1)]
+
     context = consolidate(*chunks, coverage_threshold=threshold, line_gap=gap)
 
     places = {id_: group for group in context.groups for id_ in group.chunk_ids}

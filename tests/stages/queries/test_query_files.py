@@ -1,11 +1,13 @@
 """Files of questions and of judgements."""
 
 import json
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.values.queries import QuerySet, RelevanceJudgement
 from stages.files.records import ProblemsFound
 from stages.queries.query_files import parse_qrels, parse_queries, read_query_set
 from stages.texts.characters import can_be_stored
@@ -70,9 +72,9 @@ def test_all_problems_are_reported_at_once() -> None:
 
     _, problems = parse_queries(data, file="q.jsonl")
 
+    blank = "String should have at least 1 character"
     assert [(problem.line, problem.found) for problem in problems] == [
-        (2, "id: String should have at least 1 character"),
-        (2, "text: String should have at least 1 character"),
+        *((2, f"{key}: {blank}") for key in ("id", "text")),
         (3, "has the id of line 1"),
     ]
 
@@ -94,28 +96,32 @@ def qrels(*lines: str) -> bytes:
     return "\n".join(["query-id\tcorpus-id\tscore", *lines]).encode()
 
 
+def query_set(queries: bytes, judgements: bytes | None = None) -> QuerySet:
+    return read_query_set(queries, judgements, queries_file="q.jsonl", qrels_file="qrels.tsv")
+
+
+def rows(judgements: Iterable[RelevanceJudgement]) -> list[tuple[object, ...]]:
+    return [tuple(one.model_dump().values()) for one in judgements]
+
+
 def test_queries_without_a_judgement_are_taken_and_judgements_of_others_are_counted() -> None:
-    found = read_query_set(QUERIES, qrels("q1\td1\t1", "q7\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
+    found = query_set(QUERIES, qrels("q1\td1\t1", "q7\td1\t1"))
 
     assert [query.external_id for query in found.queries] == ["q1", "q2"]
-    assert [(one.query_id, one.document) for one in found.judgements] == [("q1", "d1")]
+    assert rows(found.judgements) == [("q1", "d1", 1)]
     assert (found.left_out_keys, found.left_out_judgements) == (("type",), 1)
 
 
-def test_judgements_stand_with_their_query_or_in_a_file_of_their_own() -> None:
+def test_judgements_stand_with_their_query_or_in_a_file_of_their_own_for_the_same_queries() -> None:
     with_judgements = jsonl({"id": 7, "text": "Why?", "judgements": {"d1": 2, "d2": -1}}, {"id": "q1", "text": "How?"})
 
-    found = read_query_set(with_judgements, queries_file="q.jsonl")
+    found = query_set(with_judgements)
 
-    assert [tuple(one.model_dump().values()) for one in found.judgements] == [("7", "d1", 2), ("7", "d2", -1)]
-    assert found.left_out_keys == ()
+    assert (rows(found.judgements), found.left_out_keys) == ([("7", "d1", 2), ("7", "d2", -1)], ())
     with pytest.raises(ProblemsFound, match=r"judges queries, which q\.jsonl does too"):
-        read_query_set(with_judgements, qrels("q1\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
-
-
-def test_judgements_of_another_set_are_refused() -> None:
+        query_set(with_judgements, qrels("q1\td1\t1"))
     with pytest.raises(ProblemsFound, match="judges none of the 2 queries"):
-        read_query_set(QUERIES, qrels("x\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
+        query_set(QUERIES, qrels("x\td1\t1"))
 
 
 @pytest.mark.parametrize(
@@ -125,30 +131,23 @@ def test_judgements_of_another_set_are_refused() -> None:
 def test_public_sets_are_read_whole(folder: str, queries: int, judgements: int) -> None:
     files = public_data(folder)
 
-    found = read_query_set(
-        (files / "queries.jsonl").read_bytes(),
-        (files / "qrels.tsv").read_bytes(),
-        queries_file="queries.jsonl",
-        qrels_file="qrels.tsv",
-    )
+    found = query_set((files / "queries.jsonl").read_bytes(), (files / "qrels.tsv").read_bytes())
 
     assert (len(found.queries), len(found.judgements), found.left_out_judgements) == (queries, judgements, 0)
 
 
-BEIR = b"query-id\tcorpus-id\tscore\r\nq 1\td1\t1\r\n\r\nq2\td2\t0\r\n"
-TREC = b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n"
-
-
 @pytest.mark.parametrize(
     ("data", "read"),
-    [(BEIR, [("q 1", "d1", 1), ("q2", "d2", 0)]), (TREC, [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)])],
+    [
+        (qrels("q 1\td1\t1\r\n\r", "q2\td2\t0\r\n"), [("q 1", "d1", 1), ("q2", "d2", 0)]),
+        (b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n", [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)]),
+    ],
     ids=["BEIR", "TREC"],
 )
 def test_the_files_of_both_collections_are_read(data: bytes, read: list[tuple[str, str, int]]) -> None:
     judgements, problems = parse_qrels(data, file="qrels")
 
-    assert problems == ()
-    assert [tuple(one.model_dump().values()) for one in judgements] == read
+    assert (rows(judgements), problems) == (read, ())
 
 
 @pytest.mark.parametrize(
@@ -164,9 +163,7 @@ def test_the_files_of_both_collections_are_read(data: bytes, read: list[tuple[st
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
-    data = f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{line}\nq9\td9\t1\n".encode()
-
-    judgements, problems = parse_qrels(data, file="qrels.tsv")
+    judgements, problems = parse_qrels(qrels("q1\td1\t1", line, "q9\td9\t1\n"), file="qrels.tsv")
 
     assert [(problem.line, problem.found) for problem in problems] == [(3, found)]
     assert len(judgements) == 2

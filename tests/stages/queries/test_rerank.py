@@ -28,7 +28,7 @@ from stages.queries.rerank import (
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.refusals import failing
 from tests.stages.at_defaults import by_cross_encoder, rerank_chunks, retrieval, select_diverse
-from tests.stages.queries.builders import by_id, candidate, chunk, numbered_lines
+from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
 LONG = "word " * 160
@@ -85,49 +85,22 @@ async def test_every_score_is_kept_and_added_up() -> None:
 
     result = await rerank(FixedRanker({5: 2.0}), stored, expansion=expansion)
 
+    scores = {"fused_score": 1.0, "dense_rank": 1, "rerank_score": 2.0, "entity_boost": 0.05, "intent_boost": 0.03}
+    kept = reranked(stored, final_score=2.0 + 0.05 + 0.03, **scores)
     assert result == RerankedChunks(
-        ranker="fixed",
-        chunks=(
-            RerankedChunk(
-                chunk_id=5,
-                work_id=1,
-                parent_id=2,
-                level="H3-chunk",
-                heading_breadcrumbs="Tea > Colour",
-                start_line=4,
-                end_line=6,
-                content=content,
-                enriched_content=content,
-                fused_score=1.0,
-                dense_rank=1,
-                lexical_rank=None,
-                rerank_score=2.0,
-                entity_boost=0.05,
-                intent_boost=0.03,
-                final_score=2.0 + 0.05 + 0.03,
-            ),
-        ),
-        ranking=(5,),
-        dropped={},
-        work_hashes={1: "hash of tea"},
+        ranker="fixed", chunks=(kept,), ranking=(5,), dropped={}, work_hashes={1: "hash of tea"}
     )
 
 
-async def test_short_chunks_are_dropped_before_ranking_and_counted() -> None:
-    ranker = FixedRanker({1: 1.0})
+async def test_all_but_short_chunks_are_ranked_by_final_score_and_ties_keep_the_order_of_fusion() -> None:
+    chunks = [chunk(5, "short"), *(chunk(id_, LONG) for id_ in (4, 2, 3, 1)), chunk(6, " ")]
+    ranker = FixedRanker({1: 2.0, 2: 1.0, 3: 0.5, 4: 1.0})
 
-    result = await rerank(ranker, chunk(1, LONG), chunk(2, "short"), chunk(3, " "))
+    result = await rerank(ranker, *chunks)
 
-    assert (result.ranking, result.dropped, len(ranker.asked)) == ((1,), {"min_chars": 1, "blank": 1}, 1)
-
-
-async def test_the_ranking_is_by_final_score_and_ties_keep_the_order_of_fusion() -> None:
-    chunks = [chunk(id_, LONG) for id_ in (4, 2, 3, 1)]
-
-    result = await rerank(FixedRanker({1: 2.0, 2: 1.0, 3: 0.5, 4: 1.0}), *chunks)
-
-    assert result.ranking == (1, 4, 2, 3)
+    assert (result.ranking, result.dropped) == ((1, 4, 2, 3), {"min_chars": 1, "blank": 1})
     assert [kept.chunk_id for kept in result.chunks] == [1, 4, 2, 3]
+    assert [len(contents) for _, contents in ranker.asked] == [4]
 
 
 async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() -> None:
@@ -268,28 +241,25 @@ def test_each_candidate_is_selected_at_most_once_the_best_first(
 EAST, NORTH = np.eye(2, dtype=np.float32)
 VECTORS = {1: EAST, 2: NORTH, 3: -EAST}
 FUSION = partial(by_score_fusion, query_vector=EAST, chunk_vectors=VECTORS, lexical_scores={2: 3.0, 1: 2.0, 3: 1.0})
-CANDIDATES = [candidate(1), candidate(2), candidate(3)]
+CANDIDATES = [reranked(chunk(id_)) for id_ in VECTORS]
 
 
 async def test_the_enriched_contents_are_scored_against_the_question_in_order() -> None:
     scorer = FakePairScorer()
 
-    candidates = [candidate(1, "black tea leaf"), candidate(2, "bridges")]
+    candidates = [reranked(chunk(), enriched_content=text) for text in ("black tea leaf", "bridges")]
     ranked = await by_cross_encoder("why black tea", candidates, scorer=scorer, timeout_s=9, instead=FUSION)
 
     assert ranked == ("cross-encoder fake-cross-encoder", [1.0, -1.0])
     assert scorer.calls == [("why black tea", ["black tea leaf", "bridges"])]
 
 
-async def test_both_z_scores_are_added_over_the_candidates() -> None:
+async def test_both_z_scores_are_added_over_the_candidates_and_one_without_its_vector_is_an_error() -> None:
     by, scores = await FUSION("?", CANDIDATES)
     # z(1, 0, -1) = 1.2247, 0, -1.2247 and z(2, 3, 1) = 0, 1.2247, -1.2247
     assert (by, [round(score, 4) for score in scores]) == ("score-fusion", [1.2247, 1.2247, -2.4495])
-
-
-async def test_a_candidate_that_lost_its_vector_is_an_error() -> None:
     with failing(FailureCategory.INPUT_CHANGED, "chunk 4 first"):
-        await FUSION("?", [candidate(1), candidate(4)])
+        await FUSION("?", [*CANDIDATES, reranked(chunk(4))])
 
 
 def broken(error: Exception) -> FakePairScorer:
@@ -309,38 +279,30 @@ async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name
 
 
 async def test_other_errors_of_the_cross_encoder_are_errors() -> None:
+    rank = partial(by_cross_encoder, "why", CANDIDATES, timeout_s=9, instead=FUSION)
     with pytest.raises(LLMTimeoutError):
-        await by_cross_encoder("why", CANDIDATES, scorer=FakePairScorer(delay_s=99), timeout_s=9, instead=FUSION)
+        await rank(scorer=FakePairScorer(delay_s=99))
     with failing(FailureCategory.RERANK_ERROR, "not finite"):
-        await by_cross_encoder(
-            "Why?",
-            CANDIDATES,
-            scorer=broken(DomainError("not finite", FailureCategory.RERANK_ERROR)),
-            timeout_s=9,
-            instead=FUSION,
-        )
+        await rank(scorer=broken(DomainError("not finite", FailureCategory.RERANK_ERROR)))
 
 
 def numbered(first: int, last: int) -> str:
-    return "\n".join(f"line {number}" for number in range(first, last + 1))
+    return "\n".join(numbered_lines(30)[first - 1 : last])
 
 
-def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
-    enriched = enriched_content(chunk(content="short", lines=(4, 5)), WORKS[1], retrieval())
-
-    assert enriched == f"short\n\n{numbered(6, 18)}"
-
-
-def test_lines_above_are_the_nearest_ones() -> None:
-    enriched = enriched_content(
-        chunk(content="short", lines=(4, 5)), WORKS[1], retrieval(enrich_lines_above=2, enrich_lines_below=1)
-    )
-
-    assert enriched == "line 2\nline 3\n\nshort\n\nline 6"
-
-
-def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
-    nearly_all = enriched_content(chunk(content="short", lines=(1, 28)), WORKS[1], retrieval(enrich_lines_above=9))
-
-    assert nearly_all == f"short\n\n{numbered(29, 30)}"
-    assert enriched_content(chunk(content="short", lines=(1, 30)), WORKS[1], retrieval(enrich_lines_above=9)) == "short"
+@pytest.mark.parametrize(
+    ("lines", "limits", "enriched"),
+    [
+        pytest.param((4, 5), {}, f"short\n\n{numbered(6, 18)}", id="13 lines below"),
+        pytest.param(
+            (4, 5),
+            {"enrich_lines_above": 2, "enrich_lines_below": 1},
+            f"{numbered(2, 3)}\n\nshort\n\n{numbered(6, 6)}",
+            id="the nearest above",
+        ),
+        pytest.param((1, 28), {"enrich_lines_above": 9}, f"short\n\n{numbered(29, 30)}", id="none beyond the ends"),
+        pytest.param((1, 30), {"enrich_lines_above": 9}, "short", id="the whole work"),
+    ],
+)
+def test_a_short_chunk_gets_the_lines_around_it(lines: tuple[int, int], limits: dict[str, int], enriched: str) -> None:
+    assert enriched_content(chunk(content="short", lines=lines), WORKS[1], retrieval(**limits)) == enriched

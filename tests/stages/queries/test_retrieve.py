@@ -23,9 +23,9 @@ from schemas.values.queries import (
 )
 from stages.ports import Vectors
 from stages.queries.expand import no_expansion
-from stages.queries.retrieve import FUSIONS, embed_query, fuse, query_texts
+from stages.queries.retrieve import FUSIONS, embed_query, fuse, query_texts, retrieve_chunks
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import RUN, retrieval, retrieve_chunks
+from tests.stages.at_defaults import RUN, retrieval
 from tests.stages.queries.builders import dense, lexical, ranked_list
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")
@@ -128,27 +128,28 @@ def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> N
     )
 
 
-def test_z_scores_of_both_legs_are_added_by_weight() -> None:
-    lists = [ranked_list(Leg.DENSE, (1, 0.9), (2, 0.5)), ranked_list(Leg.LEXICAL, (2, 8.0), (1, 4.0))]
-
-    # Both legs have z-scores of 1 and -1.
-    assert fused(*lists, fusion="zscore", dense_weight=0.75, lexical_limit=2) == {1: 0.5, 2: -0.5}
-
-
-def test_unit_ranges_of_both_legs_are_added_by_weight() -> None:
-    lists = [
-        ranked_list(Leg.DENSE, (1, 0.9), (3, 0.6), (2, 0.5)),
-        ranked_list(Leg.LEXICAL, (2, 8.0), (3, 7.0), (1, 4.0)),
-    ]
-
-    assert fused(*lists, fusion="minmax", dense_weight=0.6, lexical_limit=3) == {1: 0.6, 3: 0.45, 2: 0.4}
+UNLIKE = [ranked_list(Leg.DENSE, (1, 0.9), (2, 0.5)), ranked_list(Leg.LEXICAL, (2, 8.0), (1, 4.0))]
+BETWEEN = [
+    ranked_list(Leg.DENSE, (1, 0.9), (3, 0.6), (2, 0.5)),
+    ranked_list(Leg.LEXICAL, (2, 8.0), (3, 7.0), (1, 4.0)),
+]
+PARTLY = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
 
 
-def test_a_chunk_that_a_list_leaves_out_gets_the_last_score_of_a_full_one_and_0_of_one_with_room() -> None:
-    lists = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
-
-    assert fused(*lists, fusion="minmax", lexical_limit=2) == {1: 0.5, 3: 0.5, 2: 0.0}
-    assert fused(*lists, fusion="minmax", lexical_limit=5) == {1: 0.75, 3: 0.5, 2: 0.0}
+@pytest.mark.parametrize(
+    ("lists", "fusion", "dense_weight", "lexical_limit", "scores"),
+    [
+        # Both legs have z-scores of 1 and -1.
+        pytest.param(UNLIKE, "zscore", 0.75, 2, {1: 0.5, 2: -0.5}, id="z-scores"),
+        pytest.param(BETWEEN, "minmax", 0.6, 3, {1: 0.6, 3: 0.45, 2: 0.4}, id="unit ranges"),
+        pytest.param(PARTLY, "minmax", 0.5, 2, {1: 0.5, 3: 0.5, 2: 0.0}, id="the last score of a full list"),
+        pytest.param(PARTLY, "minmax", 0.5, 5, {1: 0.75, 3: 0.5, 2: 0.0}, id="0 of a list with room"),
+    ],
+)
+def test_scores_of_both_legs_are_added_by_weight_also_of_a_chunk_that_one_leaves_out(
+    lists: list[RankedList], fusion: str, dense_weight: float, lexical_limit: int, scores: dict[int, float]
+) -> None:
+    assert fused(*lists, fusion=fusion, dense_weight=dense_weight, lexical_limit=lexical_limit) == scores
 
 
 _IDS = st.lists(st.integers(1, 8), unique=True, max_size=6)
@@ -175,35 +176,26 @@ def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[
 
 
 async def embed(
-    expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
+    expansion: Expansion, embedder: FakeEmbedder, *, digest: str = "digest of fake"
 ) -> tuple[EmbeddedQuery, Vectors]:
-    embedding = RUN.embedding.model_copy(update={"dimension": dimension})
+    embedding = RUN.embedding.model_copy(update={"dimension": 8})
     return await embed_query("Why?", expansion, embedder=embedder, digest=digest, embedding=embedding)
 
 
-async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
+async def test_all_texts_are_embedded_in_one_call_in_order_and_the_question_alone_without_expansion() -> None:
     embedder = FakeEmbedder()
 
     embedded, vectors = await embed(EXPANSION, embedder)
+    alone, _ = await embed(no_expansion(), embedder)
 
-    assert embedder.calls == [["Why?", "black tea", "leaf enzymes", "They oxidise."]]
+    assert embedder.calls == [["Why?", "black tea", "leaf enzymes", "They oxidise."], ["Why?"]]
+    texts = (QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE)
     assert embedded == EmbeddedQuery(
-        model="fake",
-        model_digest="digest of fake",
-        dimension=8,
-        texts=(QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE),
-        dtype="float32",
+        model="fake", model_digest="digest of fake", dimension=8, texts=texts, dtype="float32"
     )
+    assert alone.texts == texts[:1]
     assert vectors.shape == (4, 8)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
-
-
-async def test_without_expansion_the_question_alone_is_embedded() -> None:
-    embedder = FakeEmbedder()
-
-    embedded, _ = await embed(no_expansion(), embedder)
-
-    assert (embedder.calls, embedded.texts) == ([["Why?"]], (QueryText.ORIGINAL,))
 
 
 async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:

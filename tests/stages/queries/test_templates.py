@@ -80,8 +80,9 @@ async def generate(chat: ScriptedChat) -> Answer:
     return await generate_answer(AUGMENTED, chat=chat, model="m", settings=RUN, preset=augmentation())
 
 
-async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
-    chat = ScriptedChat(lambda call: "Oxidation [S2], perhaps [S9].")
+async def test_the_model_is_asked_once_and_its_citations_are_checked_as_in_a_pasted_answer() -> None:
+    text = "Oxidation [S2], perhaps [S9]."
+    chat = ScriptedChat(lambda call: text)
 
     answer = await generate(chat)
 
@@ -89,33 +90,25 @@ async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
         origin=Origin.MODEL,
         model="m",
         prompt_hash=short_hash(AUGMENTED.prompt),
-        text="Oxidation [S2], perhaps [S9].",
+        text=text,
         cited=("S2",),
         unknown=("S9",),
     )
+    assert pasted_answer(text, AUGMENTED) == answer.model_copy(update={"origin": Origin.PASTED, "model": None})
     (call,) = chat.calls
     assert (call.model, call.temperature, call.messages[1].content) == ("m", 0.2, "Why? [S1] [S2]")
 
 
-def test_a_pasted_answer_is_checked_in_the_same_way_without_a_model() -> None:
-    answer = pasted_answer("x", AUGMENTED)
-
-    assert (answer.origin, answer.model, answer.text, answer.cited) == (Origin.PASTED, None, "x", ())
-
-
 @pytest.mark.parametrize("text", ["", " \n"])
-async def test_a_blank_answer_is_an_error(text: str) -> None:
+async def test_a_blank_answer_is_an_error_and_one_that_was_cut_off_is_kept_and_marked(text: str) -> None:
     with pytest.raises(LLMResponseParseError, match="blank"):
         pasted_answer(text, AUGMENTED)
     with pytest.raises(LLMResponseParseError, match="blank"):
         await generate(ScriptedChat(lambda call: text))
 
-
-async def test_an_answer_that_was_cut_off_is_kept_and_marked() -> None:
-    cut = await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
+    cut = await generate(ScriptedChat(lambda call: f"Because{text}", stop_reason="length"))
     whole = await generate(ScriptedChat(lambda call: "Because"))
-
-    assert (cut.text, cut.is_cut, whole.is_cut) == ("Because", True, False)
+    assert (cut.text.strip(), cut.is_cut, whole.is_cut) == ("Because", True, False)
 
 
 LABELS = ["S1", "S2", "S3", "S12"]

@@ -8,10 +8,9 @@ from stages.texts.characters import fenced, short_hash, visible
 
 
 def test_a_long_text_is_cut_and_the_cut_is_marked() -> None:
-    mark = short_hash("abc")
-
     shown = fenced("reference", "abcdef", max_chars=3)
 
+    mark = short_hash("abc")
     assert shown == f"<<< reference {mark} (the first 3 of 6 characters)\nabc\nreference {mark} >>>"
 
 
@@ -41,4 +40,4 @@ def test_no_text_can_close_its_fence(text: str, other: str, max_chars: int | Non
 
 
 def test_a_hash_is_the_first_12_hex_digits_of_the_sha256_of_the_utf8() -> None:
-    assert [short_hash("1,2,3"), short_hash(""), short_hash("ü")] == ["8a6ae1512200", "e3b0c44298fc", "607474ca475a"]
+    assert [short_hash(""), short_hash("ü")] == ["e3b0c44298fc", "607474ca475a"]
