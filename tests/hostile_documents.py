@@ -1,7 +1,6 @@
 """More than a hundred documents that are broken or made to harm, and what becomes of each."""
 
 import io
-import itertools
 import random
 import struct
 import zipfile
@@ -9,6 +8,8 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from tests.adapters.pdfs import FONT, pdf
 
 TEXT: Final = "Green tea is brewed with cooler water than black tea."
 NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -272,17 +273,10 @@ def _pdf(
         1: b"<< /Type /Catalog /Pages 2 0 R >>",
         2: b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         3: f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R {_FONTS} >>".encode(),
-        4: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        4: FONT,
         5: head.encode() + line + b"\nendstream",
-        **{number: one.encode() for number, one in zip(itertools.count(6), more, strict=False)},
+        **{number: one.encode() for number, one in enumerate(more, start=6)},
         **{number: one.encode() for number, one in change.items()},
     }
-    made, places = b"%PDF-1.4\n", []
-    for number, one in sorted(objects.items()):
-        places.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, one)
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O ({'o' * 32}) /U ({'u' * 32}) >> /ID [(i) (i)]"
-    trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R {lock if encrypted else ''} >>"
-    end = f"{table}trailer\n{trailer}\nstartxref\n{len(made)}\n%%EOF\n"
-    return made + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{end}".encode()
+    lock = f" /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O ({'o' * 32}) /U ({'u' * 32}) >> /ID [(i) (i)]"
+    return pdf(objects, trailer=lock if encrypted else "")

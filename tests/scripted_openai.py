@@ -22,8 +22,6 @@ class ScriptedOpenAI:
         text: str = "yes",
         list_status: int = 200,
         pieces: Sequence[str] = (),
-        logprobs: Sequence[dict[str, Any]] = (),
-        ends: bool = True,
         reads: int = 10**9,
         cuts: bool = False,
         reports_usage: bool = True,
@@ -32,11 +30,7 @@ class ScriptedOpenAI:
         self.text = text
         self.list_status = list_status
         self.pieces = pieces
-        """Set: what a request for a stream gets; else it gets the whole reply."""
-        self.logprobs = logprobs
-        """One for each piece."""
-        self.ends = ends
-        """Otherwise the connection closes after the last piece."""
+        """Set: what a request for a stream gets before the connection closes; else it gets the whole reply."""
         self.reads = reads
         """The tokens of a text that the embedder reads."""
         self.cuts = cuts
@@ -73,17 +67,12 @@ class ScriptedOpenAI:
             await writer.drain()
 
     def _completion(self) -> bytes:
-        return http(200, json.dumps({"choices": [{"message": {"content": self.text}, "finish_reason": "stop"}]}))
+        choice = {"message": {"content": self.text}, "finish_reason": "stop", "logprobs": None}
+        return http(200, json.dumps({"choices": [choice]}))
 
     def _streamed(self) -> bytes:
-        first = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
-        chunks: list[dict[str, Any]] = [first, *({"choices": [{"delta": {"content": one}}]} for one in self.pieces)]
-        for chunk, logprob in zip(chunks[1:], self.logprobs, strict=False):
-            chunk["choices"][0]["logprobs"] = {"content": [logprob]}
-        if self.ends:
-            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-            chunks.append({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": len(self.pieces)}})
-        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + (["data: [DONE]\n\n"] if self.ends else [])
+        chunks = ({"choices": [{"delta": {"content": piece}}]} for piece in ("", *self.pieces))
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
         return (head + ": a comment\n\n" + "".join(lines)).encode()
 

@@ -1,19 +1,19 @@
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from ollama._types import ChatRequest, EmbedRequest, ShowRequest
 from pydantic import BaseModel
 
 from adapters.ollama import OllamaChat, OllamaEmbedder, context_tokens
-from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, sha256_of
+from adapters.weights import PACKAGED_LLM, sha256_of
 from schemas.errors import EmbeddingValidationError, LLMError
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall
 from stack.embedded_llm import embedded_weights
 from stages.failures import is_transport_error
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 Chatting = Callable[[str], OllamaChat]
 Embedding = Callable[[str, str], OllamaEmbedder]
@@ -134,55 +134,42 @@ async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
     assert "secret" not in repr(caught.value)
 
 
-CALL = ChatCall(model=PACKAGED_LLM, messages=(Message(role="user", content="Greet the keeper."),), max_tokens=8)
 #: Fields of a chat that Ollama's server reads and its client lacks.
-SERVER_ALONE = {"truncate", "shift"}
+SERVER_ALONE = ("truncate", "shift")
 
 
-@pytest.fixture
-def scripted() -> Iterator[ScriptedOllama]:
-    with ScriptedOllama() as server:
-        for name in (PACKAGED_LLM, PACKAGED_EMBEDDER):
-            server.model(lambda prompt: ScriptedReply("Good evening, keeper."), name)
-        yield server
-
-
-async def test_an_error_in_the_middle_of_a_stream_is_a_fault_that_may_pass(
-    chat: Chatting, scripted: ScriptedOllama
-) -> None:
+async def test_an_error_in_the_middle_of_a_stream_is_a_fault_that_may_pass(chat: Chatting) -> None:
     """Its status is 200 by then, and the last line is an object with nothing but an error."""
     secret = "it said Good evening"
-    scripted.models[PACKAGED_LLM] = ScriptedModel(
-        PACKAGED_LLM, lambda prompt: ScriptedReply("Good evening", stream_error=secret)
-    )
     pieces: list[str] = []
-
-    with pytest.raises(LLMError) as caught:
-        await chat(f"http://127.0.0.1:{scripted.port}").chat(CALL, pieces.append)
+    with ScriptedOllama() as server:
+        server.model(lambda prompt: ScriptedReply("Good evening", stream_error=secret), "m")
+        with pytest.raises(LLMError) as caught:
+            await chat(f"http://127.0.0.1:{server.port}").chat(asking("Greet the keeper."), pieces.append)
 
     assert (pieces[0], is_transport_error(caught.value), caught.value.detail) == ("Good", True, secret)
     assert "ended its reply for model" in str(caught.value)
     assert secret not in str(caught.value)
 
 
-async def test_what_ragq_sends_is_what_the_client_of_ollama_sends(
-    chat: Chatting, embedder: Embedding, scripted: ScriptedOllama
-) -> None:
-    url = f"http://127.0.0.1:{scripted.port}"
-    asked = chat(url)
+async def test_what_ragq_sends_is_what_the_client_of_ollama_sends(chat: Chatting, embedder: Embedding) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    for call in (CALL, CALL.model_copy(update={"json_schema": schema, "top_logprobs": 5, "sample": 2})):
-        await asked.chat(call)
-        await asked.chat(call, lambda piece: None)
-    await embedder(PACKAGED_EMBEDDER, url).embed_batch(["one", "two"], timeout_s=30, truncate=True)
+    plain = asking("Greet the keeper.", max_tokens=8)
+    with ScriptedOllama() as server:
+        server.model(name="m")
+        url = f"http://127.0.0.1:{server.port}"
+        model = chat(url)
+        for call in (plain, plain.model_copy(update={"json_schema": schema, "top_logprobs": 5, "sample": 2})):
+            await model.chat(call)
+            await model.chat(call, lambda piece: None)
+        await embedder("m", url).embed_batch(["one", "two"], timeout_s=30, truncate=True)
 
     kinds: dict[str, type[BaseModel]] = {"/api/chat": ChatRequest, "/api/embed": EmbedRequest, "/api/show": ShowRequest}
-    assert {path for path, _ in scripted.requests} == set(kinds)
-    for path, body in scripted.requests:
+    assert {path for path, _ in server.requests} == set(kinds)
+    for path, body in server.requests:
         as_client = {name: value for name, value in body.items() if path != "/api/chat" or name not in SERVER_ALONE}
         assert kinds[path].model_validate(as_client).model_dump(exclude_none=True) == as_client
-    chats = [body for path, body in scripted.requests if path == "/api/chat"]
-    assert [(one["stream"], one["truncate"], one["shift"]) for one in chats] == [
-        (False, False, False),
-        (True, False, False),
-    ] * 2
+    sent = [
+        (body["stream"], *(body[name] for name in SERVER_ALONE)) for path, body in server.requests if "chat" in path
+    ]
+    assert sent == [(False, False, False), (True, False, False)] * 2

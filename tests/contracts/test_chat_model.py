@@ -3,9 +3,10 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import jsonschema
@@ -76,23 +77,20 @@ async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
         yield Chats(*adapters)
 
 
-@pytest.fixture(params=["scripted", "ollama", "openai"])
-async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
-    """A model that answers `Yes.`, and never reports log probabilities."""
-    if request.param == "scripted":
-        yield ScriptedChat(lambda call: "Yes.")
-    elif request.param == "openai":
-        completion = {"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop", "logprobs": None}]}
-        async with canned(http(200, json.dumps(completion))) as url:
-            openai = OpenAIChat(url)
+@asynccontextmanager
+async def scripted(backend: str, reply: ScriptedReply, **of_openai: Any) -> AsyncIterator[ChatModel]:
+    """A model of a server that replies as it is told, and never reports log probabilities."""
+    if backend == "openai":
+        async with ScriptedOpenAI(**of_openai) as server:
+            openai = OpenAIChat(server.url)
             yield openai
             await openai.close()
     else:
-        with ScriptedOllama() as server:
-            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: ScriptedReply("Yes."))
-            ollama = OllamaChat(f"http://127.0.0.1:{server.port}")
-            yield ollama
-            await ollama.close()
+        with ScriptedOllama() as ollama:
+            ollama.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: reply)
+            chat = OllamaChat(f"http://127.0.0.1:{ollama.port}")
+            yield chat
+            await chat.close()
 
 
 async def test_a_reply_reports_its_tokens_and_time_and_is_repeated_at_temperature_0(chats: Chats) -> None:
@@ -119,57 +117,41 @@ async def test_the_reply_conforms_to_the_schema_and_in_json_mode_is_an_object(ch
     assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
 
 
-async def test_the_pieces_of_a_stream_are_the_reply_and_change_nothing_of_it(chats: Chats) -> None:
+async def test_the_pieces_of_a_stream_are_the_reply_and_neither_they_nor_token_signals_change_it(chats: Chats) -> None:
     call = CALL.model_copy(update={"top_logprobs": 5})
     pieces: list[str] = []
 
-    whole, streamed = await chats.working.chat(call), await chats.working.chat(call, pieces.append)
+    plain, whole = await chats.working.chat(CALL), await chats.working.chat(call)
+    streamed = await chats.working.chat(call, pieces.append)
 
     assert ("".join(pieces), "" in pieces) == (streamed.text, False)
     assert len(pieces) > 1
     unclocked = {"seconds": 0.0, "tokens": None}
     assert streamed.model_copy(update=unclocked) == whole.model_copy(update=unclocked)
+    assert (plain.tokens, whole.text) == (None, plain.text)
     assert streamed.tokens is not None and whole.tokens is not None
     assert streamed.tokens.model_dump() == pytest.approx(whole.tokens.model_dump(), abs=1e-6)
+    assert 0 < whole.tokens.msp <= 1
+    assert 0 <= whole.tokens.pe <= math.log(5)
+    assert whole.tokens.energy <= 1e-6
 
 
-@pytest.fixture(params=["ollama", "openai"])
-async def breaking_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
-    """A model whose streams break off after their first pieces."""
-    if request.param == "openai":
-        async with ScriptedOpenAI(pieces=("Yes", " and"), ends=False) as server:
-            openai = OpenAIChat(server.url)
-            yield openai
-            await openai.close()
-    else:
-        with ScriptedOllama() as scripted:
-            scripted.models[PACKAGED_LLM] = ScriptedModel(
-                PACKAGED_LLM, lambda prompt: ScriptedReply("Yes and no", hang_up=True)
-            )
-            ollama = OllamaChat(f"http://127.0.0.1:{scripted.port}")
-            yield ollama
-            await ollama.close()
+BACKENDS = pytest.mark.parametrize("backend", ["ollama", "openai"])
 
 
-async def test_a_stream_that_breaks_off_is_a_transport_error(breaking_chat: ChatModel) -> None:
+@BACKENDS
+async def test_a_stream_that_breaks_off_is_a_transport_error(backend: str) -> None:
     pieces: list[str] = []
-    with pytest.raises(httpx.TransportError):
-        await breaking_chat.chat(CALL, pieces.append)
+    async with scripted(backend, ScriptedReply("Yes and no", hang_up=True), pieces=("Yes", " and")) as chat:
+        with pytest.raises(httpx.TransportError):
+            await chat.chat(CALL, pieces.append)
     assert pieces[0] == "Yes"
 
 
-async def test_token_signals_are_given_on_request_and_change_no_text(chats: Chats) -> None:
-    plain = await chats.working.chat(CALL)
-    asked = await chats.working.chat(CALL.model_copy(update={"top_logprobs": 5}))
-    assert (plain.tokens, asked.text) == (None, plain.text)
-    assert asked.tokens is not None
-    assert 0 < asked.tokens.msp <= 1
-    assert 0 <= asked.tokens.pe <= math.log(5)
-    assert asked.tokens.energy <= 1e-6
-
-
-async def test_a_server_without_log_probabilities_is_no_error(silent_chat: ChatModel) -> None:
-    reply = await silent_chat.chat(CALL.model_copy(update={"top_logprobs": 5}))
+@BACKENDS
+async def test_a_server_without_log_probabilities_is_no_error(backend: str) -> None:
+    async with scripted(backend, ScriptedReply("Yes."), text="Yes.") as chat:
+        reply = await chat.chat(CALL.model_copy(update={"top_logprobs": 5}))
     assert (reply.text, reply.tokens) == ("Yes.", None)
 
 
@@ -189,41 +171,29 @@ async def test_a_call_fails_without_a_piece_of_text_and_quotes_nothing(chats: Ch
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
-async def test_a_cancelled_call_closes_its_connection_so_that_the_server_stops(is_stream: bool) -> None:
+@pytest.mark.parametrize("adapter", [OllamaChat, OpenAIChat])
+async def test_a_cancelled_call_closes_its_connection_so_that_the_server_stops(
+    adapter: Callable[[str], OllamaChat | OpenAIChat], is_stream: bool
+) -> None:
     asked, left = asyncio.Event(), asyncio.Event()
+    listed = {"data": [{"id": CALL.model}], "models": [{"model": CALL.model}], "model_info": {}}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            if head.startswith("get"):
-                writer.write(http(200, json.dumps({"data": [{"id": CALL.model}]})))
+            await reader.readexactly(int(head.partition("content-length:")[2].partition("\r\n")[0] or 0))
+            if "chat" not in head.partition("\r\n")[0]:
+                writer.write(http(200, json.dumps(listed)))
                 return
-            await reader.readexactly(int(head.partition("content-length:")[2].partition("\r\n")[0]))
             asked.set()
             assert await reader.read() == b""
             left.set()
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        chat = OpenAIChat(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        chat = adapter(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         call = asyncio.ensure_future(chat.chat(CALL, (lambda text: None) if is_stream else None))
         async with asyncio.timeout(30):
             await asked.wait()
             call.cancel()
             await left.wait()
-        await chat.close()
-
-
-@pytest.mark.parametrize("is_stream", [False, True])
-async def test_ollama_stops_when_a_call_is_cancelled(is_stream: bool) -> None:
-    with ScriptedOllama() as server:
-        model = server.model(lambda prompt: ScriptedReply(delay_s=60))
-        chat = OllamaChat(f"http://127.0.0.1:{server.port}")
-        call = CALL.model_copy(update={"model": model.name})
-        asked = asyncio.ensure_future(chat.chat(call, (lambda text: None) if is_stream else None))
-        async with asyncio.timeout(30):
-            while not model.calls:  # noqa: ASYNC110  (the server has threads)
-                await asyncio.sleep(0.05)
-            asked.cancel()
-            while not model.abandoned:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
         await chat.close()

@@ -18,8 +18,6 @@ from tests.scripted_openai import ScriptedOpenAI
 from workers.batcher import BatchedEmbedder, Batcher
 
 TEXTS = ["I wake up at four every night.", "We went fishing.", "Nothing tastes good any more."]
-
-
 LONG = "I lie awake. " * 400
 
 
@@ -58,11 +56,8 @@ async def slow_embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedde
         yield FakeEmbedder(delay_s=60)
         return
     async with canned(http(200, "{}"), delay_s=60) as url:
-        made = (
-            OpenAIEmbedder("m", base_url=url)
-            if request.param == "openai"
-            else OllamaEmbedder(PACKAGED_EMBEDDER, url=url)
-        )
+        is_openai = request.param == "openai"
+        made = OpenAIEmbedder("m", base_url=url) if is_openai else OllamaEmbedder(PACKAGED_EMBEDDER, url=url)
         yield made
         await made.close()
 
@@ -74,17 +69,14 @@ async def test_there_is_one_float32_row_per_text_in_order_also_of_calls_at_the_s
     assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
     np.testing.assert_allclose(backwards[::-1], matrix, atol=1e-5)
     np.testing.assert_allclose(np.vstack(singly), matrix, atol=1e-5)
+    assert embedder.name
+    assert await embedder.digest() == await embedder.digest()
+    assert await embedder.dtype() in ("float32", "F32", "")
 
 
 async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
         await slow_embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)
-
-
-async def test_the_name_and_the_digest_stay_the_same(embedder: Embedder) -> None:
-    assert embedder.name
-    assert await embedder.digest() == await embedder.digest()
-    assert await embedder.dtype() in ("float32", "F32", "")
 
 
 async def test_a_text_that_is_too_long_is_cut_and_named_on_request_and_refused_otherwise(embedder: Embedder) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import PHQ8Item, Reference
-from stages.ports import ReferenceSearch
+from stages.ports import ReferenceSearch, ScoreSource
 from stages.texts.characters import short_hash
 from stages.vectors import unit_rows
 from store.database import Database
@@ -58,13 +58,9 @@ async def nearest(
     index: int = INDEX,
     **how: Any,
 ) -> list[tuple[Reference, ...]]:
-    usual: dict[str, Any] = {
-        "limit": 10,
-        "exclude_participants": NOBODY,
-        "tagged_only": False,
-        "score_source": "participant",
-    }
-    return await search.nearest(index, list(zip(items, vectors, strict=False)), **usual | how)
+    queries = list(zip(items, vectors, strict=False))
+    usual: dict[str, Any] = {"limit": 10, "exclude_participants": (), "score_source": "participant"}
+    return await search.nearest(index, queries, **{"tagged_only": False} | usual | how)
 
 
 def ids(found: Sequence[Reference]) -> list[int]:
@@ -77,44 +73,45 @@ async def test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_th
     (found,) = await nearest(searched, EAST)
 
     assert [(reference.chunk_id, reference.similarity) for reference in found] == [(5, 1.0), (2, 0.5), (1, 0.0)]
+    chunk_hash = short_hash("chunk 5 über alles")
     assert found[0] == Reference(
-        chunk_id=5,
-        participant_id=306,
-        ordinal=2,
-        similarity=1.0,
-        score=3,
-        chunk_hash=short_hash("chunk 5 über alles"),
-        chunk_chars=18,
+        chunk_id=5, participant_id=306, ordinal=2, similarity=1.0, score=3, chunk_hash=chunk_hash, chunk_chars=18
     )
     assert await nearest(searched) == []
+    with failing(FailureCategory.REFERENCE_ARTIFACT_MISSING, "Reference index 99 is not stored"):
+        await nearest(searched, EAST, index=99)
+    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
+        await nearest(searched, np.array([1, 0, 0], dtype=np.float32))
 
 
-async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal_before_the_limit(search: Search) -> None:
-    chunks = [chunk(1, 306, 0, EAST), chunk(2, 304, 1, EAST), chunk(3, 304, 0, EAST), chunk(4, 305, 9, EAST)]
-    searched = await search(chunks)
+async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal_and_others_left_out_before_the_limit(
+    search: Search,
+) -> None:
+    equal = [chunk(1, 306, 0, EAST), chunk(2, 304, 1, EAST), chunk(3, 304, 0, EAST), chunk(4, 305, 9, EAST)]
+    searched = await search([*equal, chunk(5, 307, 0, -EAST)])
 
-    assert [ids(found) for found in await nearest(searched, EAST)] == [[3, 2, 4, 1]]
-    assert [ids(found) for found in await nearest(searched, EAST, limit=3)] == [[3, 2, 4]]
+    async def found(limit: int, *excluded: int) -> list[list[int]]:
+        return [ids(of) for of in await nearest(searched, EAST, EAST, limit=limit, exclude_participants=excluded)]
 
-
-async def test_every_excluded_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
-    searched = await search([chunk(1, 316, 0, EAST), chunk(2, 319, 1, EAST), chunk(3, 304, 0, -EAST)])
-
-    (found,) = await nearest(searched, EAST, limit=1, exclude_participants=[316, 319, 330])
-    nothing = await nearest(searched, EAST, NORTH, exclude_participants=[304, 316, 319])
-
-    assert (ids(found), nothing) == ([3], [(), ()])
+    assert await found(10) == [[3, 2, 4, 1, 5]] * 2
+    assert await found(3) == [[3, 2, 4]] * 2
+    assert await found(1, 304, 305, 306, 330) == [[5]] * 2
+    assert await found(1, 304, 305, 306, 307) == [[], []]
 
 
-async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(search: Search) -> None:
-    searched = await search([chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), chunk(2, 305, 0, NORTH, DEPRESSED=0)])
+async def test_each_query_gets_its_references_in_the_order_asked_with_scores_of_their_own_on_request(
+    search: Search,
+) -> None:
+    scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), own_scores={PHQ8Item.NO_INTEREST: 3})
+    searched = await search([scored, chunk(2, 305, 0, NORTH, DEPRESSED=0)])
 
-    found = await nearest(searched, NORTH, EAST, items=(PHQ8Item.DEPRESSED, PHQ8Item.NO_INTEREST))
+    async def scores(source: ScoreSource) -> list[list[tuple[int, int | None]]]:
+        items = (PHQ8Item.DEPRESSED, PHQ8Item.NO_INTEREST)
+        found = await nearest(searched, NORTH, EAST, items=items, score_source=source)
+        return [[(reference.chunk_id, reference.score) for reference in of_query] for of_query in found]
 
-    assert [[(reference.chunk_id, reference.score) for reference in of_query] for of_query in found] == [
-        [(2, 0), (1, 2)],
-        [(1, 1), (2, None)],
-    ]
+    assert await scores("participant") == [[(2, 0), (1, 2)], [(1, 1), (2, None)]]
+    assert await scores("chunk") == [[(2, None), (1, None)], [(1, 3), (2, None)]]
 
 
 async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone_and_others_are_counted(search: Search) -> None:
@@ -128,24 +125,6 @@ async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone_and_others
     assert await searched.count_untagged(INDEX, items, exclude_participants=NOBODY) == [3, 2, 2]
     assert await searched.count_untagged(INDEX, items, exclude_participants=[304]) == [2, 2, 1]
     assert await searched.count_untagged(INDEX, [], exclude_participants=[304]) == []
-
-
-async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
-    scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=3), own_scores={PHQ8Item.NO_INTEREST: 1})
-    searched = await search([scored, chunk(2, 305, 0, NORTH, NO_INTEREST=2)])
-
-    (found,) = await nearest(searched, EAST, items=(PHQ8Item.NO_INTEREST,), score_source="chunk")
-
-    assert [(reference.chunk_id, reference.score) for reference in found] == [(1, 1), (2, None)]
-
-
-async def test_a_missing_index_and_a_query_of_another_dimension_are_refused(search: Search) -> None:
-    searched = await search([chunk(1, 304, 0, EAST)])
-
-    with failing(FailureCategory.REFERENCE_ARTIFACT_MISSING, "Reference index 99 is not stored"):
-        await nearest(searched, EAST, index=99)
-    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
-        await nearest(searched, np.array([1, 0, 0], dtype=np.float32))
 
 
 async def test_the_order_is_that_of_exact_cosines(search: Search) -> None:
