@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,7 @@ SERVERS = {
 def running(tmp_path: Path) -> dict[str, str]:
     """The environment of a home whose state names servers and whose supervisor runs."""
     home = Home(tmp_path)
-    home.write_state(
-        State(
-            started=0.0, servers=SERVERS, flower_url="http://127.0.0.1:5004", api_url="http://127.0.0.1:5005", parts={}
-        )
-    )
+    home.write_state(State(started=0.0, servers=SERVERS, flower_url=None, parts={}))
     home.supervisor_pid.write_text(f"{os.getpid()}\n")
     return {"RAGQ_HOME": str(tmp_path)}
 
@@ -38,17 +35,16 @@ def test_each_variable_wins_over_the_stack(running: dict[str, str]) -> None:
     assert found.ollama_url == "http://gpu:80"
 
 
-def test_the_state_of_a_stack_without_a_supervisor_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
-    Home(tmp_path).supervisor_pid.unlink()
-    with pytest.raises(StackError, match="no stack runs in"):
-        assert connections(running).database_url
-
-
-def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
+def test_the_repr_hides_passwords_and_the_state_of_a_stack_without_a_supervisor_is_not_used(
+    running: dict[str, str], tmp_path: Path
+) -> None:
     assert repr(connections(running)) == (
         "Connections(DATABASE_URL='postgresql://ragq:***@127.0.0.1:5001/ragq', "
         "REDIS_URL='redis://:***@127.0.0.1:5002/0', OLLAMA_HOST='http://127.0.0.1:5003')"
     )
+    Home(tmp_path).supervisor_pid.unlink()
+    with pytest.raises(StackError, match="no stack runs in"):
+        assert connections(running).database_url
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])
@@ -56,12 +52,6 @@ def test_every_spelling_of_the_postgres_scheme_is_normalised(scheme: str) -> Non
     assert database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") == (
         "postgresql://me:p%40ss@db:5432/ragq?sslmode=require"
     )
-
-
-@pytest.mark.parametrize(("url", "found"), [("sqlite:///jobs.db", "sqlite"), ("localhost", "no scheme")])
-def test_another_database_is_refused_without_repeating_the_url(url: str, found: str) -> None:
-    with pytest.raises(StackError, match=f"DATABASE_URL names {found}, and ragq keeps its work in Postgres"):
-        database_url(url)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +69,18 @@ def test_ollama_hosts_are_read_as_ollama_reads_them(host: str, port: str | None,
     assert ollama_url(host, port) == url
 
 
-@pytest.mark.parametrize(("host", "port"), [("gpu", "many"), ("gpu:99999", None)])
-def test_an_impossible_port_of_ollama_is_refused(host: str, port: str | None) -> None:
-    with pytest.raises(StackError, match="the port is not a number from 1 to 65535"):
-        ollama_url(host, port)
+@pytest.mark.parametrize(
+    ("read", "refusal"),
+    [
+        (lambda: ollama_url("gpu", "many"), "the port is not a number from 1 to 65535"),
+        (lambda: ollama_url("gpu:99999", None), "the port is not a number from 1 to 65535"),
+        (lambda: database_url("sqlite:///jobs.db"), "DATABASE_URL names sqlite, and ragq keeps its work in Postgres"),
+        (lambda: database_url("localhost"), "DATABASE_URL names no scheme, and ragq keeps its work in Postgres"),
+    ],
+)
+def test_an_impossible_port_and_another_database_are_refused(read: Callable[[], str], refusal: str) -> None:
+    with pytest.raises(StackError, match=refusal):
+        read()
 
 
 def test_tls_checks_the_certificate_and_the_name_of_a_broker_by_the_authorities_of_its_url() -> None:

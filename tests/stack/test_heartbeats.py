@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from stack import heartbeats
-from store.database import Database
+from store.database import Connection
 from tests.store.enrolled import enroll
 
 pytestmark = pytest.mark.servers
@@ -21,13 +21,9 @@ LIKE_A_WORKER = [sys.executable, "-c", "import time; time.sleep(60)", "workers.m
 SLEEPER = LIKE_A_WORKER[:3]
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeats, "_AGAIN_S", 1.0)
-
-
 @pytest.fixture
-def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    monkeypatch.setattr(heartbeats, "_AGAIN_S", 1.0)
     processes = [subprocess.Popen(command) for command in (LIKE_A_WORKER, LIKE_A_WORKER, SLEEPER)]
     yield processes
     for process in processes:
@@ -35,21 +31,13 @@ def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
         process.wait()
 
 
-async def enroll_silent(database: Database, pid: int, silent_s: float) -> None:
-    async with database.connection() as connection:
-        await enroll(connection, name=f"w{pid}", host=socket.gethostname(), pid=pid)
-        await connection.execute(
-            "UPDATE worker SET seen_at = now() - $2 * interval '1 second' WHERE pid = $1", pid, silent_s
-        )
-
-
 async def test_only_a_worker_that_lived_when_its_last_heartbeat_came_is_killed(
-    database: Database, database_url: str, started: list["subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
+    connection: Connection, database_url: str, started: list["subprocess.Popen[bytes]"]
 ) -> None:
     hung, fresh, other = started
-    await enroll_silent(database, hung.pid, silent_s=0)
-    await enroll_silent(database, fresh.pid, silent_s=3600)
-    await enroll_silent(database, other.pid, silent_s=0)
+    for process in started:
+        await enroll(connection, name=f"w{process.pid}", host=socket.gethostname(), pid=process.pid)
+    await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour' WHERE pid = $1", fresh.pid)
     assert await look(database_url, 5) == []
 
     found = await look(database_url, 0)

@@ -23,6 +23,10 @@ STATE = State(
 )
 
 
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def test_roots_home_is_where_other_users_can_pass() -> None:
     expected = Path("/var/lib/ragq") if os.geteuid() == 0 else Path.home()
     assert find_home({}).folder.is_relative_to(expected)
@@ -31,7 +35,7 @@ def test_roots_home_is_where_other_users_can_pass() -> None:
 def test_the_state_is_read_as_it_was_written_and_private(tmp_path: Path) -> None:
     Home(tmp_path).write_state(STATE)
     assert Home(tmp_path).read_state() == STATE
-    assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
+    assert mode(tmp_path / "state.json") == 0o600
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'])
@@ -41,8 +45,10 @@ def test_a_state_of_another_making_is_refused(tmp_path: Path, text: str) -> None
         Home(tmp_path).read_state()
 
 
-def test_a_supervisor_is_looked_for_by_its_pid_file(tmp_path: Path) -> None:
+def test_a_supervisor_is_looked_for_by_its_pid_file_and_one_holds_the_lock(tmp_path: Path) -> None:
     home = Home(tmp_path)
+    with home.locked(), (tmp_path / "lock").open("w") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert not home.is_supervised()
     home.supervisor_pid.write_text(f"{os.getpid()}\n")
     assert home.is_supervised()
@@ -54,14 +60,9 @@ def test_a_socket_in_a_deep_home_gets_a_short_private_path(tmp_path: Path) -> No
     deep = Home(tmp_path / ("deep" * 30))
     deep.make()
     assert len(os.fsencode(deep.supervisor_socket)) <= 90
-    assert stat.S_IMODE(deep.supervisor_socket.parent.stat().st_mode) == 0o700
+    assert mode(deep.supervisor_socket.parent) == 0o700
     assert Home(tmp_path / "x" / ("deep" * 30)).supervisor_socket != deep.supervisor_socket
     deep.supervisor_socket.parent.rmdir()
-
-
-def test_only_one_holds_the_lock(tmp_path: Path) -> None:
-    with Home(tmp_path).locked(), (tmp_path / "lock").open("w") as other, pytest.raises(BlockingIOError):
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
@@ -71,18 +72,14 @@ def test_a_folder_of_somebody_else_is_refused_with_its_owner(tmp_path: Path) -> 
         Home(tmp_path).make()
 
 
-def test_a_private_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    write_private(tmp_path / "key", "first")
-    write_private(tmp_path / "key", "second")
-    assert (tmp_path / "key").read_text() == "second"
-    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+def test_a_private_file_is_readable_by_its_owner_alone_and_a_password_made_once(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    write_private(key, "first")
+    write_private(key, "second")
+    assert (key.read_text(), mode(key), [*tmp_path.iterdir()]) == ("second", 0o600, [key])
 
-
-def test_a_password_is_made_once(tmp_path: Path) -> None:
     first = kept_password(tmp_path / "password")
-    assert len(first) == 48
-    assert kept_password(tmp_path / "password") == first
+    assert (len(first), kept_password(tmp_path / "password")) == (48, first)
 
 
 def test_versions_and_hardware_are_named_and_no_host_user_or_folder() -> None:
@@ -99,12 +96,8 @@ def test_versions_and_hardware_are_named_and_no_host_user_or_folder() -> None:
 
 def test_a_checkout_has_a_commit_and_whether_it_has_changes(tmp_path: Path) -> None:
     def git(*command: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org", *command],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
+        named = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+        return subprocess.run([*named, *command], check=True, capture_output=True, text=True).stdout.strip()
 
     assert home._commit(tmp_path) == (None, None)
     git("init")

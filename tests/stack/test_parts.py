@@ -14,33 +14,23 @@ OUTSIDE = {
 }
 
 
-def running(**parts: int) -> State:
-    recorded = {name: Part(name=name, command=[name], port=port) for name, port in parts.items()}
-    return State(started=0.0, servers=OUTSIDE, flower_url=None, parts=recorded)
+DATABASE = {"DATABASE_URL": OUTSIDE["DATABASE_URL"]}
+RUNNING = State(
+    started=0.0,
+    servers=OUTSIDE,
+    flower_url=None,
+    parts={"valkey": Part(name="valkey", command=["valkey"], port=6379)},
+)
 
 
-def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
-    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
-    plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "worker-llm"], running=())
+def test_parts_get_the_urls_of_their_servers_and_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm", "worker-llm", "api"], running=())
     host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
-    assert [*plan.parts] == ["valkey", "llm", "worker-llm"]
-    assert plan.parts["worker-llm"].environment == {
-        "REDIS_URL": plan.servers["REDIS_URL"],
-        "OLLAMA_HOST": host,
-        "OLLAMA_PORT": port,
-        "MALLOC_ARENA_MAX": "2",
-    }
-
-
-def test_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
-    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
-    plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "api"], running=())
-    api = plan.parts["api"]
-    assert api.environment == {
-        "REDIS_URL": plan.servers["REDIS_URL"],
-        "RAGQ_API_HOST": "127.0.0.1",
-        "RAGQ_API_PORT": str(api.port),
-    }
+    broker, api = {"REDIS_URL": plan.servers["REDIS_URL"]}, plan.parts["api"]
+    assert [*plan.parts] == ["valkey", "llm", "worker-llm", "api"]
+    model = {"OLLAMA_HOST": host, "OLLAMA_PORT": port, "MALLOC_ARENA_MAX": "2"}
+    assert plan.parts["worker-llm"].environment == broker | model
+    assert api.environment == broker | {"RAGQ_API_HOST": "127.0.0.1", "RAGQ_API_PORT": str(api.port)}
     assert plan.api_url == f"http://127.0.0.1:{api.port}"
 
 
@@ -52,35 +42,26 @@ def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> N
 
 
 def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
-    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
-    first = make_plan(Home(tmp_path), outside, wanted=ORDER, running=())
-    assert make_plan(Home(tmp_path), outside, wanted=ORDER, running=()) == first
-    assert make_plan(Home(tmp_path), outside, wanted=["valkey", "llm"], running=ORDER) == first
+    first = make_plan(Home(tmp_path), DATABASE, wanted=ORDER, running=())
+    assert make_plan(Home(tmp_path), DATABASE, wanted=ORDER, running=()) == first
+    assert make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm"], running=ORDER) == first
 
 
 def test_no_two_parts_have_one_port(open_folder: Path) -> None:
-    home = Home(open_folder)
     ports = {"api": free_port()}
-    for name in ("postgres", "valkey"):
-        (open_folder / name).mkdir()
-        (open_folder / name / "port").write_text(str(ports["api"]))
-    (open_folder / "llm.port").write_text(str(ports["api"]))
+    for name in ("postgres/port", "valkey/port", "llm.port"):
+        (open_folder / name).parent.mkdir(exist_ok=True)
+        (open_folder / name).write_text(str(ports["api"]))
 
-    plan = make_plan(home, {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
+    plan = make_plan(Home(open_folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
 
     assert len({part.port for part in plan.parts.values()}) == 4
 
 
-def test_a_running_stack_keeps_the_servers_it_was_started_with() -> None:
-    assert servers_from_outside({}, running(valkey=6379)) == {
-        "DATABASE_URL": OUTSIDE["DATABASE_URL"],
-        "OLLAMA_HOST": OUTSIDE["OLLAMA_HOST"],
-    }
-
-
-def test_another_server_for_a_running_stack_is_refused_without_passwords() -> None:
+def test_a_running_stack_keeps_the_servers_it_was_started_with_and_another_is_refused_without_passwords() -> None:
+    assert servers_from_outside({}, RUNNING) == DATABASE | {"OLLAMA_HOST": OUTSIDE["OLLAMA_HOST"]}
     with pytest.raises(StackError) as refused:
-        servers_from_outside({"REDIS_URL": "redis://:secret@other/0"}, running(valkey=6379))
+        servers_from_outside({"REDIS_URL": "redis://:secret@other/0"}, RUNNING)
     assert str(refused.value) == (
         "REDIS_URL is redis://:***@other/0, and the running stack uses redis://:***@broker:6379/0. "
         "Run `ragq down` first, or unset REDIS_URL."

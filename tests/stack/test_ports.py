@@ -4,6 +4,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,30 +26,18 @@ def test_a_stored_port_is_kept_until_another_process_holds_it(tmp_path: Path) ->
 
 
 def resolved_to(*addresses: str) -> Any:
-    return lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
 
 
-@pytest.mark.parametrize(
-    ("addresses", "expected"),
-    [(["127.0.0.1"], True), (["127.0.0.1", "::1"], True), (["127.0.0.1", "10.0.0.5"], False), ([], False)],
-)
-def test_a_name_is_loopback_when_it_resolves_to_loopback_alone(
-    monkeypatch: pytest.MonkeyPatch, addresses: list[str], expected: bool
-) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", resolved_to(*addresses))
+def test_a_name_is_loopback_when_it_resolves_to_loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        *(resolved_to("127.0.0.1"), resolved_to("127.0.0.1", "::1")),
+        *(resolved_to("127.0.0.1", "10.0.0.5"), [], socket.gaierror("no such name")),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=found))
 
-    assert is_loopback("box") is expected
+    assert [is_loopback("box") for _ in found] == [True, True, False, False, False]
 
 
-@pytest.mark.parametrize("host", ["0", "fe80::1", "::ffff:10.0.0.1"])
-def test_addresses_that_others_can_reach_are_not_loopback(host: str) -> None:
-    assert not is_loopback(host)
-
-
-def test_a_name_that_does_not_resolve_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise socket.gaierror("no such name")
-
-    monkeypatch.setattr(socket, "getaddrinfo", fail)
-
-    assert not is_loopback("nobody")
+def test_addresses_that_others_can_reach_are_not_loopback() -> None:
+    assert [is_loopback(host) for host in ("0", "fe80::1", "::ffff:10.0.0.1")] == [False] * 3

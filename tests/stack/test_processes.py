@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -12,12 +13,7 @@ import pytest
 
 from schemas.chains import CHAINS, QUEUES
 from stack import processes
-from stack.processes import (
-    WORKER_CONCURRENCY,
-    WORKER_QUEUES,
-    flower_command,
-    llm_command,
-)
+from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
 
@@ -46,32 +42,29 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}])"
 
 
-@pytest.fixture
-def process() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE) as started:
+@contextmanager
+def running(program: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that has printed a line."""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         started.stdout.readline()
         yield started
 
 
-def test_killing_a_tree_ends_its_children_too(process: subprocess.Popen[bytes]) -> None:
-    [child] = psutil.Process(process.pid).children()
-    processes.kill_tree(process.pid)
-    assert process.wait() == -signal.SIGKILL
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+def test_killing_a_tree_ends_its_children_too() -> None:
+    with running(PARENT) as process:
+        [child] = psutil.Process(process.pid).children()
+        processes.kill_tree(process.pid)
+        assert process.wait() == -signal.SIGKILL
+        assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_process_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_does_not_listen_is_killed_and_ending_it_again_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(processes, "STOP_TIMEOUT_S", 0.2)
-    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as stubborn:
-        assert stubborn.stdout is not None
-        stubborn.stdout.readline()
+    with running(STUBBORN) as stubborn:
         processes.end(stubborn.pid, signal.SIGTERM)
         assert stubborn.wait() == -signal.SIGKILL
-
-
-def test_ending_a_finished_process_does_nothing() -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    processes.end(gone.pid, signal.SIGTERM)
-    processes.kill_tree(gone.pid)
+        processes.end(stubborn.pid, signal.SIGTERM)
+        processes.kill_tree(stubborn.pid)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import psutil
@@ -28,14 +27,6 @@ def postgres(module_folder: Path) -> Iterator[PostgresServer]:
         yield server
 
 
-async def value(server: PostgresServer, query: str) -> Any:
-    connection = await asyncpg.connect(server.url)
-    try:
-        return await connection.fetchval(query)
-    finally:
-        await connection.close()
-
-
 async def test_a_killed_postgres_starts_again_with_its_data_on_the_same_port(postgres: PostgresServer) -> None:
     with pytest.raises(asyncpg.InvalidPasswordError):
         await asyncpg.connect(postgres.url.replace(postgres.password, "guess"))
@@ -45,15 +36,15 @@ async def test_a_killed_postgres_starts_again_with_its_data_on_the_same_port(pos
     assert not postgres.answers()
     postgres.start()
     assert postgres.url == url
-    assert await value(postgres, "SELECT id FROM kept") == 7
+    connection = await asyncpg.connect(url)
+    assert await connection.fetchval("SELECT id FROM kept") == 7
+    await connection.close()
 
 
-async def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
-    execute(
-        postgres.url, "CREATE TABLE secrets (words text UNIQUE)", "INSERT INTO secrets VALUES ('something private')"
-    )
+def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
+    insert = "INSERT INTO secrets VALUES ('something private')"
     with pytest.raises(asyncpg.UniqueViolationError):
-        execute(postgres.url, "INSERT INTO secrets VALUES ('something private')")
+        execute(postgres.url, "CREATE TABLE secrets (words text UNIQUE)", insert, insert)
     log = (postgres.data_dir / "log").read_text()
     assert "unique constraint" in log
     assert "something private" not in log
@@ -82,23 +73,17 @@ def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monk
         PostgresServer(tmp_path / "postgres").prepare()
 
 
-def test_valkey_listens_on_loopback_with_a_password_and_starts_again_on_its_port(tmp_path: Path) -> None:
+def test_valkey_listens_on_loopback_with_a_password_and_starts_again_on_its_port_with_its_data(tmp_path: Path) -> None:
     with ValkeyServer(tmp_path / "valkey") as valkey:
         listening = {c.laddr for c in psutil.Process(valkey.pid).net_connections() if c.status == psutil.CONN_LISTEN}
         assert listening == {(LOOPBACK, valkey.port)}
         with redis.Redis(port=valkey.port) as client, pytest.raises(redis.AuthenticationError):
             client.ping()
         url = valkey.url
-        valkey.kill()
-        assert not valkey.answers()
-        valkey.start()
-        assert (valkey.url, valkey.answers()) == (url, True)
-
-
-def test_durable_data_is_kept_over_a_restart(tmp_path: Path) -> None:
-    server = ValkeyServer(tmp_path)
-    with server, redis.Redis.from_url(server.url) as client:
-        client.set("kept", 1)
-        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
-    with server, redis.Redis.from_url(server.url) as client:
-        assert client.get("kept") == b"1"
+        with redis.Redis.from_url(url) as client:
+            client.set("kept", 1)
+            assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+            valkey.kill()
+            assert not valkey.answers()
+            valkey.start()
+            assert (valkey.url, valkey.answers(), client.get("kept")) == (url, True, b"1")

@@ -1,7 +1,7 @@
 """The ledger between a stage and its model: a call is paid once and reused, and after a rejection not repeated."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,17 +48,16 @@ class Paying:
         chat = LedgerChat(model, calls or self.calls, self.claims[of], draw)
         return (await chat.chat(CALL.model_copy(update=changes))).text
 
-    async def uses(self, of: int) -> list[tuple[str, str | None, bool]]:
-        attempt_id = self.claims[of].attempt_id
-        found = await self.database.ask(call_costs.of_attempts, [attempt_id])
-        return [(use.purpose, use.reply, use.is_reused) for use in found[attempt_id]]
+    async def uses(self, *of: int) -> list[tuple[str, str | None, bool]]:
+        attempt_ids = [self.claims[one].attempt_id for one in of]
+        found = await self.database.ask(call_costs.of_attempts, attempt_ids)
+        return [(use.purpose, use.reply, use.is_reused) for one in attempt_ids for use in found[one]]
 
 
 @pytest.fixture
 async def paying(database: Database, store_run: StoreRun) -> Paying:
     job_ids = [*(await store_run("316", "319")).job_ids, *(await store_run("316")).job_ids]
-    async with database.connection() as connection:
-        return Paying(database, [await claimed(connection, job_id, "extract") for job_id in job_ids])
+    return Paying(database, [await database.ask(claimed, job_id) for job_id in job_ids])
 
 
 async def test_a_call_is_paid_for_once_and_every_use_is_noted(paying: Paying) -> None:
@@ -67,8 +66,7 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(paying: Paying) ->
     texts = [await paying.ask(model), await paying.ask(model, 1, timeout_s=5.0)]
 
     assert (texts, len(model.calls)) == (["yes", "yes"], 1)
-    assert await paying.uses(0) == [(CALL.purpose, "yes", False)]
-    assert await paying.uses(1) == [(CALL.purpose, "yes", True)]
+    assert await paying.uses(0, 1) == [(CALL.purpose, "yes", False), (CALL.purpose, "yes", True)]
 
 
 async def test_whatever_can_change_the_answer_makes_another_call(paying: Paying) -> None:
@@ -177,18 +175,14 @@ async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(pa
     texts = await asyncio.gather(*(paying.ask(model, of, calls=calls) for of in (0, 1)))
 
     assert (texts, len(model.calls)) == (["yes", "yes"], 1)
-    uses = [*await paying.uses(0), *await paying.uses(1)]
-    assert sorted(is_reused for _, _, is_reused in uses) == [False, True]
+    assert sorted(is_reused for _, _, is_reused in await paying.uses(0, 1)) == [False, True]
 
 
 async def test_when_the_first_of_equal_calls_fails_it_leaves_nothing_and_the_next_asks_itself(paying: Paying) -> None:
-    answers: Iterator[ConnectionError | str] = iter([ConnectionError(), "yes"])
-
     def answer(call: ChatCall) -> str:
-        found = next(answers)
-        if isinstance(found, ConnectionError):
-            raise found
-        return found
+        if len(model.calls) == 1:
+            raise ConnectionError
+        return "yes"
 
     model, calls = ScriptedChat(answer), paying.calls
 
@@ -238,6 +232,10 @@ class Retried:
         with pytest.raises(LLMResponseParseError):
             await self.run(function)
         await self.database.ask(jobs.retry, job_id=self.job_id)
+
+    async def execute(self, sql: str) -> None:
+        async with self.database.connection() as connection:
+            await connection.execute(sql)
 
     async def uses(self) -> list[list[CallUse]]:
         return [attempt.calls for attempt in await self.database.ask(attempts.history, self.job_id)]
@@ -298,8 +296,7 @@ async def test_a_stage_that_asks_once_gets_another_sample(retried: Retried) -> N
 
 async def test_other_weights_are_asked_the_same_again(retried: Retried) -> None:
     # A question that is asked by itself is not held to the weights it began with.
-    async with retried.database.connection() as connection:
-        await connection.execute("UPDATE run SET kind = 'query'")
+    await retried.execute("UPDATE run SET kind = 'query'")
     await retried.fail(corrected)
     retried.model.by, retried.model.answer = served(digest="other weights"), lambda call: "7"
 
@@ -324,8 +321,7 @@ async def test_only_the_calls_of_the_failed_exchange_are_rejected(retried: Retri
 
 async def test_a_stage_that_lost_its_lease_rejects_no_reply(retried: Retried) -> None:
     async def overtaken(work: Work) -> Result[Number]:
-        async with retried.database.connection() as connection:
-            await connection.execute("UPDATE stage_run SET fence = fence + 1 WHERE job_id = $1", retried.job_id)
+        await retried.execute("UPDATE stage_run SET fence = fence + 1")
         return await asked_once(work)
 
     with pytest.raises(LLMResponseParseError):
