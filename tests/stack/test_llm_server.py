@@ -3,20 +3,21 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import ollama
 import psutil
 import pytest
-from pydantic import BaseModel
 
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
 from stack.embedded_llm import embedded_weights
 from stack.llm_server import ChatRequest, Models
-from tests.started import StartedServer, started_llm_server
+from tests.eventually import until
+from tests.started import started_llm_server
 
 pytestmark = pytest.mark.servers
 
@@ -31,9 +32,11 @@ LONG: dict[str, Any] = {
 """Takes a minute at least: the grammar does not let the reply end before."""
 
 
-class Verdict(BaseModel):
-    decision: Literal["accept", "reject", "unsure"]
-    reason: str
+VERDICT = {
+    "type": "object",
+    "properties": {"decision": {"enum": ["accept", "reject", "unsure"]}, "reason": {"type": "string"}},
+    "required": ["decision", "reason"],
+}
 
 
 @pytest.fixture
@@ -48,13 +51,6 @@ async def web(ollama_url: str) -> AsyncIterator[httpx.AsyncClient]:
         yield connected
 
 
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[StartedServer]:
-    """A server of the test's own, to be stopped and measured."""
-    with started_llm_server(tmp_path / "log") as server:
-        yield server
-
-
 async def test_both_models_are_listed_with_the_digests_of_their_weights(client: ollama.AsyncClient) -> None:
     listed = await client.list()
     assert {model.model: model.digest for model in listed.models} == {
@@ -66,9 +62,7 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
 async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
     """Blanks and newlines were half of the tokens of a verdict."""
     question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
-    options = {"temperature": 0, "num_predict": 60}
-
-    reply = await client.chat(PACKAGED_LLM, question, format=Verdict.model_json_schema(), options=options)
+    reply = await client.chat(PACKAGED_LLM, question, format=VERDICT, options=STEADY)
 
     assert reply.message.content is not None
     assert reply.message.content.startswith('{"decision": "')
@@ -78,12 +72,8 @@ async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
 async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(client: ollama.AsyncClient) -> None:
     plain = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
     asked = await client.chat(PACKAGED_LLM, GREET, options=STEADY, logprobs=True, top_logprobs=3)
-    pieces = [
-        piece
-        async for piece in await client.chat(
-            PACKAGED_LLM, GREET, options=STEADY, stream=True, logprobs=True, top_logprobs=3
-        )
-    ]
+    stream = await client.chat(PACKAGED_LLM, GREET, options=STEADY, stream=True, logprobs=True, top_logprobs=3)
+    pieces = [piece async for piece in stream]
 
     assert (plain.logprobs, asked.message.content) == (None, plain.message.content)
     assert asked.logprobs is not None
@@ -113,36 +103,29 @@ async def test_what_a_model_cannot_do_is_refused_and_what_does_not_fit_is_not_cu
     assert (await client.embed(PACKAGED_EMBEDDER, "word " * 300)).prompt_eval_count == 256
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "error"),
-    [
-        ("POST", "/api/chat", "{my secret", 400, "body: Invalid JSON: key must be a string at line 1 column 2"),
-        ("POST", "/api/embed", '{"model": "m"}', 400, "input: Field required"),
-        ("GET", "/api/nope", "", 404, "path '/api/nope' not found"),
-    ],
-)
-async def test_a_wrong_request_is_answered_in_words(
-    web: httpx.AsyncClient, method: str, path: str, body: str, status: int, error: str
-) -> None:
-    response = await web.request(method, path, content=body)
-    assert (response.status_code, response.json()) == (status, {"error": error})
+async def test_a_wrong_request_is_answered_in_words(web: httpx.AsyncClient) -> None:
+    for path, body, status, error in [
+        ("/api/chat", "{my secret", 400, "body: Invalid JSON: key must be a string at line 1 column 2"),
+        ("/api/embed", '{"model": "m"}', 400, "input: Field required"),
+        ("/api/nope", "", 404, "path '/api/nope' not found"),
+    ]:
+        response = await web.post(path, content=body)
+        assert (response.status_code, response.json()) == (status, {"error": error})
 
 
 async def test_replies_at_the_same_time_are_those_given_alone(client: ollama.AsyncClient) -> None:
     async def ask(number: int) -> str | None:
         question = [{"role": "user", "content": f"Tell me about the number {number}. " * number}]
-        return (await client.chat(PACKAGED_LLM, question, options=STEADY | {"num_predict": 12})).message.content
+        return (await client.chat(PACKAGED_LLM, question, options=STEADY | {"num_predict": 8})).message.content
 
-    alone = [await ask(number) for number in (1, 20, 3)]
-    assert await asyncio.gather(*(ask(number) for number in (1, 20, 3))) == alone
+    alone = [await ask(number) for number in (1, 10, 3)]
+    assert await asyncio.gather(*(ask(number) for number in (1, 10, 3))) == alone
 
 
 async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike(client: ollama.AsyncClient) -> None:
     async def ask(question: str) -> ollama.ChatResponse:
-        messages = [
-            {"role": "system", "content": "You keep a lighthouse. " * 40},
-            {"role": "user", "content": question},
-        ]
+        system = {"role": "system", "content": "You keep a lighthouse. " * 24}
+        messages = [system, {"role": "user", "content": question}]
         return await client.chat(PACKAGED_LLM, messages, options=STEADY, logprobs=True, top_logprobs=3)
 
     first = await ask("Who are you?")
@@ -157,9 +140,8 @@ async def test_other_requests_are_answered_while_a_chat_runs(
 ) -> None:
     chat = asyncio.create_task(client.chat(**LONG))
     await asyncio.sleep(0.3)
-    version = (await web.get("/api/version", timeout=10)).json()
+    assert (await web.get("/api/version", timeout=10)).json()["version"]
     assert not chat.done()
-    assert version["version"]
     chat.cancel()
 
 
@@ -175,27 +157,24 @@ async def test_a_client_that_disconnects_frees_the_model(client: ollama.AsyncCli
     assert time.monotonic() - began < 10
 
 
-def test_sigterm_ends_it_cleanly_in_the_middle_of_a_reply(own_server: StartedServer) -> None:
-    url = f"{own_server.url}/api/chat"
-    with httpx.Client(timeout=60) as web, web.stream("POST", url, json=LONG) as response:
+def test_sigterm_ends_it_cleanly_in_the_middle_of_a_reply(tmp_path: Path) -> None:
+    with (
+        started_llm_server(tmp_path / "log") as server,
+        httpx.stream("POST", f"{server.url}/api/chat", json=LONG, timeout=60) as response,
+    ):
         lines = response.iter_lines()
         next(lines)
-        own_server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGTERM)
         with pytest.raises(httpx.RemoteProtocolError):
             list(lines)
-    assert own_server.process.wait(15) == 0
+        assert server.process.wait(15) == 0
 
 
 async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
-    models = Models(threads=1, kept_s=0.5)
+    models, loaded = Models(threads=1, kept_s=0.5), Mock()
     memory = psutil.Process().memory_full_info
-    empty, loadings = memory().uss, 0
-
-    def count() -> None:
-        nonlocal loadings
-        loadings += 1
-
-    models.on_loaded = count
+    empty = memory().uss
+    models.on_loaded = loaded
     request = ChatRequest(model=PACKAGED_LLM, messages=GREET, options={"num_predict": 2, "temperature": 0})
     replies = []
     for _ in range(2):
@@ -205,11 +184,9 @@ async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
         replies.append("".join(pieces))
         assert models.is_loaded
         assert memory().uss - empty > 150e6
-        async with asyncio.timeout(60):
-            while models.is_loaded:  # noqa: ASYNC110  (another thread lets it go)
-                await asyncio.sleep(0.05)
+        await until(lambda: not models.is_loaded)
         assert memory().uss - empty < 100e6
     await asyncio.to_thread(models.close)
 
     assert replies[0] == replies[1] != ""
-    assert loadings == 2
+    assert loaded.call_count == 2

@@ -25,19 +25,15 @@ sys.stdin.read()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how much a process shares")
 def test_what_processes_share_counts_once() -> None:
-    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    try:
+    command = [sys.executable, "-c", FORKS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
         parent = psutil.Process(process.pid)
         family = [parent, *parent.children()]
 
         assert sum(one.memory_info().rss for one in family) > 2 * SHARED
         assert SHARED < sum(map(memory_of, family)) < 1.5 * SHARED
-    finally:
-        for one in [*psutil.Process(process.pid).children(), psutil.Process(process.pid)]:
-            one.kill()
-        process.communicate()
 
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]

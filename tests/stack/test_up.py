@@ -29,14 +29,14 @@ class Stack:
         self.environment = {**os.environ, "RAGQ_HOME": str(folder), "OLLAMA_HOST": ollama}
         self.reported: list[str] = []
 
-    def up(self, timeout_s: float = 30.0, migrate: Callable[[str], None] = lambda url: None) -> dict[str, PartStatus]:
+    def up(self, migrate: Callable[[str], None] = lambda url: None) -> dict[str, PartStatus]:
         parts = up(
             self.home,
             self.environment,
             workers=False,
             api=False,
             flower=False,
-            timeout_s=timeout_s,
+            timeout_s=30.0,
             migrate=migrate,
             ping=lambda redis_url, names: set(names),
             report=self.reported.append,
@@ -56,18 +56,12 @@ class Stack:
 
     def processes(self) -> list[str]:
         """The processes that still run inside the home."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if Path(process.cwd()).is_relative_to(self.home.folder):
-                    found.append(process.name())
-            except psutil.Error:
-                continue
-        return found
+        found = psutil.process_iter(["name", "cwd"])
+        return [one.info["name"] for one in found if Path(one.info["cwd"] or "/").is_relative_to(self.home.folder)]
 
 
-def pids(parts: dict[str, PartStatus]) -> dict[str, int | None]:
-    return {name: part.pid for name, part in parts.items()}
+def pids(parts: dict[str, PartStatus]) -> set[int]:
+    return {part.pid for part in parts.values() if part.pid}
 
 
 def kill_supervisor(stack: Stack) -> None:
@@ -124,11 +118,11 @@ def test_what_a_killed_stack_left_is_found_and_replaced_and_one_killed_whole_sta
     assert stack.status() == {"postgres": ("orphaned", False), "valkey": ("orphaned", False)}
     second = stack.up()
     assert all(part.healthy for part in second.values())
-    assert not pids(first).items() & {name: pid for name, pid in pids(second).items() if pid}.items()
+    assert not pids(first) & pids(second)
     assert sorted(stack.processes()).count("valkey-server") == 1
 
     kill_supervisor(stack)
-    for pid in filter(None, pids(second).values()):
+    for pid in pids(second):
         kill_tree(pid)
     assert all(part.healthy for part in stack.up().values())
 
