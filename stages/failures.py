@@ -36,9 +36,13 @@ def class_name(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+class StageFailed(Exception):
+    """Raised in place of a foreign exception that ended a stage: with its type, without its message."""
+
+
 def type_name(error: BaseException) -> str:
-    """The class of an exception as `module.Class`."""
-    return class_name(type(error))
+    """The class of an exception as `module.Class`, also where StageFailed is in its place."""
+    return str(error) if isinstance(error, StageFailed) else class_name(type(error))
 
 
 def is_transport_error(error: BaseException) -> bool:

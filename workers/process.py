@@ -85,7 +85,7 @@ class WorkerProcess:
             hung_s=settings.ragq_hung_seconds,
         )
         try:
-            telemetry.start(os.environ)
+            self._stop_tracing = telemetry.start(os.environ)
             self.loop.submit(self._leases.pulse())
             self.loop.run(self._build(app, settings, servers, concurrency))
         except BaseException:
@@ -100,7 +100,7 @@ class WorkerProcess:
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
         self.loop.run(self._close())
-        telemetry.stop()
+        self._stop_tracing()
         self._leases.stop()
         self.loop.stop()
 

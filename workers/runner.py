@@ -30,7 +30,6 @@ from workers import telemetry
 from workers.batcher import Waited, waiting
 from workers.leases import Leases, PutOff, crash_point, give_back
 from workers.ledger_chat import Remembered
-from workers.telemetry import StageFailed
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
 
@@ -300,4 +299,4 @@ def _retry_wait(claim: Claim, error: Exception, retries: int) -> float | None:
 def _without_words(error: Exception) -> Exception:
     if isinstance(error, RagqError):
         return error
-    return StageFailed(failures.type_name(error))
+    return failures.StageFailed(failures.type_name(error))

@@ -4,71 +4,73 @@ The stages of a run are computed by many processes: the id of its trace follows 
 tell each other. Celery's instrumentation would show nothing of a stage, which runs on the loop of the process.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Final
 
 import structlog
 from opentelemetry import trace
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, TraceFlags
 
 from schemas.errors import StackError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages import failures
 from store.runs.stages import Claim
 
-
-class StageFailed(Exception):
-    """Raised in place of a foreign exception that ended a stage: with its type, without its message."""
-
-
-#: OpenTelemetry's own variables; one of them switches it on.
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+#: Of a span. Messages of errors, which may quote what failed, are in its events and in the words of its status.
+EXPORTED: Final = (
+    *("name", "context", "parent", "resource", "attributes"),
+    *("kind", "start_time", "end_time", "instrumentation_scope"),
+)
 
 _provider: trace.TracerProvider = trace.NoOpTracerProvider()
 
 
-def start(environment: Mapping[str, str]) -> None:
-    """Trace from now on, if a variable names a collector. Raises StackError without the packages."""
-    if not any(environment.get(name) for name in ENDPOINTS):
-        return
-    try:
-        from workers.exported_spans import provider
-    except ImportError as error:
-        raise StackError(
-            f"{ENDPOINTS[0]} is set, and {error.name} is not installed. `pip install 'ragq[otel]'` installs it; or "
-            "unset the variable."
-        ) from error
-    use(provider())
+def start(environment: Mapping[str, str]) -> Callable[[], None]:
+    """Trace stages, and what is inside them, if a variable names a collector. Raises StackError without the packages.
 
-
-def use(provider: trace.TracerProvider) -> None:
-    """Trace with this from now on."""
+    Returns what sends the last of it, for some seconds at most.
+    """
     global _provider
-    _provider = provider
+    if not any(environment.get(name) for name in ENDPOINTS):
+        return lambda: None
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+        from opentelemetry.sdk.trace.sampling import DEFAULT_OFF
+    except ImportError as error:
+        raise StackError(f"{ENDPOINTS[0]} is set, and {error.name} is missing: `pip install 'ragq[otel]'`.") from error
 
+    class WithoutWords(OTLPSpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            found = [({name: getattr(span, name) for name in EXPORTED}, span.status.status_code) for span in spans]
+            return super().export([ReadableSpan(**facts, status=Status(code)) for facts, code in found])
 
-def stop() -> None:
-    """Send what is not sent yet, for some seconds at most, and trace no more."""
-    if not isinstance(_provider, trace.NoOpTracerProvider):
-        _provider.shutdown()  # type: ignore[attr-defined]  # Of the SDK's provider.
-    use(trace.NoOpTracerProvider())
+    made = TracerProvider(sampler=DEFAULT_OFF, resource=Resource.create({"service.name": "ragq"}))
+    made.add_span_processor(BatchSpanProcessor(WithoutWords()))
+    AsyncPGInstrumentor().instrument(tracer_provider=made)
+    _provider = made
+    return made.shutdown
 
 
 @contextmanager
 def stage(claim: Claim) -> Iterator[None]:
-    """The span of a stage, in the trace of its run."""
+    """The span of a stage, in the trace of its run; log lines have its ids."""
     digest = sha256(f"ragq run {claim.run_id} {claim.settings_hash}".encode()).digest()
     ids = int.from_bytes(digest[:16], "big"), int.from_bytes(digest[16:24], "big")
     run = NonRecordingSpan(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
     facts = ("run_id", "job_id", "stage", "attempt", "kind", "mode")
     attributes = {f"ragq.{name.removesuffix('_id')}": getattr(claim, name) for name in facts}
-    with (
-        _span(f"stage {claim.stage}", attributes, context=trace.set_span_in_context(run)) as span,
-        structlog.contextvars.bound_contextvars(**_ids(span)),
-    ):
-        yield
+    with _span(f"stage {claim.stage}", attributes, context=trace.set_span_in_context(run)) as span:
+        own = span.get_span_context()
+        logged = {"trace_id": trace.format_trace_id(own.trace_id), "span_id": trace.format_span_id(own.span_id)}
+        with structlog.contextvars.bound_contextvars(**logged if span.is_recording() else {}):
+            yield
 
 
 async def model_call(call: ChatCall, served_by: ModelIdentity, ask: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
@@ -83,9 +85,8 @@ async def model_call(call: ChatCall, served_by: ModelIdentity, ask: Callable[[],
         reply = await ask()
         span.set_attribute("gen_ai.response.model", reply.model)
         span.set_attribute("gen_ai.response.finish_reasons", (reply.stop_reason,))
-        for direction, count in (("input", reply.prompt_tokens), ("output", reply.reply_tokens)):
-            if count is not None:
-                span.set_attribute(f"gen_ai.usage.{direction}_tokens", count)
+        used = {"input": reply.prompt_tokens, "output": reply.reply_tokens}
+        span.set_attributes({f"gen_ai.usage.{name}_tokens": count for name, count in used.items() if count is not None})
     return reply
 
 
@@ -95,12 +96,5 @@ def _span(name: str, attributes: Mapping[str, Any], **options: Any) -> Iterator[
         try:
             yield span
         except Exception as error:
-            kind = str(error) if isinstance(error, StageFailed) else failures.type_name(error)
-            span.set_attribute("error.type", kind)
-            span.set_status(StatusCode.ERROR)
+            span.set_attribute("error.type", failures.type_name(error))
             raise
-
-
-def _ids(span: Span) -> dict[str, str]:
-    found = span.get_span_context()
-    return {"trace_id": f"{found.trace_id:032x}", "span_id": f"{found.span_id:016x}"} if span.is_recording() else {}

@@ -12,7 +12,7 @@ from schemas.errors import EmptyTranscriptError, FailureCategory, LLMTimeoutErro
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
-from stages.failures import type_name
+from stages.failures import StageFailed, type_name
 from store.database import Connection, Database, DatabaseUnavailableError
 from store.runs import attempts, chain, failures, jobs, overviews, stages
 from store.runs.attempts import Attempt
@@ -24,7 +24,6 @@ from workers import ledger_chat
 from workers.leases import Leases
 from workers.ledger_chat import Remembered
 from workers.runner import Outcome, StageRunner, frozen_run
-from workers.telemetry import StageFailed
 from workers.work import Result, StageFunction, Work
 
 RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]

@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 import structlog
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -17,16 +18,15 @@ from schemas.errors import StackError
 from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message
+from stages.failures import StageFailed
 from store.database import Connection, Database
 from tests.fakes.chat import ScriptedChat
 from tests.store.conftest import StoreRun
 from tests.workers.processes import stage_runner
 from workers import telemetry
 from workers.call_limits import CallLimits
-from workers.exported_spans import provider
 from workers.ledger_chat import CallLedger, LedgerChat
 from workers.runner import StageRunner
-from workers.telemetry import StageFailed
 from workers.work import Result, StageFunction, Work
 
 MARK = "quetzal"
@@ -45,12 +45,16 @@ def exported() -> InMemorySpanExporter:
 
 
 @pytest.fixture
-async def runner(database: Database, exported: InMemorySpanExporter) -> AsyncIterator[StageRunner]:
+async def runner(
+    database: Database, exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[StageRunner]:
     """A traced runner."""
-    telemetry.use(provider(exported))
+    monkeypatch.setattr(telemetry, "_provider", telemetry._provider)
+    monkeypatch.setattr(OTLPSpanExporter, "export", lambda _, spans: exported.export(spans))
+    stop = telemetry.start({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
     with stage_runner(database, FUNCTIONS) as running:
         yield running
-    telemetry.stop()
+    stop()
     AsyncPGInstrumentor().uninstrument()
     FUNCTIONS.clear()
 
@@ -137,7 +141,7 @@ async def test_what_runs_beside_stages_is_not_traced(
 
 
 def test_a_named_collector_without_the_packages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "workers.exported_spans", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(StackError, match=r"ragq\[otel\]"):
         telemetry.start({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
 
