@@ -102,7 +102,8 @@ class _Handler(Handler):
 
     def do_GET(self) -> None:
         script = self._script
-        self.send(200, {"models": [_listed(name, script.digests.get(name)) for name in script.models]})
+        digests = {name: script.digests.get(name, f"sha256:{name}") for name in script.models}
+        self.send(200, {"models": [{"model": name, "digest": digest} for name, digest in digests.items()]})
 
     def do_POST(self) -> None:
         asked = json.loads(self.body())
@@ -111,11 +112,11 @@ class _Handler(Handler):
         if model is None:
             self.send(404, {"error": f"model '{asked['model']}' not found"})
         elif self.path == "/api/show":
-            self.send(200, _shown())
+            self.send(200, {"model_info": {"scripted.context_length": 32_768}})
         elif self.path == "/api/embed":
             texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
             rows = [hash_vector(text) for text in texts]
-            self.send(200, {"model": model.name, "embeddings": rows, "prompt_eval_count": 5, **_TIMES})
+            self.send(200, {"model": model.name, "embeddings": rows, "prompt_eval_count": 5})
         else:
             self._chat(model, "\n".join(message["content"] for message in asked["messages"]), asked.get("stream", True))
 
@@ -160,43 +161,10 @@ class _Handler(Handler):
             self._script.closing.wait(reply.piece_delay_s)
 
 
-_MADE_AT = "2026-01-01T00:00:00Z"
-_TIMES = {"total_duration": 1000, "load_duration": 0}
-_DETAILS = {
-    "parent_model": "",
-    "format": "gguf",
-    "family": "scripted",
-    "families": ["scripted"],
-    "parameter_size": "1B",
-    "quantization_level": "",
-}
-
-
-def _listed(name: str, digest: str | None) -> dict[str, Any]:
-    named = {"model": name, "name": name, "digest": digest or f"sha256:{name}"}
-    return named | {"size": 1, "modified_at": _MADE_AT, "details": _DETAILS}
-
-
-def _shown() -> dict[str, Any]:
-    return {
-        "modified_at": _MADE_AT,
-        "details": _DETAILS,
-        "capabilities": ["completion", "embedding"],
-        "model_info": {"scripted.context_length": 32_768},
-    }
-
-
 def _event(model: str, text: str) -> dict[str, Any]:
-    return {"model": model, "created_at": _MADE_AT, "message": {"role": "assistant", "content": text}}
+    return {"model": model, "message": {"role": "assistant", "content": text}}
 
 
 def _reply(model: str, text: str, stop_reason: str = "stop") -> dict[str, Any]:
-    return _event(model, text) | {
-        "done": True,
-        "done_reason": stop_reason,
-        "prompt_eval_count": 100,
-        "prompt_eval_duration": 500,
-        "eval_count": 5,
-        "eval_duration": 500,
-        **_TIMES,
-    }
+    ends = {"done": True, "done_reason": stop_reason, "prompt_eval_count": 100, "eval_count": 5}
+    return _event(model, text) | ends

@@ -53,12 +53,18 @@ def encoder(request: pytest.FixtureRequest) -> TextEncoder:
     return made
 
 
-def test_there_is_one_float32_row_per_text_in_order(encoder: TextEncoder) -> None:
+def test_there_is_one_float32_row_per_text_in_order_and_those_of_one_length_share_a_pass(encoder: TextEncoder) -> None:
     matrix = encoder.encode(TEXTS)
     assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
     assert np.isfinite(matrix).all()
     assert_same_rows(encoder.encode(TEXTS[::-1]), matrix[::-1], ROUNDING[encoder.dtype])
     assert np.linalg.norm(matrix[0] - matrix[1]) > 10 * ROUNDING[encoder.dtype]
+
+    before = encoder.forward_passes
+    encoder.encode([])
+    assert encoder.forward_passes == before
+    encoder.encode(["We went fishing."] * 9)
+    assert encoder.forward_passes == before + 1
 
 
 def test_a_row_depends_on_its_text_alone_but_for_rounding(encoder: TextEncoder) -> None:
@@ -93,14 +99,6 @@ def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
     assert_same_rows(encoder.encode([long]), encoder.encode([longer]), ROUNDING[encoder.dtype])
 
 
-def test_texts_of_one_length_share_a_forward_pass_and_no_text_takes_none(encoder: TextEncoder) -> None:
-    before = encoder.forward_passes
-    encoder.encode([])
-    assert encoder.forward_passes == before
-    encoder.encode(["We went fishing."] * 9)
-    assert encoder.forward_passes == before + 1
-
-
 def assert_same_rows(some: Vectors, others: Vectors, bound: float) -> None:
     apart = np.linalg.norm(some.astype(np.float64) - others, axis=1)
     assert (apart <= bound * np.linalg.norm(others, axis=1)).all(), apart.max()
@@ -126,23 +124,21 @@ def test_the_packaged_model_gives_unit_rows_of_384_and_counts_tokens_before_the_
 
 
 @pytest.mark.servers
-def test_texts_that_were_counted_are_not_counted_again_to_be_encoded(
+def test_texts_are_tokenized_once_to_count_them_and_once_for_the_pass(
     minilm: SentenceTransformerEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minilm.encode(["warm"])
-    tokenize, tokenized = PreTrainedTokenizerBase.__call__, []
+    tokenized: list[list[str]] = []
+    tokenize = PreTrainedTokenizerBase.__call__
 
     def noted(self: PreTrainedTokenizerBase, text: list[str], **options: Any) -> Any:
         tokenized.append(text)
         return tokenize(self, text, **options)
 
     monkeypatch.setattr(PreTrainedTokenizerBase, "__call__", noted)
-
-    counts = minilm.count_whole_tokens(["a b", "a b c d"])
+    assert minilm.count_whole_tokens(["a b", "a b c d"]) == [4, 6]
     minilm.encode(["a b c d"])
-
-    # Once to count them, and once for the pass.
-    assert (counts, tokenized) == ([4, 6], [["a b", "a b c d"], ["a b c d"]])
+    assert tokenized == [["a b", "a b c d"], ["a b c d"]]
 
 
 @pytest.mark.servers
@@ -217,8 +213,8 @@ async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def test_there_is_one_logit_per_passage_whatever_is_scored_beside_it(scorer: PairScorer) -> None:
-    async def score(passages: list[str], size: int = 8) -> list[float]:
-        return await scorer.score_pairs(QUERY, passages, timeout_s=60, batch_size=size, max_tokens=512)
+    async def score(passages: list[str], size: int = 8, seconds: float = 60) -> list[float]:
+        return await scorer.score_pairs(QUERY, passages, timeout_s=seconds, batch_size=size, max_tokens=512)
 
     logits, again, alone = await score(PASSAGES), await score(PASSAGES), await score(PASSAGES, 1)
     at_the_same_time = await asyncio.gather(*(score([passage]) for passage in PASSAGES))
@@ -228,11 +224,8 @@ async def test_there_is_one_logit_per_passage_whatever_is_scored_beside_it(score
     assert logits == again == pytest.approx(alone, abs=LOGIT_ROUNDING)
     assert (await score(PASSAGES[::-1]))[::-1] == pytest.approx(logits, abs=LOGIT_ROUNDING)
     assert [logit for (logit,) in at_the_same_time] == pytest.approx(logits, abs=LOGIT_ROUNDING)
-
-
-async def test_a_time_out_names_its_seconds(scorer: PairScorer) -> None:
     with pytest.raises(LLMTimeoutError, match="timed out after 1e-09s"):
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
+        await score(PASSAGES, seconds=1e-9)
 
 
 MANY = [" ".join(["every night we went fishing"] * times) for times in (1, 7, 2, 6, 3, 5, 4, 9, 8, 10)]
@@ -246,32 +239,23 @@ def scoring(closing: Closing) -> Scoring:
 
 
 @pytest.mark.servers
-async def test_scores_are_the_raw_logits_of_the_model(scoring: Scoring, tmp_path: Path) -> None:
+async def test_scores_are_the_raw_logits_of_pairs_that_are_cut_at_the_tokens_asked_for(
+    scoring: Scoring, tmp_path: Path
+) -> None:
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     scorer = scoring(tiny_cross_encoder(tmp_path))
-
-    logits = await scorer.score_pairs(QUERY, MANY, timeout_s=60, batch_size=8, max_tokens=512)
-
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    with torch.inference_mode():
-        expected = [float(model(**tokenizer(QUERY, passage, return_tensors="pt")).logits) for passage in MANY]
-    assert logits == pytest.approx(expected, abs=LOGIT_ROUNDING)
-    assert not all(0 <= logit <= 1 for logit in logits)
 
+    for passages, most in (([*MANY, "word " * 600], 512), (["word " * 600], 64)):
+        logits = await scorer.score_pairs(QUERY, passages, timeout_s=60, batch_size=8, max_tokens=most)
 
-@pytest.mark.servers
-async def test_a_pair_is_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path: Path) -> None:
-    scorer = scoring(tiny_cross_encoder(tmp_path))
-    beyond = ["word " * 600, "word " * 700]
-
-    cut, cut_the_same = await scorer.score_pairs(QUERY, beyond, timeout_s=60, batch_size=8, max_tokens=512)
-    (shorter,) = await scorer.score_pairs(QUERY, beyond[:1], timeout_s=60, max_tokens=64, batch_size=8)
-
-    assert cut == pytest.approx(cut_the_same, abs=LOGIT_ROUNDING)
-    assert shorter != pytest.approx(cut, abs=LOGIT_ROUNDING)
+        of_the_model = partial(tokenizer, return_tensors="pt", truncation=True, max_length=most)
+        with torch.inference_mode():
+            expected = [float(model(**of_the_model(QUERY, passage)).logits) for passage in passages]
+        assert logits == pytest.approx(expected, abs=LOGIT_ROUNDING)
 
 
 @pytest.mark.servers

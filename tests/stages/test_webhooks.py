@@ -18,14 +18,10 @@ def test_a_message_is_signed_as_the_library_of_standard_webhooks_signs_it() -> N
     assert (headers["webhook-id"], headers["webhook-timestamp"]) == ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330")
 
 
-@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_short", "not base64!", "whsec_" + "A" * 20])
+@pytest.mark.parametrize("secret", ["whsec_", "whsec_short", "not base64!", "whsec_" + "A" * 20])
 def test_a_secret_that_is_no_key_is_refused_without_repeating_it(secret: str) -> None:
-    environment = {"RAGQ_WEBHOOK_SECRET": secret}
-    if not secret:
-        assert ProcessSettings.from_environment(environment).webhook_key is None
-        return
     with pytest.raises(Refused) as refused:
-        ProcessSettings.from_environment(environment)
+        ProcessSettings.from_environment({"RAGQ_WEBHOOK_SECRET": secret})
     assert "RAGQ_WEBHOOK_SECRET" in str(refused.value) and secret not in str(refused.value).replace("whsec_`", "")
 
 
@@ -66,6 +62,7 @@ def test_an_address_inside_another_one_counts(address: str, expected: bool) -> N
 
 
 def test_nobody_is_told_without_a_secret() -> None:
+    assert ProcessSettings.from_environment({"RAGQ_WEBHOOK_SECRET": ""}).webhook_key is None
     with pytest.raises(Refused, match="RAGQ_WEBHOOK_SECRET"):
         webhook_url(ProcessSettings(), "https://hooks.example.org/")
     assert webhook_url(ProcessSettings(), None) is None

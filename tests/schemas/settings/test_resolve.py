@@ -17,28 +17,20 @@ def problems(**asked: Any) -> list[str]:
     return [line.removeprefix("- ") for line in str(refusal.value).splitlines()[1:-1]]
 
 
-@pytest.mark.parametrize(
-    ("given", "value", "source"),
-    [
-        ("", 2, SettingSource.DEFAULT),
-        ("profile", 3, SettingSource.PROFILE),
-        ("profile file", 4, SettingSource.FILE),
-        ("profile file environment", 5, SettingSource.ENVIRONMENT),
-        ("profile file environment option", 6, SettingSource.OPTION),
-    ],
-)
-def test_each_layer_wins_over_those_below(given: str, value: int, source: SettingSource, tmp_path: Path) -> None:
+def test_each_layer_wins_over_those_below(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text(f"{TOP_K}=4\n")
-
-    settings = resolve(
-        profile="demo" if "profile" in given else "paper",
-        env_file=file if "file" in given.split() else None,
-        environment={TOP_K: "5"} if "environment" in given else {},
-        options={TOP_K: "6"} if "option" in given else {},
-    )
-
-    assert (settings.run.embedding.top_k_references, settings.sources[TOP_K]) == (value, source)
+    asked: dict[str, Any] = {"environment": {}}
+    for layer, value, source in (
+        ({"profile": "paper"}, 2, SettingSource.DEFAULT),
+        ({"profile": "demo"}, 3, SettingSource.PROFILE),
+        ({"env_file": file}, 4, SettingSource.FILE),
+        ({"environment": {TOP_K: "5"}}, 5, SettingSource.ENVIRONMENT),
+        ({"options": {TOP_K: "6"}}, 6, SettingSource.OPTION),
+    ):
+        asked |= layer
+        settings = resolve(**asked)
+        assert (settings.run.embedding.top_k_references, settings.sources[TOP_K]) == (value, source)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +56,13 @@ def test_the_profile_is_chosen_and_the_choice_explained(
     assert (settings.profile, settings.profile_source) == (profile, why)
 
 
-def test_the_validated_profile_is_what_the_authors_recommend_and_nothing_else() -> None:
+def test_the_profiles_of_the_authors_differ_in_what_they_recommend_and_in_the_form_of_the_prompt_alone() -> None:
+    paper = RunSettings().values()
+
+    def changes_of(profile: str) -> dict[str, Any]:
+        values = resolve(profile=profile, environment={}).run.values()
+        return {name: value for name, value in values.items() if value != paper[name]}
+
     assert changes_of("validated") == {
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
         "EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.3,
@@ -76,16 +74,7 @@ def test_the_validated_profile_is_what_the_authors_recommend_and_nothing_else() 
         "MODEL_QUANTITATIVE_MODEL": "gemma3:27b-it-qat",
         "MODEL_JUDGE_MODEL": "gemma3:27b-it-qat",
     }
-
-
-def test_the_paper_parity_profile_differs_in_the_form_of_the_prompt_alone() -> None:
     assert changes_of("paper-parity") == {"RAGQ_PROMPT_FORMAT": "notebook"}
-
-
-def changes_of(profile: str) -> dict[str, Any]:
-    paper = RunSettings().values()
-    values = resolve(profile=profile, environment={}).run.values()
-    return {name: value for name, value in values.items() if value != paper[name]}
 
 
 def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> None:

@@ -39,17 +39,14 @@ def test_a_heading_has_no_html_and_no_permalink(line: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~"])
-def test_what_looks_like_a_heading_in_code_is_text(fence: str) -> None:
+def test_what_looks_like_a_heading_in_code_is_text_and_every_item_of_a_list_its_own(fence: str) -> None:
     code = f"{fence}\n# no heading\n{fence}"
 
-    assert seen(code) == [(TEXT, 1, 3, code)]
-
-
-def test_every_item_of_a_list_is_text_of_its_own_without_its_bullet() -> None:
-    assert seen("- one\n  more\n\n- two\n  1. deep\n") == [
-        (TEXT, 1, 3, "one\nmore"),
-        (TEXT, 4, 4, "two"),
-        (TEXT, 5, 5, "deep"),
+    assert seen(f"{code}\n- one\n  more\n\n- two\n  1. deep\n") == [
+        (TEXT, 1, 3, code),
+        (TEXT, 4, 6, "one\nmore"),
+        (TEXT, 7, 7, "two"),
+        (TEXT, 8, 8, "deep"),
     ]
 
 

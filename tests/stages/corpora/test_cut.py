@@ -1,7 +1,5 @@
 """Chunks of works: sentences, their packing, tables with captions."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,11 +141,8 @@ def packed(*words: int, size: ChunkSize = ChunkSize()) -> list[list[int]]:  # no
     return [[sentence.start_line for sentence in chunk] for chunk in pack(of(*words), size)]
 
 
-def test_a_chunk_is_full_at_the_target_and_the_next_begins_with_its_last_three_sentences() -> None:
+def test_a_chunk_is_full_at_the_target_the_next_begins_with_its_last_three_sentences_and_a_small_end_joins() -> None:
     assert packed(*[40] * 9) == [[0, 1, 2, 3, 4], [2, 3, 4, 5, 6], [4, 5, 6, 7, 8]]
-
-
-def test_a_small_end_joins_the_chunk_before_it() -> None:
     assert packed(100, 110, 49) == [[0, 1, 2]]
 
 
@@ -197,25 +192,20 @@ def searched(markdown: str, *, size: ChunkSize = ChunkSize()) -> list[tuple[int,
     return [(chunk.start_line, chunk.end_line, chunk.content) for chunk in found if chunk not in kept]
 
 
-def test_a_cell_is_searched_with_the_name_of_its_column_below_the_caption() -> None:
-    assert searched(f"**Table 1** Brewing\n\n{ROWS}") == [
-        (1, 6, "Table 1 Brewing. tea: green; minutes: 2. tea: black.")
-    ]
-
-
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
-        ("| Brewing | |\n|---|---|\n| tea | minutes |\n| green | 2 |\n", "Brewing. tea: green; minutes: 2."),
-        ("| | |\n|---|---|\n| green | 2 |\n", "green; 2."),
-        ("| | minutes |\n|---|---|\n| green | 2 |\n", "green; minutes: 2."),
-        ("| tea | minutes |\n|---|---|\n", "tea; minutes."),
-        ("| `a` |\n|---|\n| [b](c) *d* |\n", "a: b d."),
+        (f"**Table 1** Brewing\n\n{ROWS}", (1, 6, "Table 1 Brewing. tea: green; minutes: 2. tea: black.")),
+        ("| Brewing | |\n|---|---|\n| tea | minutes |\n| green | 2 |\n", (1, 4, "Brewing. tea: green; minutes: 2.")),
+        ("| | |\n|---|---|\n| green | 2 |\n", (1, 3, "green; 2.")),
+        ("| | minutes |\n|---|---|\n| green | 2 |\n", (1, 3, "green; minutes: 2.")),
+        ("| tea | minutes |\n|---|---|\n", (1, 2, "tea; minutes.")),
+        ("| `a` |\n|---|\n| [b](c) *d* |\n", (1, 3, "a: b d.")),
     ],
-    ids=["a row above the header is a title", "no header", "a corner", "a header alone", "markup"],
+    ids=["a caption", "a row above the header is a title", "no header", "a corner", "a header alone", "markup"],
 )
-def test_tables_of_other_shapes(markdown: str, found: str) -> None:
-    assert [text for _, _, text in searched(markdown)] == [found]
+def test_a_cell_is_searched_with_the_name_of_its_column(markdown: str, found: tuple[int, int, str]) -> None:
+    assert searched(markdown) == [found]
 
 
 def test_chunks_of_a_long_table_have_its_caption_and_all_of_its_lines_and_fit() -> None:
@@ -229,24 +219,17 @@ def test_chunks_of_a_long_table_have_its_caption_and_all_of_its_lines_and_fit() 
     assert max(count_words(text) for _, _, text in found) <= 20
 
 
-def block(text: str, *, start: int = 1, end: int | None = None) -> Block:
-    return Block(BlockKind.TEXT, start, start + text.count("\n") if end is None else end, text)
+def texts_of(text: str, *, most: int = 300, language: str = "english") -> list[Sentence]:
+    block = Block(BlockKind.TEXT, 7, 7 + text.count("\n"), text)
+    return list(sentences(block, measure=Words(), most=most, language=language))
 
 
-def split(text: Block, *, most: int) -> Iterator[Sentence]:
-    return sentences(text, measure=Words(), most=most)
-
-
-def test_abbreviations_end_no_sentence_and_each_sentence_knows_its_lines() -> None:
-    found = list(split(block("Dr. Leaf steeps\nit, e.g. at noon. Then\nhe waits.", start=7), most=300))
-
-    assert found == [Sentence("Dr. Leaf steeps it, e.g. at noon.", 7, 8, 7), Sentence("Then he waits.", 8, 9, 3)]
-
-
-def test_a_sentence_longer_than_a_chunk_is_split() -> None:
-    found = list(split(block("leaf " * 7), most=3))
-
-    assert [sentence.text for sentence in found] == ["leaf leaf leaf", "leaf leaf leaf", "leaf"]
+def test_abbreviations_end_no_sentence_each_knows_its_lines_and_one_longer_than_a_chunk_is_split() -> None:
+    assert texts_of("Dr. Leaf steeps\nit, e.g. at noon. Then\nhe waits.") == [
+        Sentence("Dr. Leaf steeps it, e.g. at noon.", 7, 8, 7),
+        Sentence("Then he waits.", 8, 9, 3),
+    ]
+    assert [found.text for found in texts_of("leaf " * 7, most=3)] == ["leaf leaf leaf", "leaf leaf leaf", "leaf"]
 
 
 @pytest.mark.parametrize(
@@ -263,16 +246,10 @@ def test_markup_and_link_targets_are_no_words(markdown: str, words: int) -> None
     assert count_words(markdown) == words
 
 
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        ("english", ["Er kam am 3.", "Mai.", "Dann ging er."]),
-        ("german", ["Er kam am 3. Mai.", "Dann ging er."]),
-        ("polish", ["Er kam am 3.", "Mai.", "Dann ging er."]),
-        ("simple", ["Er kam am 3.", "Mai.", "Dann ging er."]),
-    ],
-)
-def test_sentences_end_as_the_language_ends_them(language: str, expected: list[str]) -> None:
-    found = sentences(block("Er kam am 3. Mai. Dann ging er."), measure=Words(), most=300, language=language)
+@pytest.mark.parametrize("language", ["english", "german", "polish", "simple"])
+def test_sentences_end_as_the_language_ends_them(language: str) -> None:
+    date = ["Er kam am 3. Mai."] if language == "german" else ["Er kam am 3.", "Mai."]
 
-    assert [sentence.text for sentence in found] == expected
+    found = texts_of("Er kam am 3. Mai. Dann ging er.", language=language)
+
+    assert [sentence.text for sentence in found] == [*date, "Dann ging er."]

@@ -16,25 +16,21 @@ def page(*lines: PdfLine) -> PdfPage:
     return PdfPage(TOP + 40, lines)
 
 
-def markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry] = ()) -> str:
-    return pdf_markdown(pages, toc).markdown
+def markdown(pages: Sequence[PdfPage]) -> str:
+    return pdf_markdown(pages, ()).markdown
 
 
-def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
+def test_the_outline_of_the_pdf_decides_where_it_is_found_and_the_fonts_elsewhere() -> None:
     pages = [page(line("1 Tea", 700, size=20), line("Leaves", 660), line("They are green.", 640))]
-    toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=2, title="Leaves", page=1)]
+    tea, leaves, gone = (
+        TocEntry(level=level, title=t, page=1) for level, t in ((1, "Tea"), (2, "Leaves"), (1, "Gone"))
+    )
 
-    found = pdf_markdown(pages, toc)
+    found = pdf_markdown(pages, [tea, leaves])
 
-    assert found.markdown == "# 1 Tea\n\n## Leaves\n\nThey are green.\n"
-    assert found.headings_by == "outline"
+    assert (found.markdown, found.headings_by) == ("# 1 Tea\n\n## Leaves\n\nThey are green.\n", "outline")
     assert found.reason == "2 of the 2 entries of the PDF's outline are found in its text"
-
-
-def test_the_fonts_decide_where_the_outline_is_not_found() -> None:
-    pages = [page(line("Tea", 700, size=20), line("They are green.", 640))]
-    toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=1, title="Gone", page=1)]
-    assert pdf_markdown(pages, toc).headings_by == "style"
+    assert pdf_markdown(pages, [tea, gone]).headings_by == "style"
 
 
 def test_lines_become_paragraphs_and_divided_words_are_joined() -> None:
@@ -77,9 +73,6 @@ def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> 
 
 
 def test_a_divided_heading_is_joined_and_ligatures_are_letters() -> None:
-    lines = [
-        line("How leaves are clas\x02", 700, size=20),
-        line("sified", 676, size=20),
-        line("By o\ufb03ces. " * 9, 640),
-    ]
-    assert markdown([page(*lines)]).startswith("# How leaves are classified\n\nBy offices. By")
+    heading = [line("How leaves are clas\x02", 700, size=20), line("sified", 676, size=20)]
+    found = markdown([page(*heading, line("By o\ufb03ces. " * 9, 640))])
+    assert found.startswith("# How leaves are classified\n\nBy offices. By")

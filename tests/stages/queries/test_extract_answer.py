@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,25 +34,23 @@ async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
 
 
 async def answer_to(question: str, *sources: str) -> Answer:
-    of = tuple(
-        Source(label=f"S{n}", work_id=n, title="A work", chunk_ids=(n,), start_line=1, end_line=9)
-        for n, _ in enumerate(sources, start=1)
-    )
-    blocks = [
-        fenced(
-            source.label,
-            f"[{source.label}] Source: A work | (work_id={source.work_id}, start-line=1, end-line=9)\nText:\n{text}",
-        )
-        for source, text in zip(of, sources, strict=True)
-    ]
-    augmented = AUGMENTED.model_copy(update={"prompt": "\n\n".join(blocks), "sources": of})
+    numbered = dict(enumerate(sources, start=1))
+    usual: dict[str, Any] = {"title": "A work", "start_line": 1, "end_line": 9}
+    head = "[S{0}] Source: A work | (work_id={0}, start-line=1, end-line=9)\nText:\n".format
+    update = {
+        "prompt": "\n\n".join(fenced(f"S{n}", head(n) + text) for n, text in numbered.items()),
+        "sources": tuple(Source(label=f"S{n}", work_id=n, chunk_ids=(n,), **usual) for n in numbered),
+    }
+    augmented = AUGMENTED.model_copy(update=update)
     return await extracted_answer(question, augmented, (), embedder=FakeEmbedder(word_counts), terms=terms, timeout_s=9)
 
 
-async def test_the_best_sentences_are_quoted_with_their_source_and_those_they_point_to() -> None:
+async def test_the_best_sentences_and_rows_are_quoted_with_their_source_and_what_they_point_to() -> None:
     answer = await answer_to("Which enzymes does it need?", BRIDGE, TEA)
+    row = await answer_to("Which kind is black?", TEA)
 
     assert "Oxidation makes the tea dark. [S2] It needs enzymes. [S2]" in answer.text
+    assert "| Kind | Oxidised |\n|---|---|\n| black | fully |\n\n[S1]" in row.text
     assert (answer.origin, answer.model) == (Origin.EXTRACTIVE, "extractive")
     assert set(answer.cited) <= {"S1", "S2"} and not answer.unknown
 
@@ -78,12 +77,6 @@ async def test_a_question_in_a_source_is_no_answer_unless_there_is_nothing_else(
 
     assert answer.text == "Oxidation makes the black tea dark. [S1]"
     assert (await answer_to(asked, asked)).text == f"{asked} [S1]"
-
-
-async def test_a_row_of_a_table_is_quoted_below_its_header() -> None:
-    answer = await answer_to("Which kind is black?", TEA)
-
-    assert "| Kind | Oxidised |\n|---|---|\n| black | fully |\n\n[S1]" in answer.text
 
 
 def test_items_and_code_are_whole_and_what_looks_like_a_citation_is_left_out() -> None:

@@ -37,12 +37,10 @@ def test_the_default_templates_are_templates_and_use_known_placeholders_alone(ta
         ("{n}", r"\{query\} is missing"),
         ("{query} {n} {", "do not pair"),
         ("{query} {n} }", "do not pair"),
-        ("{query.__class__} {n}", "not a placeholder"),
-        ("{query[0]} {n}", "not a placeholder"),
-        ("{query!r} {n}", "not a placeholder"),
-        ("{query:>10} {n}", "not a placeholder"),
-        ("{} {n}", "not a placeholder"),
-        ('{"a": 1} {query} {n}', "not a placeholder"),
+        *(
+            (template, "not a placeholder")
+            for template in ("{query.__class__}", "{query[0]}", "{query!r}", "{query:>10}", "{}", '{"a": 1} {query}')
+        ),
     ],
 )
 def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str, wrong: str) -> None:
@@ -71,7 +69,7 @@ AUGMENTED = AugmentedPrompt(
     available=2,
     top_n=2,
     sources=tuple(
-        Source(label=label, work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2) for label in ("S1", "S2")
+        Source(label=f"S{n}", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2) for n in (1, 2)
     ),
 )
 

@@ -20,15 +20,15 @@ def number(text: str) -> int:
     raise LLMResponseParseError(text, "it is no number")
 
 
+@dataclass
 class Remembering(ScriptedChat):
     """Gives the replies that an earlier attempt rejected before any other."""
 
     rejected: tuple[str, ...] = ()
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        turns = len(call.messages) // 2
-        if turns < len(self.rejected):
-            text = self.rejected[turns]
+        if rejected := self.rejected[len(call.messages) // 2 :]:
+            text = rejected[0]
             return ChatReply(text=text, model="m", digest="", stop_reason="stop", seconds=0, is_rejected=True)
         return await super().chat(call, on_text)
 
@@ -47,8 +47,7 @@ async def test_no_two_calls_are_equal() -> None:
 
 
 async def test_rejected_replies_are_corrected_and_do_not_count_as_re_asks() -> None:
-    chat = Remembering(lambda call: "7")
-    chat.rejected = ("seven", "VII", "sieben")
+    chat = Remembering(lambda call: "7", rejected=("seven", "VII", "sieben"))
 
     usable = await ask(chat)
 
@@ -58,8 +57,7 @@ async def test_rejected_replies_are_corrected_and_do_not_count_as_re_asks() -> N
 
 @pytest.mark.parametrize(("retries", "asked"), [(0, 1), (1, 1), (2, 2)])
 async def test_after_rejected_replies_the_model_is_asked_once_more_at_least(retries: int, asked: int) -> None:
-    chat = Remembering(lambda call: "eight")
-    chat.rejected = ("seven",)
+    chat = Remembering(lambda call: "eight", rejected=("seven",))
 
     with pytest.raises(LLMResponseParseError) as caught:
         await ask(chat, retries=retries)
@@ -137,9 +135,7 @@ async def test_asking_goes_by_rank_until_enough_accept_and_verdicts_that_come_la
         ('The answer is {"decision": "accept"}', "Expecting value at line 1, column 1"),
         ("{}", "the object has no text 'decision'; expected one of accept, reject, unsure"),
         ('{"decision": null}', "the object has no text 'decision'; expected one of accept, reject, unsure"),
-        ('{"decision": "maybe"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
         ('{"decision": "Accept"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
-        ('{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
     ],
 )
 def test_a_reply_that_is_no_verdict_is_refused_and_not_repaired(reply: str, parse_error: str) -> None:
