@@ -247,7 +247,7 @@ async def test_scores_are_the_raw_logits_of_pairs_that_are_cut_at_the_tokens_ask
 
     scorer = scoring(tiny_cross_encoder(tmp_path))
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer: Any = AutoTokenizer.from_pretrained(tmp_path)
 
     for passages, most in (([*MANY, "word " * 600], 512), (["word " * 600], 64)):
         logits = await scorer.score_pairs(QUERY, passages, timeout_s=60, batch_size=8, max_tokens=most)
