@@ -9,6 +9,7 @@ from store.corpora import chunk_search, corpora, keeping
 from store.corpora.postings import withdraw_work
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
+from tests.store.kept_works import small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 VECTORS = {9001: [1.0, 0.0], 9002: [0.0, 1.0]}
@@ -21,9 +22,7 @@ async def copied(connection: Connection) -> tuple[int, int]:
     """A corpus in two dimensions, and its copy in three whose chunks wait."""
     of = await corpora.corpus(connection, await store_corpus(connection, CHUNKS, name="shelf"))
     await connection.execute("UPDATE works SET content_hash = encode(sha256(markdown::bytea), 'hex')")
-    copy = await corpora.make(
-        connection, "shelf-copy", backend="huggingface", model="other", dimension=3, embeds_headings=True
-    )
+    copy = await small_corpus(connection, "shelf-copy", model="other", dimension=3)
     await keeping.link(connection, copy, of)
     assert await keeping.follow(connection, of.id, copy.id) == 1
     return of.id, copy.id

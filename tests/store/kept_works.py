@@ -1,5 +1,7 @@
 """Works as an import stores them, without their files."""
 
+from typing import Any
+
 from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CorpusChunk, StoredCorpus
 from stages.corpora.blocks import read_markdown
@@ -23,9 +25,10 @@ def new_work(
     )
 
 
-async def small_corpus(connection: Connection, name: str = "small") -> StoredCorpus:
+async def small_corpus(connection: Connection, name: str = "small", **others: Any) -> StoredCorpus:
     """A corpus of two dimensions."""
-    return await corpora.make(connection, name, backend="huggingface", model="tiny", dimension=2, embeds_headings=True)
+    made = {"backend": "huggingface", "model": "tiny", "dimension": 2, "embeds_headings": True}
+    return await corpora.make(connection, name, **made | others)
 
 
 async def chunks_of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:

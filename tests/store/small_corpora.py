@@ -43,9 +43,8 @@ async def store_corpus(connection: Connection, chunks: Sequence[SearchableChunk]
     """A corpus of one work whose chunks can be found. Its id."""
     corpus_id = await store_waiting(connection, chunks, name=name)
     if chunks:
-        await embed_and_publish(
-            connection, corpus_id, [chunk.id for chunk in chunks], np.stack([chunk.vector for chunk in chunks])
-        )
+        vectors = [chunk.vector for chunk in chunks]
+        await embed_and_publish(connection, corpus_id, [chunk.id for chunk in chunks], vectors)
         # The vectors are copied by then: tests find no run but their own.
         await connection.execute("DELETE FROM run WHERE id = (SELECT max(id) FROM run)")
     return corpus_id

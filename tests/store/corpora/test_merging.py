@@ -14,7 +14,7 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import SegmentSize, to_merge
 from store.corpora.postings import Segment, make_searchable, withdraw_work
 from store.database import Connection, Database
-from tests.store.embedded import embed_and_publish, embedded
+from tests.store.embedded import embed_and_publish, embed_waiting, embedded
 from tests.store.kept_works import small_corpus
 from tests.store.postings import expected, postings
 
@@ -22,9 +22,9 @@ CHUNKS = 5
 WORDS = ["tea", "tea", "bridge", "stone", "teapot", "clock", "river", "walnut"]
 
 _WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'A work', '', $2) RETURNING id"
-_CHUNK = """
+_CHUNKS = """
 INSERT INTO chunks (work_id, level, content, start_line, end_line, vector_status)
-VALUES ($1, 'H1-chunk', $2, 1, 1, 'to_vec') RETURNING id
+SELECT $1, 'H1-chunk', text, 1, 1, 'to_vec' FROM unnest($2::text[]) AS text RETURNING id
 """
 
 
@@ -41,11 +41,7 @@ async def store_work(connection: Connection, corpus_id: int, number: int) -> tup
     work_id = await connection.fetchval(_WORK, corpus_id, f"hash {number}")
     words = random.Random(number)
     texts = [" ".join(words.choices(WORDS, k=6)) + f" only{number}" for _ in range(CHUNKS)]
-    return work_id, [await connection.fetchval(_CHUNK, work_id, text) for text in texts]
-
-
-async def publish(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> None:
-    await embed_and_publish(connection, corpus_id, chunk_ids, np.ones((len(chunk_ids), 2), dtype=np.float32))
+    return work_id, [row["id"] for row in await connection.fetch(_CHUNKS, work_id, texts)]
 
 
 async def published(connection: Connection, count: int) -> tuple[int, list[int]]:
@@ -53,7 +49,7 @@ async def published(connection: Connection, count: int) -> tuple[int, list[int]]
     corpus = await small_corpus(connection)
     made = [await store_work(connection, corpus.id, number) for number in range(count)]
     for _, chunk_ids in made:
-        await publish(connection, corpus.id, chunk_ids)
+        await embed_and_publish(connection, corpus.id, chunk_ids, np.ones((CHUNKS, 2)))
     return corpus.id, [work_id for work_id, _ in made]
 
 
@@ -125,7 +121,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
     async with wide.connection() as connection:
         corpus = await small_corpus(connection)
         made = [await store_work(connection, corpus.id, number) for number in range(24)]
-        attempts = [await embedded(connection, np.ones((CHUNKS, 2), dtype=np.float32)) for _ in made]
+        attempts = [await embedded(connection, np.ones((CHUNKS, 2))) for _ in made]
     is_done = asyncio.Event()
 
     async def import_batches(numbers: Sequence[int]) -> None:
@@ -163,14 +159,14 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
 async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_work_is_replaced(wide: Database) -> None:
     async with wide.connection() as writing, wide.connection() as other, asyncio.timeout(20):
         corpus_id, work_ids = await published(writing, 17)
-        _, new = await store_work(writing, corpus_id, 17)
+        await store_work(writing, corpus_id, 17)
         async with writing.transaction():
             await withdraw_work(writing, work_ids[0])
             await keeping.merge(other, corpus_id)
             assert await segments_of(other) == 17
         await assert_whole(other, corpus_id)
         async with writing.transaction():
-            await publish(writing, corpus_id, new)
+            await embed_waiting(writing, corpus_id)
             await keeping.merge(other, corpus_id)
             assert await segments_of(other) == 1
         assert await segments_of(other) == 2

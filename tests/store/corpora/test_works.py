@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
@@ -11,16 +10,11 @@ from schemas.values.requests import WorksWanted
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome, keep
 from store.database import Connection
-from tests.store.embedded import embed_and_publish
+from tests.store.embedded import embed_waiting
 from tests.store.kept_works import TEA, chunks_of_work, new_work, small_corpus
 from tests.store.postings import postings
 
 OTHER = TEA.replace("Green", "Black")
-
-
-async def embed_all(connection: Connection, corpus_id: int) -> None:
-    waiting = await corpora.waiting(connection, corpus_id)
-    await embed_and_publish(connection, corpus_id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
 
 
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
@@ -47,18 +41,6 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(connection: Co
     assert [chunk.heading_breadcrumbs for chunk, _ in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
 
 
-async def test_importing_again_changes_nothing(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
-    first = await keep(connection, corpus.id, new_work())
-    await embed_all(connection, corpus.id)
-    before = await counts(connection, corpus.id)
-    again = await keep(connection, corpus.id, new_work())
-
-    assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
-    assert await counts(connection, corpus.id) == before
-    assert await corpora.waiting(connection, corpus.id) == []
-
-
 @pytest.mark.parametrize("source_path", ["/works/tea.md", None])
 async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk(
     connection: Connection, source_path: str | None
@@ -66,7 +48,11 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
     corpus = await small_corpus(connection)
     first = await keep(connection, corpus.id, new_work(source_path=source_path))
     old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
-    await embed_all(connection, corpus.id)
+    await embed_waiting(connection, corpus.id)
+    before = await counts(connection, corpus.id)
+    same = await keep(connection, corpus.id, new_work(source_path=source_path))
+    assert (same.work_id, same.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
+    assert (await counts(connection, corpus.id), await corpora.waiting(connection, corpus.id)) == (before, [])
     again = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
     new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
 
@@ -101,27 +87,21 @@ async def test_a_work_that_cannot_be_stored_whole_is_not_stored(connection: Conn
 
 
 async def test_a_changed_work_gives_no_lines(connection: Connection) -> None:
-    """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
     corpus = await small_corpus(connection)
     kept = await keep(connection, corpus.id, new_work())
     expected = {kept.work_id: new_work().content_hash}
 
-    await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
-    with pytest.raises(WorkChangedError):
-        await works.unchanged_texts(connection, expected)
-    await keep(connection, corpus.id, new_work(OTHER))
-    with pytest.raises(WorkChangedError) as changed:
-        await works.unchanged_texts(connection, expected)
-    await connection.execute("DELETE FROM works")
-    with pytest.raises(WorkChangedError):
-        await works.unchanged_texts(connection, expected)
-
-    assert str(kept.work_id) in str(changed.value)
+    for change in (
+        connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id),
+        keep(connection, corpus.id, new_work(OTHER)),
+        connection.execute("DELETE FROM works"),
+    ):
+        await change
+        with pytest.raises(WorkChangedError, match=str(kept.work_id)):
+            await works.unchanged_texts(connection, expected)
 
 
-async def test_sections_around_a_chunk_reach_up_to_the_outermost_and_deleted_chunks_are_absent(
-    connection: Connection,
-) -> None:
+async def test_sections_around_a_chunk_reach_up_to_the_outermost(connection: Connection) -> None:
     corpus = await small_corpus(connection)
     deep = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
     kept = await keep(connection, corpus.id, new_work(deep))
@@ -129,10 +109,7 @@ async def test_sections_around_a_chunk_reach_up_to_the_outermost_and_deleted_chu
     three = next(chunk for chunk in stored if chunk.content == "Three.")
     found = await works.around(connection, [three.id])
 
-    assert sorted((chunk.level, chunk.heading_breadcrumbs) for chunk in found.values()) == [
-        ("H1", "A"),
-        ("H2", "A > B"),
-        ("H3", "A > B > C"),
-    ]
+    sections = sorted((chunk.level, chunk.heading_breadcrumbs) for chunk in found.values())
+    assert sections == [("H1", "A"), ("H2", "A > B"), ("H3", "A > B > C")]
     assert await works.by_ids(connection, [stored[0].id, 10**9]) == {stored[0].id: stored[0]}
     assert await works.around(connection, [stored[0].id]) == {}
