@@ -46,9 +46,7 @@ async def estimated(
     return await estimate(bench.database, plan, prices)
 
 
-async def test_calls_are_bounded_by_the_settings_and_nothing_is_stored_or_sent(
-    bench: Bench, valkey: ValkeyServer
-) -> None:
+async def test_calls_are_bounded_by_settings_and_nothing_is_stored_or_sent(bench: Bench, valkey: ValkeyServer) -> None:
     settings = resolve(profile="paper", options=JUDGED, environment={})
     whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
     async with bench.database.connection() as connection:

@@ -176,9 +176,7 @@ async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_no
     assert "left_parity" not in parity.request
 
 
-async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(
-    database: Database, connection: Connection
-) -> None:
+async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Database, connection: Connection) -> None:
     chain = ("extract", "embed", "retrieve")
     settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
     run = new_run(

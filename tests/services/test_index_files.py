@@ -40,9 +40,7 @@ async def store_labels(connection: Connection) -> None:
     await interviews.keep(connection, "data", people, [split])
 
 
-async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leaves_nothing(
-    connection: Connection,
-) -> None:
+async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leaves_none(connection: Connection) -> None:
     stored, _ = await imported(connection, artifact_files())
 
     assert await current(connection) == {"small": stored}
@@ -108,9 +106,7 @@ async def test_references_carry_the_item_scores_of_the_participants_of_todays_sp
     ]
 
 
-async def test_a_participant_without_chunks_keeps_their_place_and_one_without_vectors_is_left_out(
-    connection: Connection,
-) -> None:
+async def test_a_participant_without_chunks_keeps_a_place_and_one_without_vectors_none(connection: Connection) -> None:
     texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
     arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
     files = artifact_files(TEXTS=texts, VECTORS=arrays)

@@ -23,7 +23,7 @@ RUN = NewRun(kind="participant", profile="demo", settings={}, settings_hash="s",
 NOTICES = (DEMO_NOTICES["participant"],)
 
 
-async def test_a_new_run_is_stored_with_what_belongs_to_it_or_not_at_all(
+async def test_a_run_is_stored_with_what_belongs_to_it_or_not_at_all(
     database: Database, connection: Connection
 ) -> None:
     stored_for: list[int] = []
@@ -44,9 +44,7 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it_or_not_at_all(
     assert stored_for == [submitted.run_id]
 
 
-async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(
-    database: Database, connection: Connection
-) -> None:
+async def test_a_new_run_waits_for_another_and_a_stored_one_cannot(database: Database, connection: Connection) -> None:
     first = await submit_run(database, RUN)
     after_first = replace(RUN, terms=RunTerms(after_run_id=first.run_id))
 
@@ -103,9 +101,7 @@ async def impatient(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Async
     await made.close()
 
 
-async def test_a_run_whose_commit_takes_too_long_is_returned_once_it_is_stored(
-    connection: Connection, impatient: Database
-) -> None:
+async def test_a_run_that_commits_slowly_is_returned_once_stored(connection: Connection, impatient: Database) -> None:
     await slow_commits(connection, then="")
 
     submitted = await submit_run(impatient, RUN)

@@ -122,9 +122,7 @@ def chunks_of(number: int) -> ParticipantChunks:
     )
 
 
-async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without_the_people_assessed(
-    connection: Connection,
-) -> None:
+async def test_a_named_index_of_another_data_set_is_searched_without_the_assessed(connection: Connection) -> None:
     # In "clinic", 300 is somebody else than in "data", 301 is 304 of "data", and nobody is stored as 303.
     others = [person(300, hashed="other"), person(301, hashed="h304")]
     indexed = Submission({300, 302}, {300, 303, 304}, limit=None, by_number=False, allow_overlap=True)

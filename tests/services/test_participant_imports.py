@@ -73,9 +73,7 @@ IMPORTS = st.lists(
 
 @given(folders=IMPORTS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_no_label_is_lost_by_imports_of_parts_in_any_order(
-    database: Database, folders: list[dict[int, frozenset[str]]]
-) -> None:
+async def test_imports_in_any_order_lose_no_label(database: Database, folders: list[dict[int, frozenset[str]]]) -> None:
     known: dict[int, set[str]] = {}
     async with database.connection() as connection:
         await connection.execute("DELETE FROM participant")

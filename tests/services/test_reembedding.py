@@ -33,9 +33,7 @@ async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
     return [row["vector"].to_list() for row in rows]
 
 
-async def test_a_switch_waits_for_every_vector_and_rebuilds_indexes_in_another_dimension(
-    database: Database, connection: Connection
-) -> None:
+async def test_a_switch_waits_for_vectors_and_rebuilds_indexes(database: Database, connection: Connection) -> None:
     of, copy = await copied(connection)
     names = [await keeping.original_of(connection, one) for one in (copy, of)]
     first, second = await corpora.waiting(connection, copy)

@@ -106,9 +106,7 @@ def written(path: Path, members: dict[str, bytes]) -> Path:
         {"run.json": b"{}"},
     ],
 )
-def test_hostile_files_are_problems_and_nothing_is_unpacked_to_disk(
-    tmp_path: Path, content: bytes | dict[str, bytes]
-) -> None:
+def test_hostile_files_are_problems_and_nothing_is_unpacked(tmp_path: Path, content: bytes | dict[str, bytes]) -> None:
     path = tmp_path / "hostile.zip"
     if isinstance(content, bytes):
         path.write_bytes(content)

@@ -21,9 +21,7 @@ def test_there_is_one_newest_revision() -> None:
     assert len(ScriptDirectory(str(files("migrations"))).get_heads()) == 1
 
 
-async def test_a_migrated_database_has_the_newest_revision_and_one_that_is_behind_or_empty_not(
-    connection: Connection,
-) -> None:
+async def test_a_migrated_database_has_the_newest_revision_and_one_behind_or_empty_not(connection: Connection) -> None:
     assert await is_newest_revision(connection)
     await connection.execute("UPDATE alembic_version SET version_num = '0000'")
     assert not await is_newest_revision(connection)

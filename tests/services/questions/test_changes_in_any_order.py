@@ -81,9 +81,7 @@ CHANGES: Final[dict[str, Change]] = {
 @given(changes=st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=25), done=st.integers(0, len(WHOLE)))
 @example(changes=["step answer", "complete a stage", "run"], done=5)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
-    database: Database, changes: list[str], done: int
-) -> None:
+async def test_stages_are_done_up_to_one_and_the_job_knows(database: Database, changes: list[str], done: int) -> None:
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT count(*) FROM corpus"):
             await store_small_corpus(connection)

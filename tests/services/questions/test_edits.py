@@ -68,9 +68,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_leaves_what_does_no
 
 
 @pytest.mark.parametrize("done", [(), ("expand",), WHOLE])
-async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
-    connection: Connection, done: tuple[str, ...]
-) -> None:
+async def test_another_text_keeps_the_expansion_but_no_vectors(connection: Connection, done: tuple[str, ...]) -> None:
     query = await a_question(connection, *done)
 
     await edit(connection, query.id, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
@@ -132,9 +130,7 @@ async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: C
 PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
 
 
-async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_replace_its_own(
-    connection: Connection,
-) -> None:
+async def test_a_pasted_reply_replaces_the_expansion_and_given_parts_replace_its_own(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
     await edit(connection, query.id, QueryEdit(expansion_reply=PASTED), run=False)

@@ -160,9 +160,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
         ({"expansion.n": "2"}, "expand"),
     ],
 )
-async def test_only_stages_whose_values_are_the_same_are_carried_over(
-    connection: Connection, values: dict[str, str], first: str
-) -> None:
+async def test_stages_of_the_same_values_are_kept(connection: Connection, values: dict[str, str], first: str) -> None:
     query = await a_question(connection, *WHOLE)
 
     moved = await run_stages(connection, query.id, values=values)
@@ -177,9 +175,7 @@ async def test_only_stages_whose_values_are_the_same_are_carried_over(
 
 
 @pytest.mark.parametrize("wanted", [{"config_preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
-async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
-    connection: Connection, wanted: dict[str, Any]
-) -> None:
+async def test_a_question_keeps_the_values_that_it_named(connection: Connection, wanted: dict[str, Any]) -> None:
     query = await a_question(connection, "expand", "embed", until="embed", **wanted)
     await preset_wide(connection)
     await presets.change(connection, "Broad", is_default=True)
@@ -187,9 +183,7 @@ async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
     assert await run_stages(connection, query.id, Step.RETRIEVE) == query
 
 
-async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search_alone(
-    connection: Connection,
-) -> None:
+async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search(connection: Connection) -> None:
     query = await a_question(connection, "expand", "embed", until="embed")
     await preset_wide(connection)
     await presets.change(connection, "Broad", is_default=True)

@@ -82,9 +82,7 @@ def judged(*documents: str, relevance: int = 1) -> QueryRequest:
     return QueryRequest(queries=QuerySet(queries=(query,), judgements=tuple(judgements)), corpora=("small",))
 
 
-async def test_relevant_documents_that_are_in_no_corpus_are_named_and_other_judgements_are_another_run(
-    connection: Connection,
-) -> None:
+async def test_documents_in_no_corpus_are_named_and_other_judgements_are_another_run(connection: Connection) -> None:
     await store_small_corpus(connection)
     await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 

@@ -33,9 +33,7 @@ async def corpus_of(connection: Connection, language: str | None, work: NewWork)
 
 
 @pytest.mark.parametrize("language", TEXTS)
-async def test_every_scorer_reads_texts_and_questions_by_the_dictionary_of_the_corpus(
-    database: Database, language: str
-) -> None:
+async def test_every_scorer_reads_by_the_dictionary_of_the_corpus(database: Database, language: str) -> None:
     text, other_forms, same_form = TEXTS[language]
     corpus_id = await database.once(corpus_of, language, new_work(f"# Title\n\n{text}\n"))
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
@@ -57,9 +55,7 @@ FIGURE = "![A kettle on a stove](kettle.png)"
 WORK = f"# Tea\n\nTable 1: Steeping times\n\n{TABLE}\n\n{FIGURE}\n\nFig. 2: Boiling water\n"
 
 
-async def test_tables_and_figures_are_found_and_their_lines_are_those_of_the_work(
-    database: Database, connection: Connection
-) -> None:
+async def test_tables_and_figures_are_found_with_lines_of_the_work(database: Database, connection: Connection) -> None:
     document = read_markdown(WORK)
     work = replace(new_work(WORK), chunks=cut_work(document, title="Tea"))
     corpus_id = await corpus_of(connection, "english", work)

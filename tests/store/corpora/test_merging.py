@@ -113,9 +113,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connec
     await assert_whole(connection, corpus_id)
 
 
-async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_nothing(
-    wide: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_imports_and_merges_side_by_side_lose_nothing(wide: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "_MERGED_AT_ONCE", 2)
     search = PostgresChunkSearch(wide, k1=0.9, b=0.4)
     async with wide.connection() as connection:
@@ -173,9 +171,7 @@ async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_wo
         await assert_whole(other, corpus_id)
 
 
-async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segment(
-    wide: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_work_replaced_during_a_merge_is_not_in_it(wide: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     has_read, may_write = threading.Event(), threading.Event()
     merged = stored_postings.merged
 

@@ -56,9 +56,7 @@ def test_a_place_has_room_for_every_chunk(count: int) -> None:
 
 
 @given(st.lists(st.tuples(COUNTED, st.sets(st.integers(0, 11))), min_size=1, max_size=4))
-def test_merged_segments_are_the_segment_of_the_chunks_that_are_left(
-    parts: list[tuple[list[dict[str, int]], set[int]]],
-) -> None:
+def test_merged_segments_are_the_segment_of_the_chunks_left(parts: list[tuple[list[dict[str, int]], set[int]]]) -> None:
     segments, left = [], []
     for number, (chunks, withdrawn) in enumerate(parts):
         # Ids of the parts alternate, as those of imports side by side do.

@@ -37,9 +37,7 @@ async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_count
     assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["vec"]
 
 
-async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_batch_that_fails_leaves_nothing(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus_id = await store_waiting(connection, CHUNKS)
     attempt_id = await embedded(connection, [chunk.vector for chunk in CHUNKS])
     with monkeypatch.context() as patched:

@@ -42,9 +42,7 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(connection: Co
 
 
 @pytest.mark.parametrize("source_path", ["/works/tea.md", None])
-async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk(
-    connection: Connection, source_path: str | None
-) -> None:
+async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection, source_path: str | None) -> None:
     corpus = await small_corpus(connection)
     first = await keep(connection, corpus.id, new_work(source_path=source_path))
     old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}

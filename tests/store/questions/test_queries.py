@@ -93,9 +93,7 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Con
     assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 
 
-async def test_answers_are_found_newest_first_by_their_number_and_by_the_job_that_made_them(
-    connection: Connection,
-) -> None:
+async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made_them(connection: Connection) -> None:
     stored, _ = await kept(connection, "How is tea made?", "Why?")
     query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
     assert query is not None and other is not None
@@ -141,9 +139,7 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
     assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
 
 
-async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it_and_from_before_a_move(
-    connection: Connection,
-) -> None:
+async def test_a_prompt_is_found_by_its_hash_whatever_came_after_and_from_before_a_move(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
     await run_stages(connection, query.id, Step.RETRIEVE)
 

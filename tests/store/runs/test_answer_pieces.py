@@ -60,9 +60,7 @@ async def test_pieces_without_their_beginning_are_left_out(connection: Connectio
 
 
 @pytest.mark.parametrize("end", ["commit", "fail", "interruption", "deletion"])
-async def test_an_attempt_takes_its_pieces_with_it_however_it_ends(
-    connection: Connection, query: StoredQuery, end: str
-) -> None:
+async def test_an_ended_attempt_takes_its_pieces_with_it(connection: Connection, query: StoredQuery, end: str) -> None:
     claim = await begin(connection, query, lease_s=0 if end == "interruption" else 60)
     await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
     assert await stored(connection) == 1
@@ -80,9 +78,7 @@ async def test_an_attempt_takes_its_pieces_with_it_however_it_ends(
     assert await stored(connection) == 0
 
 
-async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind(
-    database: Database, query: StoredQuery
-) -> None:
+async def test_a_piece_written_while_its_attempt_ends_is_not_kept(database: Database, query: StoredQuery) -> None:
     claim = await database.once(begin, query)
     await one_waits(
         database,

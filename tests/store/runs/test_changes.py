@@ -54,9 +54,7 @@ async def test_a_claim_a_commit_and_a_pause_are_notified_also_after_the_connecti
         assert await subscription.next(SOON_S)
 
 
-async def test_a_run_and_a_job_can_be_waited_for_alone(
-    connection: Connection, changes: Changes, store_run: StoreRun
-) -> None:
+async def test_a_run_or_job_is_waited_for_alone(connection: Connection, changes: Changes, store_run: StoreRun) -> None:
     first, second = await store_run("316", "319"), await store_run()
     async with (
         changes.subscribe(run_id=first.run_id) as run,
@@ -77,9 +75,7 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
         assert [await everything.next(SOON_S), await everything.next(0)] == [True, False]
 
 
-async def test_pieces_of_an_answer_wake_those_alone_that_wait_for_them(
-    connection: Connection, changes: Changes
-) -> None:
+async def test_pieces_of_an_answer_wake_only_those_who_wait_for_them(connection: Connection, changes: Changes) -> None:
     async with (
         changes.subscribe() as without_answers,
         changes.subscribe(job_id=8, with_answers=True) as of_another,

@@ -157,9 +157,7 @@ async def test_only_runs_that_finished_long_ago_are_purged(connection: Connectio
 
 
 @pytest.mark.parametrize("keep_results", [False, True])
-async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
-    database: Database, keep_results: bool
-) -> None:
+async def test_a_call_that_another_run_uses_during_a_purge_is_kept(database: Database, keep_results: bool) -> None:
     async with database.connection() as user:
         made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
         await call_a_model(user, made[0].job_ids[0], "expand", "the same")

@@ -54,9 +54,7 @@ async def test_no_call_is_sent_beyond_a_limit_however_many_ask_at_once(database:
     assert not await database.once(backlog.spend_call, of_tokens)
 
 
-async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(
-    connection: Connection, store_run: StoreRun
-) -> None:
+async def test_a_run_stops_at_failures_and_counts_anew_if_resumed(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run(*map(str, range(301, 309)), stages=("extract",))
     job_ids = iter(stored.job_ids)
     await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))

@@ -42,9 +42,7 @@ async def test_of_many_copies_of_a_message_one_claims(database: Database, job_id
 
 
 @pytest.mark.parametrize("ends", ["commit", "fail"])
-async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
-    connection: Connection, job_id: int, ends: str
-) -> None:
+async def test_waiting_in_a_queue_is_no_work_of_an_attempt(connection: Connection, job_id: int, ends: str) -> None:
     claim = await claimed(connection, job_id)
     for table in ("stage_run", "stage_attempt"):
         begun = f"UPDATE {table} SET started_at = now() - interval '60 s' WHERE job_id = $1 AND stage = 'extract'"
@@ -112,9 +110,7 @@ async def test_a_fenced_off_worker_commits_nothing(connection: Connection, job_i
 
 
 @pytest.mark.parametrize(("fence", "token"), [(1, 0), (0, 1)], ids=["fence", "token"])
-async def test_fence_and_token_are_compared_each_by_itself(
-    connection: Connection, job_id: int, fence: int, token: int
-) -> None:
+async def test_fence_and_token_are_each_compared(connection: Connection, job_id: int, fence: int, token: int) -> None:
     held = await claimed(connection, job_id, lease_s=0)
     stale = replace(held, fence=held.fence - fence, token=held.token - token)
 
@@ -128,9 +124,7 @@ async def test_fence_and_token_are_compared_each_by_itself(
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
 
 
-async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
+async def test_a_retry_starts_at_the_stage_that_failed(connection: Connection, one_run: StoredRun, job_id: int) -> None:
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
     await stages.fail(connection, await claimed(connection, job_id, "embed"), BROKEN, inputs={})
     assert await job_states(connection, one_run) == {JobStatus.FAILED: 1}
@@ -144,9 +138,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
     assert found == [("extract", "succeeded", None), ("embed", "failed", "it broke")]
 
 
-async def test_an_automatic_retry_waits_in_the_database(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
+async def test_automatic_retries_wait_in_the_database(connection: Connection, one_run: StoredRun, job_id: int) -> None:
     await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=0.2)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
@@ -158,9 +150,7 @@ async def test_an_automatic_retry_waits_in_the_database(
     assert (await claimed(connection, job_id)).retries == 1
 
 
-async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
+async def test_a_stage_that_kills_workers_is_poisoned(connection: Connection, one_run: StoredRun, job_id: int) -> None:
     seen: list[JobStatus] = []
     for _ in range(3):
         await claimed(connection, job_id, lease_s=0)
@@ -176,9 +166,7 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
     assert await job_states(connection, one_run) == {JobStatus.INTERRUPTED: 1}
 
 
-async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
-    connection: Connection, one_run: StoredRun, job_id: int
-) -> None:
+async def test_a_stage_given_back_is_never_poisoned(connection: Connection, one_run: StoredRun, job_id: int) -> None:
     for _ in range(5):
         assert await stages.give_back(connection, await claimed(connection, job_id))
 
@@ -224,9 +212,7 @@ async def test_an_interrupted_stage_can_be_postponed(connection: Connection, job
     assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
 
 
-async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
-    connection: Connection, job_id: int
-) -> None:
+async def test_a_done_stage_forwards_only_where_a_message_may_be_missing(connection: Connection, job_id: int) -> None:
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={})
 
     assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=60) is None

@@ -130,9 +130,7 @@ async def test_a_pause_is_told_and_the_end_after_it_too(connection: Connection) 
     assert "holidays" not in str(first.message)
 
 
-async def test_two_claim_different_messages_and_one_that_died_is_followed_by_another(
-    database: Database, connection: Connection
-) -> None:
+async def test_messages_are_claimed_once_until_who_claimed_is_dead(database: Database, connection: Connection) -> None:
     for _ in range(2):
         await told_run(connection, DONE)
     await make_due(connection)
