@@ -3,13 +3,7 @@
 import pytest
 
 from schemas.errors import MissingError, Refused, ReplyShapeError
-from schemas.values.documents import (
-    CutDocument,
-    DecidedBy,
-    RepairedTitles,
-    SanitisedDocument,
-    SelectedSections,
-)
+from schemas.values.documents import CutDocument, DecidedBy, RepairedTitles, SanitisedDocument, SelectedSections
 from schemas.values.requests import WorksWanted
 from schemas.values.runs import Target
 from services import documents

@@ -196,9 +196,7 @@ async def test_an_edit_that_waits_for_a_claim_is_refused(database: Database, job
 @pytest.mark.parametrize("held_as", [JobStatus.CANCELLED, JobStatus.PAUSED])
 async def test_a_job_held_while_it_is_claimed_stays_held(database: Database, job_id: int, held_as: JobStatus) -> None:
     _, claim = await one_waits(
-        database,
-        lambda user: jobs.hold(user, held_as, None, job_id=job_id),
-        lambda worker: claimed(worker, job_id),
+        database, lambda user: jobs.hold(user, held_as, None, job_id=job_id), lambda worker: claimed(worker, job_id)
     )
 
     assert await database.once(status, job_id) == held_as
