@@ -13,9 +13,9 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, forks, runs
+from store.runs import attempts, forks, jobs, runs
 from store.runs import chain as chains
-from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.runs import NewJob, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.conftest import new_run
@@ -26,40 +26,31 @@ from workers.runner import Outcome
 __all__ = ["bench"]
 
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
-COUNTED = ("stage_vector", "llm_call")
 
 
 def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
     return ForkRequest(target=Target(run_id, None), stage=stage, values=values)
 
 
-async def planned(database: Database, request: ForkRequest) -> NewRun:
-    async with database.connection() as connection:
-        return await plan_fork(connection, request)
-
-
 async def stored(database: Database, request: ForkRequest) -> StoredRun:
-    found = await planned(database, request)
-    async with database.connection() as connection:
-        return await store_run(connection, found)
+    return await database.once(store_run, await database.once(plan_fork, request))
 
 
 async def counts(connection: Connection) -> list[int]:
-    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in COUNTED]
+    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in ("stage_vector", "llm_call")]
 
 
-async def run_id_of(connection: Connection, job_id: int) -> int:
-    run_id: int = await connection.fetchval("SELECT run_id FROM job WHERE id = $1", job_id)
-    return run_id
-
-
-async def a_parent(bench: Bench, options: dict[str, str] = JUDGED) -> tuple[int, int]:
-    """A run that is done; its number and its job's."""
-    job_id = await bench.plan(resolve(profile="paper", options=options, environment={}))
-    for stage in STAGES:
+async def compute(bench: Bench, job_id: int, first: str = STAGES[0]) -> None:
+    """Run the stages of a job from one on."""
+    for stage in STAGES[STAGES.index(first) :]:
         assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
-    async with bench.database.connection() as connection:
-        return await run_id_of(connection, job_id), job_id
+
+
+async def a_parent(bench: Bench, options: dict[str, str] = JUDGED, *, profile: str = "paper") -> tuple[int, int]:
+    """A run that is done; its number and its job's."""
+    job_id = await bench.plan(resolve(profile=profile, options=options, environment={}))
+    await compute(bench, job_id)
+    return (await bench.database.once(jobs.get, job_id)).run_id, job_id
 
 
 async def outputs(bench: Bench, job_id: int) -> dict[str, Any]:
@@ -72,17 +63,13 @@ async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench
     _, whole_job = await a_parent(bench, JUDGED | SPEC_33)
     made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
     (job_id,) = made.job_ids
+    before = await bench.database.once(counts)
+
+    states = await bench.database.once(chain, job_id)
+    assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
+    await compute(bench, job_id, "rerank")
+
     async with bench.database.connection() as connection:
-        before = await counts(connection)
-
-        assert await chain(connection, job_id) == {
-            **dict.fromkeys(("extract", "embed", "retrieve"), "done"),
-            "rerank": "ready",
-            **dict.fromkeys(("validate", "assemble"), "waiting"),
-        }
-        for stage in STAGES[STAGES.index("rerank") :]:
-            assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
-
         # Every vector was there, and every verdict in the ledger.
         assert await counts(connection) == before
         workers = await connection.fetch("SELECT stage, worker_id FROM stage_attempt WHERE job_id = $1", job_id)
@@ -141,10 +128,8 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         await delete_run(connection, children[0].run_id)
     (left,) = children[1].job_ids
     assert {stage: await bench.output(left, stage) for stage in STAGES[:3]} == expected
-    for stage in STAGES[3:]:
-        assert await bench.runner.run(stage, left, is_redelivered=False) is Outcome.STORED
-    async with bench.database.connection() as connection:
-        assert await flaws(connection) == []
+    await compute(bench, left, STAGES[3])
+    assert await bench.database.once(flaws) == []
 
 
 async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> None:
@@ -158,19 +143,14 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> N
         ("rerankk", "EMBEDDING_TOP_K_REFERENCES", "1", "Did you mean 'rerank'"),
     ]:
         with refused("fork-refused", match=words):
-            await planned(bench.database, of_run(parent, stage, **{name: value}))
+            await bench.database.once(plan_fork, of_run(parent, stage, **{name: value}))
 
 
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
-    job_id = await bench.plan(resolve(profile="paper-parity", options=FULL | SPEC_33, environment={}))
-    for stage in STAGES:
-        await bench.runner.run(stage, job_id, is_redelivered=False)
-    async with bench.database.connection() as connection:
-        parent = await run_id_of(connection, job_id)
-    back = dict.fromkeys(SPEC_33, "0")
+    parent, _ = await a_parent(bench, FULL | SPEC_33, profile="paper-parity")
+    values = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0"}, dict.fromkeys(SPEC_33, "0")
 
-    left = await planned(bench.database, of_run(parent, "rerank", EMBEDDING_MIN_REFERENCE_SIMILARITY="0"))
-    parity = await planned(bench.database, of_run(parent, "rerank", **back))
+    left, parity = [await bench.database.once(plan_fork, of_run(parent, "rerank", **of)) for of in values]
 
     assert left.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
     assert "left_parity" not in parity.request
@@ -202,7 +182,7 @@ async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Data
     assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
     assert (forked.jobs, forked.without_stage) == (2, 1)
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
-        await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
+        await plan_fork(connection, ForkRequest(target=Target(None, early), stage="retrieve"))
 
 
 async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, connection: Connection) -> None:
@@ -215,23 +195,17 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, 
     assert question is not None and question.id != asked.id
     assert question.original_query == asked.original_query
     judged = await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id)
+    assert [tuple(row) for row in judged] == [("work", 2)]
     settings = await runs.settings(connection, child.run_id)
+    assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
     assert await flaws(connection) == []
     vectors = await attempts.output(connection, child.job_ids[0], "embed")
     assert vectors is not None and len(await attempts.vectors(connection, vectors.attempt_id)) == 4
-    assert [tuple(row) for row in judged] == [("work", 2)]
-    assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):
-        await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
+        await plan_fork(connection, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
     with refused("fork-refused", match=r"Stage 'retrieve' reads retrieval\.rrf_k"):
-        await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
-
-
-async def test_a_question_that_moved_on_is_left_out(database: Database) -> None:
-    async with database.connection() as connection:
-        asked = await a_question(connection, "expand", "embed")
-        await connection.execute("DELETE FROM queries WHERE id = $1", asked.id)
-
+        await plan_fork(connection, of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
+    await connection.execute("DELETE FROM queries WHERE id = $1", asked.id)
     with refused("fork-refused", match="its question continued in another run"):
-        await planned(database, of_run(asked.run_id, "retrieve"))
+        await plan_fork(connection, of_run(asked.run_id, "rerank"))

@@ -12,20 +12,16 @@ from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
 from store.runs import jobs, overviews
-from store.runs.runs import NewJob, NewRun
 from tests.commit_proxy import CommitProxy
+from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, failing, take
 
-JOBS = [NewJob(mode="zero_shot", subject=subject, inputs={}, stages=("extract", "assemble")) for subject in ("1", "2")]
-
-RUN = NewRun(kind="participant", profile="demo", settings={}, settings_hash="s", request={}, version="0", jobs=JOBS)
+RUN = new_run(("1", "2"), request={})
 
 NOTICES = (DEMO_NOTICES["participant"],)
 
 
-async def test_a_run_is_stored_with_what_belongs_to_it_or_not_at_all(
-    database: Database, connection: Connection
-) -> None:
+async def test_a_run_is_stored_with_what_belongs_to_it_or_not(database: Database, connection: Connection) -> None:
     stored_for: list[int] = []
 
     async def effect(_connection: Connection, run_id: int) -> None:
@@ -36,7 +32,7 @@ async def test_a_run_is_stored_with_what_belongs_to_it_or_not_at_all(
 
     with pytest.raises(ValueError, match="no"):
         await submit_run(database, replace(RUN, effect=fail))
-    assert await overviews.overviews(connection) == []
+    assert await overviews.ids(connection) == []
 
     submitted = await submit_run(database, replace(RUN, effect=effect))
 
@@ -75,12 +71,11 @@ async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
     connection: Connection, database_url: str, answers: bool
 ) -> None:
     with CommitProxy(database_url, answers=answers) as proxy:
-        behind = Database(proxy.url, pool_size=1)
-        submitted = await submit_run(behind, RUN)
-        await behind.close()
+        async with Database(proxy.url, pool_size=1) as behind:
+            submitted = await submit_run(behind, RUN)
 
     assert submitted.jobs == 2
-    assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+    assert await overviews.ids(connection) == [submitted.run_id]
 
 
 async def slow_commits(connection: Connection, *, then: str) -> None:
@@ -96,9 +91,8 @@ async def slow_commits(connection: Connection, *, then: str) -> None:
 @pytest.fixture
 async def impatient(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     monkeypatch.setattr("store.database._STATEMENT_SECONDS", 1.0)
-    made = Database(database_url, pool_size=1)
-    yield made
-    await made.close()
+    async with Database(database_url, pool_size=1) as made:
+        yield made
 
 
 async def test_a_run_that_commits_slowly_is_returned_once_stored(connection: Connection, impatient: Database) -> None:
@@ -107,7 +101,7 @@ async def test_a_run_that_commits_slowly_is_returned_once_stored(connection: Con
     submitted = await submit_run(impatient, RUN)
 
     assert submitted.jobs == 2
-    assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+    assert await overviews.ids(connection) == [submitted.run_id]
 
 
 async def test_a_commit_that_takes_too_long_and_fails_is_an_error(connection: Connection, impatient: Database) -> None:
@@ -116,7 +110,7 @@ async def test_a_commit_that_takes_too_long_and_fails_is_an_error(connection: Co
     with pytest.raises(StatementTimeoutError):
         await submit_run(impatient, RUN)
 
-    assert await overviews.overviews(connection) == []
+    assert await overviews.ids(connection) == []
 
 
 async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobody_knows(

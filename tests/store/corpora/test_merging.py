@@ -31,9 +31,8 @@ SELECT $1, 'H1-chunk', text, 1, 1, 'to_vec' FROM unnest($2::text[]) AS text RETU
 @pytest.fixture
 async def wide(database_url: str) -> AsyncIterator[Database]:
     """A database with a connection for everybody."""
-    opened = Database(database_url, pool_size=10)
-    yield opened
-    await opened.close()
+    async with Database(database_url, pool_size=10) as opened:
+        yield opened
 
 
 async def store_work(connection: Connection, corpus_id: int, number: int) -> tuple[int, list[int]]:
