@@ -11,13 +11,12 @@ from schemas.chains import stages_of
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RunSettings
-from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.requests import ImportRequest
 from services.documents import needed
 from services.imports import Imported, WorkFile, import_files
 from stages.ports import ChatModel, Embedder
-from store.database import Database
+from store.database import Connection, Database
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
 from tests.workers.processes import stage_runner
@@ -63,6 +62,7 @@ class Library:
     """A database, and a process to run the stages of documents in."""
 
     database: Database
+    connection: Connection
     runner: StageRunner
     wiring: ScriptedWiring
     calls: list[ChatCall] = field(default_factory=list)
@@ -97,13 +97,10 @@ class Library:
                 assert await self.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
 
     async def output(self, job_id: int, output: type[Any]) -> Any:
-        async with self.database.connection() as connection:
-            found: Value = await needed(connection, job_id, output)
-        return found
+        return await needed(self.connection, job_id, output)
 
     async def value(self, query: str, *arguments: object) -> Any:
-        async with self.database.connection() as connection:
-            return await connection.fetchval(query, *arguments)
+        return await self.connection.fetchval(query, *arguments)
 
     async def chunks(self) -> str:
         """Levels and states of the chunks of the only work."""
@@ -126,8 +123,9 @@ class Library:
 async def made_library(database: Database, database_url: str) -> AsyncIterator[Library]:
     """The works of a database, and a process to run stages in until the end of the block."""
     wiring = ScriptedWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
-        yield Library(database, runner, wiring)
+    async with database.connection() as connection:
+        with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
+            yield Library(database, connection, runner, wiring)
 
 
 @pytest.fixture

@@ -1,21 +1,18 @@
 """A participant run and a question with marked texts in every place where a run keeps text."""
 
-import json
 from typing import Any, Final
 
 import numpy as np
 
 from schemas.chains import CHAINS, stages_of
-from schemas.values.chat import ModelIdentity
 from schemas.values.participants import PHQ8Item
 from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.runs import jobs, runs, stages
-from store.runs.chain import content_hash
 from store.runs.runs import StoredRun
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
-from tests.store.scored import claimed, import_labels
+from tests.store.scored import call_model, claimed, import_labels
 
 MARK: Final = "MARKED"
 """In every text of the run."""
@@ -38,13 +35,8 @@ OUTPUTS: Final[dict[str, dict[str, Any]]] = {
     "assemble": {"block": MARK, "messages": [{"role": "user", "content": QUOTE}], "statistics": {}, "entries": 0},
 }  # fmt: skip
 
-CALL: Final = """
-INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens,
-    served_by)
-VALUES ($1, 'm', 'd', $2, 'MARKED reply', 'stop', 100, 20, 1.5, '{"msp": 0.5, "MARKED": "MARKED"}', $3) RETURNING id
-"""
-
-SERVED_BY: Final = ModelIdentity(backend="ollama", server="s", model="m", digest="d")
+#: How long the call of `score` took, and what it used.
+REPLY: Final[dict[str, Any]] = {"text": "MARKED reply", "prompt_tokens": 100, "reply_tokens": 20, "seconds": 1.5}
 
 
 async def marked_run(connection: Connection, *, participant: int = 316) -> StoredRun:
@@ -72,16 +64,8 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
         vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
         output = OUTPUTS.get(stage.name) or marked_scores()
         await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
-        if stage.name == "score":
-            request = {"model": "m", "messages": [{"role": "user", "content": QUOTE}], "sample": 0}
-            key = content_hash({"served_by": SERVED_BY.key, "call": request})
-            call_id = await connection.fetchval(CALL, key, json.dumps(request), SERVED_BY.model_dump_json())
-            await connection.execute(
-                "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
-                "VALUES ($1, 0, $2, 'score', false)",
-                claim.attempt_id,
-                call_id,
-            )
+    await call_model(connection, claim.attempt_id, QUOTE, **REPLY)
+    await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "MARKED": "MARKED"}'""")
     await connection.execute("UPDATE run SET note = 'MARKED note' WHERE id = $1", stored.run_id)
     await connection.execute("UPDATE job SET note = 'MARKED note' WHERE id = $1", job_id)
     return stored

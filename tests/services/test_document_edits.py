@@ -23,24 +23,22 @@ BY_RULES = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chun
 
 
 async def test_markdown_goes_through_the_stages_by_rules_and_is_shown_as_they_left_it(library: Library) -> None:
+    connection = library.connection
     job_id = await library.job()
-    async with library.database.connection() as connection:
-        empty = await document_view(connection, job_id=job_id)
-        with refused("document-missing", match="Stage 'outline' of job"):
-            await documents.decision_prompt(connection, job_id, "repair")
+    empty = await document_view(connection, job_id=job_id)
+    with refused("document-missing", match="Stage 'outline' of job"):
+        await documents.decision_prompt(connection, job_id, "repair")
     await library.run(job_id, until="outline")
-    async with library.database.connection() as connection:
-        with refused("document-missing", match="Stage 'sanitise' of job"):
-            await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+    with refused("document-missing", match="Stage 'sanitise' of job"):
+        await documents.edit(connection, job_id, "select", reply="9 : SKIP")
     await library.run(job_id)
 
-    async with library.database.connection() as connection:
-        view = await document_view(connection, job_id=job_id)
-        corpus_id = await connection.fetchval("SELECT id FROM corpus")
-        (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
-        markdown, _ = await document_text(connection, job_id=job_id)
-        with refused("work-missing"):
-            await document_view(connection, work_id=10**9)
+    view = await document_view(connection, job_id=job_id)
+    corpus_id = await connection.fetchval("SELECT id FROM corpus")
+    (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
+    markdown, _ = await document_text(connection, job_id=job_id)
+    with refused("work-missing"):
+        await document_view(connection, work_id=10**9)
     assert (empty.headings, empty.work_id, empty.name) == ((), None, "tea.md")
     assert (listed.job_id, listed.id, listed.title, listed.year) == (job_id, view.work_id, "On tea", 2019)
     assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
@@ -77,13 +75,13 @@ async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Li
 
 
 async def test_pasted_replies_are_attempts_after_which_the_rest_is_computed_again(library: Library) -> None:
+    connection = library.connection
     job_id = await library.job()
     await library.run(job_id)
     work_id = await library.value("SELECT id FROM works")
 
-    async with library.database.connection() as connection:
-        prompt = await documents.decision_prompt(connection, job_id, "select")
-        edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+    prompt = await documents.decision_prompt(connection, job_id, "select")
+    edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
     assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("select", 1)
     await library.run(job_id)
@@ -91,52 +89,47 @@ async def test_pasted_replies_are_attempts_after_which_the_rest_is_computed_agai
     assert (await library.output(job_id, CutDocument)).outcome == "replaced"
     assert await library.value("SELECT searchable_chunks FROM corpus") == 2
 
-    async with library.database.connection() as connection:
-        prompt = await documents.decision_prompt(connection, job_id, "repair")
-        edited = await documents.edit(connection, job_id, "repair", reply=REPAIR)
+    prompt = await documents.decision_prompt(connection, job_id, "repair")
+    edited = await documents.edit(connection, job_id, "repair", reply=REPAIR)
     assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
     assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
     await library.run(job_id)
-    async with library.database.connection() as connection:
-        history = await attempts.history(connection, job_id, "repair")
-        assert [attempt.worker_id for attempt in history] == ["worker", "manual"]
-        assert not await flaws(connection)
+    history = await attempts.history(connection, job_id, "repair")
+    assert [attempt.worker_id for attempt in history] == ["worker", "manual"]
+    assert not await flaws(connection)
     assert (await library.output(job_id, RepairedTitles)).by is DecidedBy.PASTED
     assert await library.value("SELECT id FROM works WHERE markdown LIKE '%## Green leaves%'") == work_id
     assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec"
 
     before = await library.value("SELECT count(*) FROM stage_attempt")
     for stage in ["repair", "select"]:
-        async with library.database.connection() as connection:
-            with pytest.raises(ReplyShapeError):
-                await documents.edit(connection, job_id, stage, reply="9 : DANCE")
-            with refused("heading-missing", match="Line 10 is no heading"):
-                await documents.edit(connection, job_id, stage, changes={10: "H1" if stage == "repair" else "SKIP"})
-    async with library.database.connection() as connection:
-        with pytest.raises(Refused, match=r"--set 9=REMOVE"):
-            await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
-        with pytest.raises(MissingError):
-            await documents.decision_prompt(connection, 10**9, "repair")
+        with pytest.raises(ReplyShapeError):
+            await documents.edit(connection, job_id, stage, reply="9 : DANCE")
+        with refused("heading-missing", match="Line 10 is no heading"):
+            await documents.edit(connection, job_id, stage, changes={10: "H1" if stage == "repair" else "SKIP"})
+    with pytest.raises(Refused, match=r"--set 9=REMOVE"):
+        await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
+    with pytest.raises(MissingError):
+        await documents.decision_prompt(connection, 10**9, "repair")
     assert await library.value("SELECT count(*) FROM stage_attempt") == before
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
 
 
 async def test_the_job_of_an_earlier_file_is_not_edited_repeated_or_forked(library: Library) -> None:
+    connection = library.connection
     old = await library.job()
     await library.run(old)
     new = await library.job(BOOK + "\nMore.\n")
-    async with library.database.connection() as connection:
-        await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
+    await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
     await library.run(old)
     await library.run(new)
 
-    async with library.database.connection() as connection:
-        with refused("document-replaced"):
-            await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
-        work_id = await connection.fetchval("SELECT id FROM works")
-        assert (await document_view(connection, work_id=work_id)).job_id == new
-        assert (await document_view(connection, job_id=old)).work_id is None
+    with refused("document-replaced"):
+        await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
+    work_id = await connection.fetchval("SELECT id FROM works")
+    assert (await document_view(connection, work_id=work_id)).job_id == new
+    assert (await document_view(connection, job_id=old)).work_id is None
     with refused("document-replaced"):
         await redo(library.database, old, "convert")
     with refused("document-replaced"):
@@ -144,6 +137,7 @@ async def test_the_job_of_an_earlier_file_is_not_edited_repeated_or_forked(libra
 
 
 async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_fork(library: Library) -> None:
+    connection = library.connection
     job_id = await library.job()
     await library.run(job_id)
     await library.imported("# Pot\n\nA pot.\n", name="pot.md", by_stages=False)
@@ -158,5 +152,4 @@ async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in
     forked = await library.job_of_run((await fork(library.database, request)).run_id)
     await library.run(forked)
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
-    async with library.database.connection() as connection:
-        assert (await document_view(connection, work_id=work_id)).job_id == forked
+    assert (await document_view(connection, work_id=work_id)).job_id == forked

@@ -1,6 +1,5 @@
 """Dry runs: what a submission would do, without a row or a message."""
 
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -22,7 +21,6 @@ from workers.runner import Outcome
 
 __all__ = ["bench"]
 
-BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = ParticipantRequest(
     participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
 )
@@ -81,9 +79,7 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
     async with bench.database.connection() as connection:
         paid = await connection.fetchval("SELECT count(*) FROM llm_call")
         await connection.execute("UPDATE llm_call SET prompt_tokens = 100, reply_tokens = 10, seconds = 5")
-        await connection.execute(
-            "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
-        )
+        await connection.execute("UPDATE stage_attempt SET started_at = '2026-01-01', ended_at = '2026-01-01 00:00:12'")
 
         same, other, unlike = [await estimated(bench, REQUEST, of, prices) for of in (settings, others, unlikes)]
         request = ForkRequest(target=Target(1, None), stage="assemble")

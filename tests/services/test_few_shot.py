@@ -19,6 +19,8 @@ from tests.store.reference_indexes import person, publish_index
 INDEXED = (300, 301, 302)
 ASSESSED = 310
 FEW_SHOT = ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], participants=[ASSESSED])
+SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"}
+CHARS = {"EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "9"}
 NOTICE = (
     "2 participants of the reference index have no item scores: 301, 302. Their chunks take places among the "
     "references and are not shown."
@@ -55,21 +57,12 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
     for profile, options, left in [
         ("paper", {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, None),
         ("paper-parity", {"EMBEDDING_TOP_K_REFERENCES": "3"}, None),
-        (
-            "paper-parity",
-            {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"},
-            ["EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=true"],
-        ),
+        ("paper-parity", SPEC_33, [f"{name}={value}" for name, value in SPEC_33.items()]),
         ("paper-parity", {"RAGQ_PROMPT_FORMAT": "xml"}, ["RAGQ_PROMPT_FORMAT=xml"]),
-        (
-            "paper",
-            {"RAGQ_PROMPT_FORMAT": "notebook", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "9"},
-            ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=9"],
-        ),
+        ("paper", {"RAGQ_PROMPT_FORMAT": "notebook"} | CHARS, ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=9"]),
     ]:
-        run = await plan_participants(
-            connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={})
-        )
+        settings = resolve(profile=profile, options=OWN | options, environment={})
+        run = await plan_participants(connection, FEW_SHOT, settings)
 
         assert run.request.get("left_parity") == left
         assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
@@ -78,24 +71,18 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
 
+    other = Split(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
+
     built = await plan_references(connection, "clinic-a", SETTINGS, False, True)
+    assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
     for split, refusal in [
         (
             "paper-test",
             "References come from a training split.*paper-train or avec-train or clinic-a, not 'paper-test'",
         ),
         ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --from FILE`"),
+        ("X", "Index 'x' was built of split 'paper-train'"),
     ]:
         with pytest.raises(Refused, match=refusal):
             await plan_references(connection, split, SETTINGS, False, True)
-
-        assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
-
-
-async def test_two_splits_do_not_share_the_name_of_an_index(connection: Connection) -> None:
-    await store(connection, labelled=INDEXED)
-    other = Split(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
-    await interviews.keep_splits(connection, "data", [other])
-
-    with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):
-        await plan_references(connection, "X", SETTINGS, False, True)
+        await interviews.keep_splits(connection, "data", [other])

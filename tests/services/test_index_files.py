@@ -20,24 +20,13 @@ EVERYTHING = rules(with_tags=True, with_chunk_scores=True)
 
 
 async def imported(
-    connection: Connection,
-    files: Mapping[ArtifactFile, bytes],
-    *,
-    name: str = "small",
-    loaded_by: LoadRules = EVERYTHING,
+    connection: Connection, files: Mapping[ArtifactFile, bytes], *, loaded_by: LoadRules = EVERYTHING
 ) -> tuple[StoredIndex, list[str]]:
-    return await import_artifact(connection, files, file_name="small", index_name=name, rules=loaded_by)
+    return await import_artifact(connection, files, file_name="small", index_name="small", rules=loaded_by)
 
 
 async def current(connection: Connection) -> dict[str, StoredIndex]:
     return {index.name: index for index in await references.current(connection)}
-
-
-async def store_labels(connection: Connection) -> None:
-    """Participant 303 with item scores, 304 without, both in the split for training."""
-    people = [person(303, score=2), person(304, score=None)]
-    split = Split(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
-    await interviews.keep(connection, "data", people, [split])
 
 
 async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leaves_none(connection: Connection) -> None:
@@ -45,12 +34,8 @@ async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leav
 
     assert await current(connection) == {"small": stored}
     assert (stored.run_id, stored.participants, stored.chunks) == (None, 2, 3)
-    assert (stored.model, stored.split, stored.split_csv_hash, stored.split_ids_hash) == (
-        "Qwen/Qwen3-Embedding-8B",
-        "paper-train",
-        "c" * 12,
-        "1" * 12,
-    )
+    assert (stored.model, stored.split) == ("Qwen/Qwen3-Embedding-8B", "paper-train")
+    assert (stored.split_csv_hash, stored.split_ids_hash) == ("c" * 12, "1" * 12)
     assert stored.model_dump()["artifact_meta"] == META
     assert (stored.model_digest, stored.partial) == (None, None)
 
@@ -61,11 +46,7 @@ async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leav
 
 
 async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
-    async def import_alone() -> StoredIndex:
-        async with database.connection() as connection:
-            return (await imported(connection, artifact_files()))[0]
-
-    await asyncio.gather(*(import_alone() for _ in range(4)))
+    await asyncio.gather(*(database.once(imported, artifact_files()) for _ in range(4)))
 
     async with database.connection() as connection:
         assert list(await current(connection)) == ["small"]
@@ -82,23 +63,23 @@ async def test_a_failure_half_way_leaves_nothing_behind(connection: Connection) 
     assert await connection.fetchval(counts) == 0
 
 
-async def test_references_carry_the_item_scores_of_the_participants_of_todays_split(database: Database) -> None:
-    async with database.connection() as connection:
-        await store_labels(connection)
-        stored, warnings = await imported(connection, artifact_files())
-        other = as_json(META | {"split_ids_hash": "2" * 12})
-        with pytest.raises(EmbeddingArtifactMismatchError, match="on participants 222222222222, now 111111111111"):
-            await imported(connection, artifact_files(META=other))
+async def test_references_carry_the_item_scores_of_the_participants_of_todays_split(
+    database: Database, connection: Connection
+) -> None:
+    people = [person(303, score=2), person(304, score=None)]
+    split = Split(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
+    await interviews.keep(connection, "data", people, [split])
+    stored, warnings = await imported(connection, artifact_files())
+    other = as_json(META | {"split_ids_hash": "2" * 12})
+    with pytest.raises(EmbeddingArtifactMismatchError, match="on participants 222222222222, now 111111111111"):
+        await imported(connection, artifact_files(META=other))
 
     (found,) = await PostgresReferenceSearch(database).nearest(
         stored.id, [(PHQ8Item.SLEEP, VECTORS[303][1])], limit=5, exclude_participants=[]
     )
 
-    assert [(reference.participant_id, reference.ordinal, reference.score) for reference in found] == [
-        (303, 1, 2),
-        (303, 0, 2),
-        (304, 0, None),
-    ]
+    of_found = [(reference.participant_id, reference.ordinal, reference.score) for reference in found]
+    assert of_found == [(303, 1, 2), (303, 0, 2), (304, 0, None)]
     assert warnings == [
         "The files do not name the weights of the model: runs compare its name alone.",
         "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
@@ -114,8 +95,7 @@ async def test_a_participant_without_chunks_keeps_a_place_and_one_without_vector
 
     assert list(await references.labels(connection, stored.id)) == [303, 304, 305]
     rows = await connection.fetch(
-        "SELECT k.text, v.vector FROM reference_chunk AS k JOIN reference_vector AS v ON v.chunk_id = k.id "
-        "ORDER BY k.id"
+        "SELECT * FROM reference_chunk AS k JOIN reference_vector ON chunk_id = k.id ORDER BY k.id"
     )
     assert [row["text"] for row in rows] == ["a", "b", "c"]
     assert [row["vector"].to_list() for row in rows] == [*VECTORS[303].tolist(), *VECTORS[304].tolist()]

@@ -34,11 +34,6 @@ async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
     return await references.current(connection)
 
 
-async def store_splits(connection: Connection, *names: str) -> None:
-    splits = [Split(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
-    await interviews.keep_splits(connection, "data", splits)
-
-
 async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(connection: Connection) -> None:
     stored = await store(
         connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, PLAN.model_copy(update={"split_ids_hash": "q"}), PLAN
@@ -69,7 +64,9 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(connect
 
 async def test_an_index_that_is_missing_is_refused_with_what_builds_it(connection: Connection) -> None:
     await store(connection, PLAN)
-    await store_splits(connection, "paper-test", "paper-train", "train")
+    names = ("paper-test", "paper-train", "train")
+    splits = [Split(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
+    await interviews.keep_splits(connection, "data", splits)
     for asked, transcripts, remedy in [
         ("y_paper_train", RAW, "`ragq index references --split paper-train --profile paper --set "),
         ("y_avec_train", RAW, "`ragq index references --split avec-train --profile paper --set "),

@@ -1,6 +1,6 @@
 """Imports of participants: nothing that is stored is lost, and two studies lie side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, Labels, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
+from schemas.values.participants import DataSet, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
 from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
@@ -46,15 +46,10 @@ async def brought(
     *,
     data_set: str = "clinic",
     splits: Sequence[Split] = (),
-    labels: Sequence[Labels] = (),
     anyway: bool = False,
     dry_run: bool = False,
 ) -> ImportedParticipants:
-    given = DataSet(
-        participants={one.id: one for one in people},
-        labels={one.id: one for one in labels},
-        splits={one.name: one for one in splits},
-    )
+    given = DataSet(participants={one.id: one for one in people}, labels={}, splits={one.name: one for one in splits})
     return await import_participants(connection, data_set, given, replace_stored=anyway, dry_run=dry_run)
 
 
@@ -62,16 +57,15 @@ def split(name: str, *numbers: int) -> Split:
     return listed_split(name, numbers)
 
 
-IMPORTS = st.lists(
-    st.dictionaries(
-        st.sampled_from(NUMBERS), st.frozensets(st.sampled_from(("gender", "score", "items"))), min_size=1, max_size=6
-    ),
-    min_size=1,
-    max_size=5,
-)
+def labels_of(people: Mapping[int, Participant]) -> dict[int, object]:
+    return {number: (one.gender, one.phq8_score, one.items) for number, one in people.items()}
 
 
-@given(folders=IMPORTS)
+LABELS = ("gender", "score", "items")
+FOLDERS = st.dictionaries(st.sampled_from(NUMBERS), st.frozensets(st.sampled_from(LABELS)), min_size=1, max_size=6)
+
+
+@given(folders=st.lists(FOLDERS, min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_imports_in_any_order_lose_no_label(database: Database, folders: list[dict[int, frozenset[str]]]) -> None:
     known: dict[int, set[str]] = {}
@@ -84,22 +78,15 @@ async def test_imports_in_any_order_lose_no_label(database: Database, folders: l
 
             stored = await interviews.known(connection, "clinic")
             everything = {number: person(number, knows=frozenset(knows)) for number, knows in known.items()}
-            assert {number: (one.gender, one.phq8_score, one.items) for number, one in stored.items()} == {
-                number: (one.gender, one.phq8_score, one.items) for number, one in everything.items()
-            }
+            assert labels_of(stored) == labels_of(everything)
 
 
 async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(connection: Connection) -> None:
     other = person(303)
-    people = [
-        person(300),
-        person(301),
-        changed(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x"),
-        person(305),
-    ]
-    await brought(
-        connection, [person(300), person(301, knows=frozenset()), other, person(304)], splits=[split("train", 300, 301)]
-    )
+    new = changed(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x")
+    people = [person(300), person(301), new, person(305)]
+    before = [person(300), person(301, knows=frozenset()), other, person(304)]
+    await brought(connection, before, splits=[split("train", 300, 301)])
 
     found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
 
@@ -139,12 +126,8 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(conne
 
 async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(connection: Connection) -> None:
     await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
-    await brought(
-        connection,
-        [changed(person(300, knows=frozenset()), transcript_hash="x"), person(301)],
-        data_set="other",
-        splits=[split("train", 300, 301)],
-    )
+    others = [changed(person(300, knows=frozenset()), transcript_hash="x"), person(301)]
+    await brought(connection, others, data_set="other", splits=[split("train", 300, 301)])
 
     assert (await interviews.known(connection, "clinic"))[300].items == person(300).items
     assert (await interviews.known(connection, "other"))[300].items is None

@@ -47,22 +47,13 @@ def test_changed_bytes_of_members_are_found_and_named(path: Path, tmp_path: Path
     chosen, whole = random.Random(17), path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
-    places = [
-        (info.filename, info.header_offset + 30 + sum(lengths(whole, info)) + chosen.randrange(info.compress_size - 2))
-        for info in infos
-        for _ in range(5)
-    ]
     changed = tmp_path / "changed.zip"
-    for name, at in places:
+    for info in infos * 5:
+        # The content follows the header, a name and an extra field.
+        name, extra = struct.unpack_from("<HH", whole, info.header_offset + 26)
+        at = info.header_offset + 30 + name + extra + chosen.randrange(info.compress_size - 2)
         changed.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
-        problems = check_file(changed).problems
-        assert problems, (name, at)
-
-
-def lengths(whole: bytes, info: zipfile.ZipInfo) -> tuple[int, int]:
-    """Of the name and of the extra field in the header of a member, which its content follows."""
-    name, extra = struct.unpack_from("<HH", whole, info.header_offset + 26)
-    return name, extra
+        assert check_file(changed).problems, (info.filename, at)
 
 
 def test_what_is_changed_with_the_hashes_of_its_members_breaks_the_chain(path: Path, tmp_path: Path) -> None:
@@ -87,7 +78,10 @@ def written(path: Path, members: dict[str, bytes]) -> Path:
         name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         for name, content in members.items()
     }
-    members["manifest.json"] = json.dumps(manifest | {"members": listed}).encode()
+    return archived(path, members | {"manifest.json": json.dumps(manifest | {"members": listed}).encode()})
+
+
+def archived(path: Path, members: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -111,9 +105,7 @@ def test_hostile_files_are_problems_and_nothing_is_unpacked(tmp_path: Path, cont
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, member in content.items():
-                archive.writestr(name, member)
+        archived(path, content)
 
     assert check_file(path).problems
     assert [one.name for one in tmp_path.iterdir()] == ["hostile.zip"]
