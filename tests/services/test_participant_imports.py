@@ -57,7 +57,7 @@ def split(name: str, *numbers: int) -> Split:
     return listed_split(name, numbers)
 
 
-def labels_of(people: Mapping[int, Participant]) -> dict[int, object]:
+def labels_of(people: Mapping[int, Any]) -> dict[int, object]:
     return {number: (one.gender, one.phq8_score, one.items) for number, one in people.items()}
 
 

@@ -27,7 +27,7 @@ def new_work(
 
 async def small_corpus(connection: Connection, name: str = "small", **others: Any) -> StoredCorpus:
     """A corpus of two dimensions."""
-    made = {"backend": "huggingface", "model": "tiny", "dimension": 2, "embeds_headings": True}
+    made: dict[str, Any] = {"backend": "huggingface", "model": "tiny", "dimension": 2, "embeds_headings": True}
     return await corpora.make(connection, name, **made | others)
 
 

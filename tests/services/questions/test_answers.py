@@ -8,17 +8,20 @@ from services.questions.edits import answer, preview
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection
 from store.questions import presets, queries
-from store.runs import attempts, stages
+from store.runs import attempts
 from tests.refusals import refused
-from tests.services.questions.questions import WHOLE, a_question, chain, flaws, job_status
+from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, flaws, job_status
+from tests.store.scored import claimed
 
-TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
 TO_AUGMENT = WHOLE[:7]
 
 
 async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for(connection: Connection) -> None:
-    query = await a_question(connection, *TO_CONSOLIDATE)
+    query = await a_question(connection, *WHOLE[:5])
+    # Before the consolidation it falls back to the retrieved chunks and is marked.
+    early = await preview(connection, query)
+    await complete_stages(connection, query.job_id, "consolidate")
 
     whole = await preview(connection, query)
     short = await preview(connection, query, top_n=2)
@@ -27,14 +30,7 @@ async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for
     assert [source.title for source in short.sources] == ["A work", "A work"]
     assert "passage 2" in short.prompt and "passage 3" not in short.prompt
     assert "Why is tea dark?" in short.prompt and "MECHANISM" in short.prompt
-
-
-async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is_marked(connection: Connection) -> None:
-    query = await a_question(connection, *TO_VALIDATE)
-
-    augmented = await preview(connection, query)
-
-    assert (augmented.context_source, augmented.available) == (ContextSource.RETRIEVED, 3)
+    assert (early.context_source, early.available) == (ContextSource.RETRIEVED, 3)
 
 
 async def test_another_preset_uses_its_number_of_sources_and_the_active_template(connection: Connection) -> None:
@@ -70,6 +66,7 @@ async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Con
 
 async def test_an_answer_keeps_what_its_prompt_was_based_on(connection: Connection) -> None:
     query = await a_question(connection, *TO_AUGMENT)
+    await claimed(connection, query.job_id, "generate")
 
     await answer(connection, query.id, "By oxygen [S1].")
 
@@ -78,12 +75,6 @@ async def test_an_answer_keeps_what_its_prompt_was_based_on(connection: Connecti
         "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count).",
         "The prompt has 1 of 3 available sources.",
     )
-
-
-async def test_a_prompt_is_not_replaced_while_the_model_answers_it(connection: Connection) -> None:
-    query = await a_question(connection, *TO_AUGMENT)
-    assert await stages.claim(connection, query.job_id, "generate", "worker", 60) is not None
-
-    await answer(connection, query.id, "By oxygen.")
+    # The prompt is not replaced while the model answers it.
     with pytest.raises(StageRunningError):
         await answer(connection, query.id, "By oxygen.", top_n=1)

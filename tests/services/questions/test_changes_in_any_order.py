@@ -14,16 +14,8 @@ from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from tests.services.questions.questions import (
-    WHOLE,
-    chain,
-    complete_stages,
-    flaws,
-    job_status,
-    request,
-    store_small_corpus,
-)
-from tests.services.questions.questions import settings as run_settings
+from tests.services.questions import questions
+from tests.services.questions.questions import WHOLE, chain, complete_stages, flaws, job_status
 from tests.store.scored import BROKEN, failing, take
 
 Change = Callable[[Connection, StoredQuery], Awaitable[object]]
@@ -84,8 +76,8 @@ CHANGES: Final[dict[str, Change]] = {
 async def test_stages_are_done_up_to_one_and_the_job_knows(database: Database, changes: list[str], done: int) -> None:
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT count(*) FROM corpus"):
-            await store_small_corpus(connection)
-        asked, _ = await ask(connection, request(), run_settings())
+            await questions.store_small_corpus(connection)
+        asked, _ = await ask(connection, questions.request(), questions.settings())
         await complete_stages(connection, asked.job_id, *WHOLE[:done])
         for change in changes:
             try:

@@ -14,31 +14,17 @@ from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, jobs, runs, stages
+from store.runs import attempts, jobs, runs
 from tests.refusals import refused
-from tests.services.questions.questions import (
-    WHOLE,
-    a_question,
-    chain,
-    complete_stages,
-    flaws,
-    job_status,
-    settings,
-    store_small_corpus,
-)
+from tests.services.questions import questions
+from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, flaws, job_status
+from tests.store.scored import claimed
 
-TO_VALIDATE = WHOLE[:5]
-TO_CONSOLIDATE = WHOLE[:6]
-TO_AUGMENT = WHOLE[:7]
+BROAD = {"retrieval.dense_limit": 30}
 
 
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    job = await jobs.get(connection, query.job_id)
-    return job.inputs.get("top_n")
-
-
-async def preset_wide(connection: Connection) -> None:
-    await presets.create(connection, "Broad", {"retrieval.dense_limit": 30})
+    return (await jobs.get(connection, query.job_id)).inputs.get("top_n")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +33,8 @@ async def preset_wide(connection: Connection) -> None:
         (Step.EXPAND, (), ("expand",)),
         (Step.EMBED, ("expand",), ("embed",)),
         (Step.RETRIEVE, ("expand", "embed"), ("retrieve", "rerank", "validate")),
-        (Step.CONSOLIDATE, TO_VALIDATE, ("consolidate",)),
-        (Step.ANSWER, TO_CONSOLIDATE, ("augment", "generate")),
+        (Step.CONSOLIDATE, WHOLE[:5], ("consolidate",)),
+        (Step.ANSWER, WHOLE[:6], ("augment", "generate")),
     ],
 )
 @pytest.mark.parametrize(("ran_to_its_end", "until"), [(False, "expand"), (True, None)])
@@ -58,7 +44,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
     done: tuple[str, ...],
     runs_now: tuple[str, ...],
     ran_to_its_end: bool,
-    until: str | None,
+    until: Any,
 ) -> None:
     query = await a_question(connection, until=until)
     already = WHOLE if ran_to_its_end else done
@@ -89,52 +75,44 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connec
 
     numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
     assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
+    # Or some of its stages, after the last of which the chain ends.
+    await run_stages(connection, query.id, first="rerank", last="consolidate")
+    assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
     assert await flaws(connection) == []
 
 
-async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
-    query = await a_question(connection, "expand")
-    await stages.claim(connection, query.job_id, "embed", "worker", 60)
+async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE[:6])
 
+    for top_n in (3, None):
+        await run_stages(connection, query.id, Step.ANSWER, top_n=top_n)
+        assert await sources_asked_for(connection, query) == top_n
+
+    # A running stage refuses every step.
+    await claimed(connection, query.job_id, "augment")
     for change in (run_stages(connection, query.id, Step.EXPAND), run_stages(connection, query.id)):
         with pytest.raises(StageRunningError):
             await change
 
 
-async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
-    query = await a_question(connection, *TO_CONSOLIDATE)
-
-    await run_stages(connection, query.id, Step.ANSWER, top_n=3)
-    assert await sources_asked_for(connection, query) == 3
-
-    await run_stages(connection, query.id, Step.ANSWER)
-    assert await sources_asked_for(connection, query) is None
-
-
 @pytest.mark.parametrize("changed", ["name", "values"])
 async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection: Connection, changed: str) -> None:
-    query = await a_question(connection, *TO_AUGMENT)
+    query = await a_question(connection, *WHOLE[:7])
     await answer(connection, query.id, "It is [S1].")
     if changed == "name":
-        await preset_wide(connection)
+        await presets.create(connection, "Broad", BROAD)
     else:
-        await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
+        await presets.change(connection, "Balanced", BROAD, origin="test")
 
-    moved = await run_stages(
-        connection, query.id, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
-    )
+    preset = "broad" if changed == "name" else "Balanced"
+    moved = await run_stages(connection, query.id, Step.RETRIEVE, preset=preset, top_n=2)
 
     assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
-    assert await chain(connection, moved.job_id) == {
-        "expand": "done",
-        "embed": "done",
-        "retrieve": "ready",
-        "rerank": "waiting",
-        "validate": "waiting",
-    }
+    states = ("done", "done", "ready", "waiting", "waiting")
+    assert await chain(connection, moved.job_id) == dict(zip(WHOLE, states, strict=False))
     assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
     assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
-    assert moved.preset == ("Broad" if changed == "name" else "Balanced")
+    assert moved.preset == preset.capitalize()
     old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
     assert old is not None and new is not None and old[1:] == new[1:]
     vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
@@ -177,7 +155,7 @@ async def test_stages_of_the_same_values_are_kept(connection: Connection, values
 @pytest.mark.parametrize("wanted", [{"config_preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
 async def test_a_question_keeps_the_values_that_it_named(connection: Connection, wanted: dict[str, Any]) -> None:
     query = await a_question(connection, "expand", "embed", until="embed", **wanted)
-    await preset_wide(connection)
+    await presets.create(connection, "Broad", BROAD)
     await presets.change(connection, "Broad", is_default=True)
 
     assert await run_stages(connection, query.id, Step.RETRIEVE) == query
@@ -185,7 +163,7 @@ async def test_a_question_keeps_the_values_that_it_named(connection: Connection,
 
 async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search(connection: Connection) -> None:
     query = await a_question(connection, "expand", "embed", until="embed")
-    await preset_wide(connection)
+    await presets.create(connection, "Broad", BROAD)
     await presets.change(connection, "Broad", is_default=True)
 
     moved = await run_stages(connection, query.id, Step.RETRIEVE)
@@ -201,23 +179,15 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
 async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Connection) -> None:
     texts = ("Why is tea dark?", "What is a bridge?")
     asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
-    await store_small_corpus(connection)
-    planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), settings())
+    await questions.store_small_corpus(connection)
+    planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), questions.settings())
     stored = await store_run(connection, planned)
-    await preset_wide(connection)
+    await presets.create(connection, "Broad", BROAD)
     query = await queries.of_job(connection, stored.job_ids[0])
     assert query is not None
 
     with refused("query-set-preset", match="one of 2"):
         await run_stages(connection, query.id, Step.EXPAND, preset="Broad")
-
-
-async def test_chosen_stages_run_and_the_chain_ends_after_the_last(connection: Connection) -> None:
-    query = await a_question(connection, *WHOLE)
-
-    await run_stages(connection, query.id, first="rerank", last="consolidate")
-
-    assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
 
 
 @pytest.mark.parametrize(
