@@ -20,18 +20,13 @@ async def one(connection: Connection) -> int:
     return found
 
 
-async def test_no_connection_that_was_closed_is_handed_out(database_url: str, database: Database) -> None:
-    victim = Database(database_url, pool_size=4, application_name="victim")
-    await asyncio.gather(*(victim.with_retry(one) for _ in range(4)))
-    async with database.connection() as connection:
+async def test_no_connection_that_was_closed_is_handed_out(database_url: str, connection: Connection) -> None:
+    async with Database(database_url, pool_size=4, application_name="victim") as victim:
+        await asyncio.gather(*(victim.with_retry(one) for _ in range(4)))
         assert await connection.fetchval(TERMINATE) > 1
-    await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)
 
-    for _ in range(4):
-        async with victim.connection() as connection:
-            assert await one(connection) == 1
-
-    await victim.close()
+        assert [await victim.once(one) for _ in range(4)] == [1] * 4
 
 
 async def test_a_connection_that_is_not_used_for_a_while_is_kept(database: Database) -> None:
@@ -51,22 +46,19 @@ async def test_a_connection_whose_server_hangs_is_removed_from_the_pool(database
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2), database.connection() as connection:
                 await one(connection)
-        async with asyncio.timeout(60), database.connection() as connection:
-            assert await one(connection) == 1
+        assert await asyncio.wait_for(database.once(one), timeout=60) == 1
     finally:
         os.kill(backend, signal.SIGCONT)
 
 
 async def test_retries_with_an_unavailable_database_are_limited() -> None:
-    nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
-    assert nowhere.reachable_for_s == math.inf
+    async with Database("postgresql://ragq@127.0.0.1:1/ragq") as nowhere:
+        assert nowhere.reachable_for_s == math.inf
 
-    with pytest.raises(DatabaseUnavailableError, match=r"the database cannot be reached .*Refused.*`ragq up`"):
-        await nowhere.with_retry(one, retry_for_s=0.2)
+        with pytest.raises(DatabaseUnavailableError, match=r"the database cannot be reached .*Refused.*`ragq up`"):
+            await nowhere.with_retry(one, retry_for_s=0.2)
 
-    assert nowhere.reachable_for_s < 1
-
-    await nowhere.close()
+        assert nowhere.reachable_for_s < 1
 
 
 async def test_a_database_that_is_just_starting_is_waited_for() -> None:
@@ -79,46 +71,38 @@ async def test_a_database_that_is_just_starting_is_waited_for() -> None:
             writer.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
             await writer.drain()
 
-    async with await asyncio.start_server(start_up, "127.0.0.1", 0) as server:
-        starting = Database(f"postgresql://ragq@127.0.0.1:{server.sockets[0].getsockname()[1]}/ragq")
+    server = await asyncio.start_server(start_up, "127.0.0.1", 0)
+    url = f"postgresql://ragq@127.0.0.1:{server.sockets[0].getsockname()[1]}/ragq"
+    async with server, Database(url) as starting:
         with pytest.raises(DatabaseUnavailableError, match="CannotConnectNowError"):
             await starting.with_retry(one, retry_for_s=0.3)
-        await starting.close()
 
 
 async def test_a_database_that_refuses_is_not_asked_again(database_url: str) -> None:
     url = urlsplit(database_url)
-    refused = Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl())
-
-    with pytest.raises(asyncpg.InvalidPasswordError):
-        await refused.with_retry(one)
-
-    await refused.close()
+    async with Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl()) as refused:
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            await refused.with_retry(one)
 
 
-READ_ONLY = "ALTER DATABASE {} SET default_transaction_read_only = {}"
-
-
-async def test_a_database_that_is_read_only_for_a_while_is_waited_for(database_url: str, database: Database) -> None:
-    name = urlsplit(database_url).path.strip("/")
-    async with database.connection() as connection:
-        await connection.execute(READ_ONLY.format(name, "on"))
-    standby = Database(database_url)
-    writes = asyncio.create_task(standby.with_retry(lambda connection: connection.execute("CREATE TABLE written ()")))
-    async with database.connection() as connection:
+async def test_a_database_that_is_read_only_for_a_while_is_waited_for(
+    database_url: str, connection: Connection
+) -> None:
+    read_only = f"ALTER DATABASE {urlsplit(database_url).path.strip('/')} SET default_transaction_read_only"
+    await connection.execute(f"{read_only} = on")
+    async with Database(database_url) as standby:
+        writes = asyncio.create_task(standby.with_retry(lambda other: other.execute("CREATE TABLE written ()")))
         await asyncio.sleep(0.5)
         assert not writes.done()
-        await connection.execute(READ_ONLY.format(name, "off"))
+        await connection.execute(f"{read_only} = off")
 
-    assert await writes == "CREATE TABLE"
-    await standby.close()
+        assert await writes == "CREATE TABLE"
 
 
-async def test_of_two_transactions_that_wait_for_each_other_both_are_done(database: Database) -> None:
-    async with database.connection() as connection:
-        await connection.execute(
-            "CREATE TABLE seat (id integer, taken integer); INSERT INTO seat VALUES (1, 0), (2, 0)"
-        )
+async def test_of_two_transactions_that_wait_for_each_other_both_are_done(
+    database: Database, connection: Connection
+) -> None:
+    await connection.execute("CREATE TABLE seat (id integer, taken integer); INSERT INTO seat VALUES (1, 0), (2, 0)")
     both = asyncio.Barrier(2)
     tries = []
 
@@ -135,8 +119,7 @@ async def test_of_two_transactions_that_wait_for_each_other_both_are_done(databa
         database.with_retry(lambda connection: take(connection, 2, 1)),
     )
 
-    async with database.connection() as connection:
-        assert await connection.fetchval("SELECT array_agg(taken) FROM seat") == [2, 2]
+    assert await connection.fetchval("SELECT array_agg(taken) FROM seat") == [2, 2]
     assert len(tries) == 3
 
 

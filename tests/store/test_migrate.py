@@ -13,11 +13,8 @@ from store.migrate import PgvectorError, PgvectorVersions, check_pgvector, is_ne
 from tests.store.statements import execute
 
 
-def test_tables_and_migrations_agree(database_url: str) -> None:
+def test_tables_and_migrations_agree_and_there_is_one_newest_revision(database_url: str) -> None:
     migrate.check(database_url)
-
-
-def test_there_is_one_newest_revision() -> None:
     assert len(ScriptDirectory(str(files("migrations"))).get_heads()) == 1
 
 
@@ -29,11 +26,8 @@ async def test_a_migrated_database_has_the_newest_revision_and_one_behind_or_emp
     assert not await is_newest_revision(connection)
 
 
-OLDER = "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"
-
-
 def test_an_old_version_in_the_database_is_refused_with_the_statement_that_updates_it(database_url: str) -> None:
-    asyncio.run(execute(database_url, OLDER))
+    asyncio.run(execute(database_url, "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"))
 
     with pytest.raises(PgvectorError, match=r"has pgvector 0\.6\.2; .* Run `ALTER EXTENSION vector UPDATE` in it"):
         migrate.upgrade(database_url)

@@ -77,29 +77,22 @@ async def test_use_is_noted_once_a_minute(connection: Connection) -> None:
     [later] = await access.list_all(connection)
 
     assert made.used_at is None
-    assert first.used_at is not None
-    assert later.used_at is not None
-    assert later.used_at > first.used_at
+    assert first.used_at is not None and later.used_at is not None and later.used_at > first.used_at
 
 
-async def test_a_session_authenticates_as_its_token(connection: Connection) -> None:
-    secret, stored = await access.create(connection, "laptop", Scope.READ)
-
-    session = await open_session(connection, secret, lifetime=HOUR)
-
-    assert session is not None
-    assert await recognise(connection, session) == (Holder(stored.id, Scope.READ), True)
-    assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(session)
+async def test_a_session_authenticates_as_its_token_and_ends_with_it_its_time_or_its_logout(
+    connection: Connection,
+) -> None:
+    secret, stored = await access.create(connection, "laptop", Scope.WRITE)
+    kept = await open_session(connection, secret, lifetime=HOUR)
+    assert kept is not None
+    assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(kept)
+    assert await recognise(connection, kept) == (Holder(stored.id, Scope.WRITE), True)
     assert (await access.list_all(connection))[0].used_at is not None
 
-
-async def test_a_session_ends_with_its_time_its_token_and_its_logout(connection: Connection) -> None:
-    secret, _ = await access.create(connection, "laptop", Scope.WRITE)
     over = await open_session(connection, secret, lifetime=OVER)
     left = await open_session(connection, secret, lifetime=HOUR)
-    kept = await open_session(connection, secret, lifetime=HOUR)
     assert left is not None
-
     await end_session(connection, left)
 
     assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]

@@ -15,18 +15,11 @@ from tests.refusals import refused
 SMALL = {"retrieval.top_n_final": 3}
 
 
-async def names(connection: Connection) -> list[tuple[str, bool]]:
-    return [(stored.name, stored.is_default) for stored in await presets.list_all(connection)]
-
-
-async def test_a_new_database_has_a_default_preset_and_that_of_the_original(connection: Connection) -> None:
+async def test_a_new_database_has_two_presets_whose_names_are_taken_in_every_case(connection: Connection) -> None:
     stored, original = await presets.get(connection), await presets.get(connection, "original")
 
     assert (stored.name, stored.is_default, stored.preset) == ("Balanced", True, Preset())
     assert (original.is_default, original.preset.values()) == (False, Preset().values() | ORIGINAL)
-
-
-async def test_a_name_is_taken_in_every_case_of_letters(connection: Connection) -> None:
     with refused("preset-exists", "There is a preset 'bALANCED' already"):
         await presets.create(connection, "bALANCED", SMALL)
 
@@ -75,8 +68,8 @@ async def test_many_who_set_the_default_at_once_leave_one(database: Database) ->
 
     await asyncio.gather(*(database.once(presets.change, f"p{number}", is_default=True) for number in range(8)))
 
-    async with database.connection() as connection:
-        assert [is_default for _, is_default in await names(connection)] == [True] + [False] * 9
+    stored = await database.once(presets.list_all)
+    assert [preset.is_default for preset in stored] == [True] + [False] * 9
 
 
 TAG = TemplateTag.CHUNK_VALIDATION

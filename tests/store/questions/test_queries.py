@@ -9,15 +9,14 @@ from stages.texts.characters import short_hash
 from store.database import Connection
 from store.questions import answers, presets, queries
 from store.questions.query_runs import query_view
-from store.runs import edits, jobs, runs, stages
+from store.runs import edits, jobs, runs
 from store.runs.runs import StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, PROMPT, VALIDATED, WHOLE, a_question
 from tests.store.conftest import new_run
-from tests.store.scored import BROKEN, claimed, failing, take
+from tests.store.scored import BROKEN, committing, failing, take
 from tests.store.small_corpora import store_corpus
 
-CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
 
 ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
@@ -28,16 +27,11 @@ async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     inputs = {"expansion": {"origin": "none"}, "response": None}
     ids = [query.external_id for query in asked]
-    run = new_run(ids, kind="query", mode="answer", inputs=inputs, stages=CHAIN, request={})
+    run = new_run(ids, kind="query", mode="answer", inputs=inputs, stages=WHOLE, request={})
     stored = await runs.store(connection, run, always_new=True)
     judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
     await queries.keep(connection, stored.run_id, [corpus_id], asked, judgements)
     return stored, corpus_id
-
-
-async def complete_stage(connection: Connection, job_id: int, name: str, **output: object) -> None:
-    claim = await claimed(connection, job_id, name)
-    assert await stages.commit(connection, claim, inputs={}, output=output) is not None
 
 
 async def test_every_job_has_its_question_and_its_judgements(connection: Connection) -> None:
@@ -45,10 +39,8 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
 
     found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
 
-    assert [(query.external_id, query.original_query, query.corpus_id) for query in found if query] == [
-        ("q1", "How is tea made?", corpus_id),
-        ("q2", "What is a bridge?", corpus_id),
-    ]
+    texts = [(query.external_id, query.original_query, query.corpus_id) for query in found if query]
+    assert texts == [("q1", "How is tea made?", corpus_id), ("q2", "What is a bridge?", corpus_id)]
     first = found[0]
     assert first is not None and await queries.get(connection, first.id) == first
     assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
@@ -56,34 +48,31 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
         await queries.get(connection, 999)
 
 
-@pytest.mark.parametrize(
-    ("done", "status", "vector_status"),
-    [
-        ((), "needs_embeddings", "no_vec"),
-        (("expand",), "needs_embeddings", "to_vec"),
-        (("expand", "embed"), "needs_retrieval", "vec"),
-        (("expand", "embed", "retrieve", "rerank"), "needs_retrieval", "vec"),
-        (("expand", "embed", "retrieve", "rerank", "validate"), "needs_consolidation", "vec"),
-        (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready", "vec"),
-    ],
-)
-async def test_the_status_shows_what_a_question_needs_next(
-    connection: Connection, done: tuple[str, ...], status: str, vector_status: str
-) -> None:
+async def test_the_status_shows_what_a_question_needs_next(connection: Connection) -> None:
     stored, _ = await kept(connection, "How is tea made?")
-    for stage in done:
-        await complete_stage(connection, stored.job_ids[0], stage)
+    for done, status, vector_status in [
+        (None, "needs_embeddings", "no_vec"),
+        ("expand", "needs_embeddings", "to_vec"),
+        ("embed", "needs_retrieval", "vec"),
+        ("retrieve", "needs_retrieval", "vec"),
+        ("rerank", "needs_retrieval", "vec"),
+        ("validate", "needs_consolidation", "vec"),
+        ("consolidate", "ready", "vec"),
+    ]:
+        if done is not None:
+            await take(connection, stored.job_ids[0], done, committing({}))
 
-    (line,) = await queries.lines(connection)
+        (line,) = await queries.lines(connection)
 
-    assert (line.status, line.vector_status) == (status, vector_status)
-    assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
-    assert await queries.counts(connection) == {status: 1}
+        assert (done, line.status, line.vector_status) == (done, status, vector_status)
+        assert line.has_retrieved_context is (done in ("validate", "consolidate"))
+        assert line.has_clean_context is (done == "consolidate")
+        assert await queries.counts(connection) == {status: 1}
 
 
 async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Connection) -> None:
     stored, _ = await kept(connection, "How is tea made?")
-    await complete_stage(connection, stored.job_ids[0], "expand")
+    await take(connection, stored.job_ids[0], "expand", committing({}))
     await take(connection, stored.job_ids[0], "embed", failing(BROKEN))
     (line,) = await queries.lines(connection)
     assert (line.status, line.vector_status) == ("vec_err", "vec_err")
@@ -100,8 +89,8 @@ async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made
     assert await queries.newest_result(connection, query.id) == 0
     by_hand = ANSWER.model_copy(update={"text": "By steeping [S1]."})
     pasted = await queries.add_result(connection, query.id, by_hand, [SOURCE], attempt_id=None, preset="Balanced")
-    for stage in CHAIN:
-        await complete_stage(connection, query.job_id, stage)
+    for stage in WHOLE:
+        await take(connection, query.job_id, stage, committing({}))
     attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
     with_water = ANSWER.model_copy(update={"text": "With water [S9].", "unknown": ("S9",)})
     made = await queries.add_result(connection, query.id, with_water, [SOURCE], attempt_id=attempt_id, preset="Broad")
