@@ -17,7 +17,7 @@ from store import migrate
 from store.database import Connection, Database
 from tests import run_folder
 from tests.embedded import PostgresServer, ValkeyServer
-from tests.started import started, started_llm_server
+from tests.started import started_llm_server
 
 _numbers = itertools.count(1)
 
@@ -26,7 +26,7 @@ _administration = asyncio.Runner(loop_factory=asyncio.new_event_loop)
 _administrators: dict[str, asyncpg.Connection] = {}
 
 #: Fixtures that start a server or a browser, directly or through others.
-_SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
+_SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "browser", "running"})
 #: Folders of long tests. Each process begins with one of these groups; the first one waits for most of its time.
 _LONG = (
     ("tests/acceptance/fault_tolerance/", "tests/chaos/"),
@@ -120,15 +120,6 @@ def ollama_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The embedded LLM server over the packaged models."""
     with started_llm_server(tmp_path_factory.mktemp("llm_server") / "log") as server:
         yield server.url
-
-
-@pytest.fixture(scope="session")
-def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of llama.cpp's own OpenAI-compatible server over the packaged model."""
-    log = tmp_path_factory.mktemp("openai_server") / "log"
-    command = ("-m", "tests.llama_server")
-    with started(*command, ready_line=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
-        yield f"{server.url}/v1"
 
 
 @pytest.fixture(scope="session")
