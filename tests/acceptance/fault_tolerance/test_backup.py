@@ -35,42 +35,7 @@ def elsewhere(servers: Servers, breakable: BreakableInstallation, tmp_path: Path
     return other
 
 
-def test_interrupted_runs_of_a_backup_are_finished_after_it_is_restored(
-    breakable: BreakableInstallation,
-    elsewhere: BreakableInstallation,
-    servers: Servers,
-    judge: ScriptedModel,
-    evidence: GiveEvidence,
-    tmp_path: Path,
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply(delay_s=600 if judge.calls > 2 else 0)
-    worker = breakable.start_worker()
-    run_id = breakable.submit(*evidence({316: 4}), *judged_by(judge.name))
-    eventually(lambda: judge.calls > 2)
-    file = tmp_path / "ragq.dump"
-
-    written = breakable.ragq("db", "backup", str(file), "--json")
-    again = breakable.ragq("db", "backup", str(file))
-    worker.kill()
-    servers.empty_broker()
-    restored = elsewhere.ragq("db", "restore", str(file))
-    refused = elsewhere.ragq("db", "restore", str(file))
-
-    assert (written.exit_code, json.loads(written.stdout)["file"]) == (0, str(file))
-    assert (stat.S_IMODE(file.stat().st_mode), list(tmp_path.glob("*.partial"))) == (PRIVATE, [])
-    assert (again.exit_code, "exists" in again.stderr) == (1, True)
-    assert (restored.exit_code, restored.stdout.startswith("Restored ")) == (0, True), restored.stderr
-    assert (refused.exit_code, "--replace" in refused.stderr) == (1, True)
-    judge.answer = lambda prompt: ScriptedReply()
-    elsewhere.start_worker()
-    assert elsewhere.wait_for(run_id) == {"succeeded": 1}
-    assert elsewhere.ragq("audit", f"r{run_id}").exit_code == 0
-    assert elsewhere.ragq("db", "restore", str(file), "--replace").stderr.startswith("ragq: Workers use the database.")
-    # Only the call that was open when the worker was killed is made again.
-    assert judge.calls == len(judge.calls_per_prompt) + 1
-
-
-def test_a_backup_under_load_is_continued_without_paying_twice(
+def test_a_backup_under_load_is_restored_elsewhere_and_continued_without_paying_twice(
     breakable: BreakableInstallation,
     elsewhere: BreakableInstallation,
     servers: Servers,
@@ -83,23 +48,32 @@ def test_a_backup_under_load_is_continued_without_paying_twice(
     chosen = (*evidence({316: 3, 319: 3, 330: 3}), *judged_by(judge.name))
     runs = [breakable.submit(*chosen), breakable.submit(*chosen, "--fresh")]
     eventually(lambda: breakable.value(RUNNING) > 1 and judge.calls > 2)
+    file = tmp_path / "ragq.dump"
 
-    assert breakable.ragq("db", "backup", str(tmp_path / "ragq.dump")).exit_code == 0
+    written = breakable.ragq("db", "backup", str(file), "--json")
+    again = breakable.ragq("db", "backup", str(file))
     ends = [breakable.wait_for(run_id) for run_id in runs]
     asked = breakable.value("SELECT count(*) FROM llm_call")
     for worker in workers:
         worker.kill()
     servers.empty_broker()
-    restored = elsewhere.ragq("db", "restore", str(tmp_path / "ragq.dump"))
-    assert restored.exit_code == 0, restored.stderr
+    restored = elsewhere.ragq("db", "restore", str(file))
+    refused = elsewhere.ragq("db", "restore", str(file))
     paid, unfinished = elsewhere.value("SELECT count(*) FROM llm_call"), elsewhere.value(UNFINISHED)
     elsewhere.start_worker()
 
+    assert (written.exit_code, json.loads(written.stdout)["file"]) == (0, str(file))
+    assert (stat.S_IMODE(file.stat().st_mode), list(tmp_path.glob("*.partial"))) == (PRIVATE, [])
+    assert (again.exit_code, "exists" in again.stderr) == (1, True)
+    assert (restored.exit_code, restored.stdout.startswith("Restored ")) == (0, True), restored.stderr
+    assert (refused.exit_code, "--replace" in refused.stderr) == (1, True)
     assert unfinished > 1
     assert [elsewhere.wait_for(run_id) for run_id in runs] == ends
+    assert [elsewhere.ragq("audit", f"r{run_id}").exit_code for run_id in runs] == [0, 0]
     assert (elsewhere.rows(OUTPUTS), elsewhere.rows(DOUBLED)) == (breakable.rows(OUTPUTS), [])
     assert elsewhere.value("SELECT count(*) FROM llm_call") == asked
     assert judge.calls == asked + asked - paid
+    assert elsewhere.ragq("db", "restore", str(file), "--replace").stderr.startswith("ragq: Workers use the database.")
 
 
 def test_what_is_no_whole_backup_is_refused_and_changes_nothing(

@@ -96,12 +96,18 @@ def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstal
     assert breakable.value(CONSISTENT)
 
 
-def test_killed_workers_lose_no_chunk_of_a_corpus(breakable: BreakableInstallation, books: Path) -> None:
+def test_killed_workers_lose_no_chunk_and_many_small_batches_leave_few_segments(
+    breakable: BreakableInstallation, books: Path
+) -> None:
+    for number in range(9):
+        (books / f"more {number}.md").write_text(f"# Part {number}\n\nAbout part {number}.\n\n## More\n\nThe end.\n")
     with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
-        breakable.assert_recovered(submitted(breakable, books)["run_id"], jobs=3)
+        run_id = submitted(breakable, books, "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")["run_id"]
+        breakable.assert_recovered(run_id, jobs=24)
 
     assert supervisor.deaths >= len(CORPUS) - 1
-    assert numbers(breakable) == (6, 0, 0)
+    assert numbers(breakable) == (24, 0, 0)
+    assert breakable.value("SELECT count(*) FROM posting_segment") < 16
     assert breakable.value(CONSISTENT)
 
 
@@ -120,16 +126,4 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
 
     assert breakable.wait_for(run_id) == {"succeeded": 3}
     assert numbers(breakable) == (6, 0, 0)
-    assert breakable.value(CONSISTENT)
-
-
-def test_many_small_batches_leave_few_segments_of_postings(breakable: BreakableInstallation, books: Path) -> None:
-    for number in range(9):
-        (books / f"more {number}.md").write_text(f"# Part {number}\n\nAbout part {number}.\n\n## More\n\nThe end.\n")
-    breakable.start_worker(concurrency=2)
-    run_id = submitted(breakable, books, "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")["run_id"]
-    breakable.assert_recovered(run_id, jobs=24)
-
-    assert numbers(breakable) == (24, 0, 0)
-    assert breakable.value("SELECT count(*) FROM posting_segment") < 16
     assert breakable.value(CONSISTENT)

@@ -2,68 +2,44 @@
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
-from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
-ANSWER = stages_of("query", "answer")
-
+CHAIN = stages_of("query", "answer")
 EXPANSION = {"queries": ["oxidation"], "hyde_answer": "Enzymes darken it.", "intent": "MECHANISM", "entities": ["tea"]}
+ANSWERS = """
+SELECT r.response_text, r.model FROM results AS r
+JOIN queries AS q ON q.id = r.query_id JOIN job AS j ON j.id = q.job_id
+WHERE j.run_id = $1
+"""
 
 
-@pytest.fixture
-def shelved(breakable: BreakableInstallation, tmp_path: Path) -> BreakableInstallation:
-    """An installation with the shelf imported and embedded, and without any worker."""
+def reply(prompt: str) -> ScriptedReply:
+    """Expands, validates and answers."""
+    if "Source:" in prompt:
+        return ScriptedReply("It is the oxygen [S1].")
+    return ScriptedReply(json.dumps(EXPANSION) if "hyde_answer" in prompt else ACCEPT)
+
+
+def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
+    breakable: BreakableInstallation, ollama: ScriptedOllama, tmp_path: Path
+) -> None:
     worker = breakable.start_worker()
     imported = breakable.ragq("import", "works", str(write_shelf(tmp_path / "shelf")), "--corpus", "shelf", "--wait")
     assert imported.exit_code == 0, imported.stderr
     worker.kill()
-    return breakable
+    model = ollama.model(reply)
+    values = (f"RAGQ_QUERY_MODEL={model.name}", f"validation.model={model.name}", "validation.enabled=true")
+    by = [option for value in values for option in ("--set", value)]
 
+    with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
+        run_id = breakable.submit("--query", QUESTION, "--corpus", "shelf", "--until", "generate", *SHORT, *by)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
-def reply_to(prompt: str) -> str:
-    """The reply of a model to any prompt of a question."""
-    if "Source:" in prompt:
-        return "It is the oxygen [S1]."
-    return json.dumps(EXPANSION) if "hyde_answer" in prompt else ACCEPT
-
-
-@pytest.fixture
-def writer(ollama: ScriptedOllama) -> ScriptedModel:
-    """A model that expands, validates and answers."""
-    return ollama.model(lambda prompt: ScriptedReply(reply_to(prompt)))
-
-
-def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:
-    """Ask the question, with validation. The run's number."""
-    by = ("--set", f"RAGQ_QUERY_MODEL={model.name}", "--set", f"validation.model={model.name}")
-    judged = ("--set", "validation.enabled=true")
-    return installation.submit("--query", QUESTION, "--corpus", "shelf", "--until", "generate", *SHORT, *by, *judged)
-
-
-def answers(installation: BreakableInstallation, run_id: int) -> list[dict[str, Any]]:
-    """The rows of the question's answers."""
-    return installation.rows(
-        "SELECT r.* FROM results AS r JOIN queries AS q ON q.id = r.query_id JOIN job AS j ON j.id = q.job_id"
-        " WHERE j.run_id = $1",
-        run_id,
-    )
-
-
-def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
-    shelved: BreakableInstallation, writer: ScriptedModel
-) -> None:
-    with shelved.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
-        run_id = ask(shelved, writer)
-        attempts = shelved.assert_recovered(run_id, jobs=1)
-
-    assert supervisor.deaths >= len(ANSWER) - 1
-    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(ANSWER, "interrupted")
-    assert set(writer.calls_per_prompt.values()) == {1}
-    (answer,) = answers(shelved, run_id)
-    assert (answer["response_text"], answer["model"]) == ("It is the oxygen [S1].", writer.name)
+    assert supervisor.deaths >= len(CHAIN) - 1
+    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(CHAIN, "interrupted")
+    assert set(model.calls_per_prompt.values()) == {1}
+    assert breakable.rows(ANSWERS, run_id) == [{"response_text": "It is the oxygen [S1].", "model": model.name}]

@@ -18,7 +18,7 @@ def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
     (tmp_path / "phrases.txt").write_text("overcoat, tees\n")
     by = ("--phrases", str(tmp_path / "phrases.txt"), "--vocabulary", "wardrobe", "--until", "validate")
 
-    with breakable.supervised(workers=1, RAGQ_CRASH_AT="before_commit#1") as supervisor:
+    with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
         built = breakable.ragq("index", "tags", "wardrobe", "--no-wait", "--json").json["run_id"]
         building = breakable.assert_recovered(built, jobs=1)
         run_id = breakable.submit(*by)
