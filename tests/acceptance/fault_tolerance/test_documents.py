@@ -24,31 +24,51 @@ PAGE = """<!DOCTYPE html><html><body><h1>{name}</h1><p>About {name} in one sente
 <h2>References</h2><p>A book about {name}.</p></body></html>"""
 
 
-def submitted(installation: BreakableInstallation, folder: Path) -> tuple[int, list[str]]:
-    """The run of the documents of a folder, and what was said of each file that was refused at once."""
+def imported(installation: BreakableInstallation, folder: Path) -> Any:
+    """What the import of the documents of a folder prints."""
     done = installation.ragq("import", "works", str(folder), "--corpus", "small", "--json")
-    printed: dict[str, Any] = done.json
-    assert done.exit_code == (1 if printed["refused"] else 0), done.stderr
-    return int(printed["documents"]["run"][1:]), printed["refused"]
+    assert done.exit_code == (1 if done.json["refused"] else 0), done.stderr
+    return done.json
+
+
+def number_of(printed: Any) -> int:
+    """The run of the documents."""
+    return int(printed["documents"]["run"].removeprefix("r"))
 
 
 def test_a_worker_killed_in_every_stage_of_a_document_loses_and_repeats_nothing(
     breakable: BreakableInstallation, tmp_path: Path
 ) -> None:
+    """It is imported again when it changed, and what was made of it is deleted with its runs and its corpus."""
     folder = tmp_path / "books"
     folder.mkdir()
     (folder / "tea.html").write_text(PAGE.format(name="tea"))
 
     with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
-        attempts = breakable.assert_recovered(submitted(breakable, folder)[0], jobs=1)
+        run_id = number_of(imported(breakable, folder))
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths >= len(WORK) - 1
     assert {stage for _, stage in attempts} == set(WORK)
     assert {outcomes[0] for outcomes in attempts.values()} == {"interrupted"}
     assert breakable.value("SELECT count(*) FROM works") == 1
     assert breakable.value("SELECT count(*) FROM original") == 1
+    # Sections of references are kept and not embedded.
     assert breakable.value("SELECT count(*) FROM chunks WHERE vector_status = 'vec'") == 1
     assert breakable.value(CONSISTENT)
+
+    assert imported(breakable, folder)["documents"] == {"run": None, "jobs": 0, "unchanged": 1}
+    (folder / "tea.html").write_text(PAGE.format(name="coffee"))
+    breakable.start_worker()
+    changed_id = number_of(imported(breakable, folder))
+    breakable.assert_recovered(changed_id, jobs=1)
+    assert breakable.value("SELECT count(*) FROM works") == 1
+    assert breakable.value("SELECT count(*) FROM chunks WHERE content LIKE 'About coffee%'") == 1
+    for one in (run_id, changed_id):
+        assert breakable.ragq("purge", "--run", f"r{one}", "--yes").exit_code == 0
+    assert breakable.value("SELECT count(*) FROM original") == 1
+    assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
+    assert breakable.value("SELECT count(*) FROM original") == 0
 
 
 @pytest.mark.timeout(1200)
@@ -64,11 +84,12 @@ def test_a_hundred_hostile_documents_fail_alone_and_lose_no_other(
     worker = breakable.start_worker(
         RAGQ_DOCUMENT_SECONDS="60", RAGQ_DOCUMENT_MEMORY_MB="300", RAGQ_DOCUMENT_OUTPUT_MB="4"
     )
-    run_id, refused = submitted(breakable, folder)
+    printed = imported(breakable, folder)
+    run_id = number_of(printed)
     breakable.wait_for(run_id)
 
     jobs = {Path(row["name"]).name: row for row in breakable.rows(JOBS, run_id)}
-    at_once = dict(said.removeprefix(f"{folder}/").split(": ", 1) for said in refused)
+    at_once = dict(said.removeprefix(f"{folder}/").split(": ", 1) for said in printed["refused"])
     assert worker.is_alive
     assert sorted([*jobs, *at_once]) == sorted(one.name for one in made)
     wrong = {}

@@ -130,22 +130,6 @@ def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallat
     assert scorer.calls - index["chunks"] <= 8
 
 
-def test_only_the_call_that_was_not_answered_is_asked_again(
-    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply(delay_s=60 if judge.calls == 3 else 0)
-    worker = breakable.start_worker()
-    run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
-    eventually(lambda: judge.calls == 3)
-
-    worker.kill()
-    breakable.start_worker()
-
-    attempts = breakable.assert_recovered(run_id, jobs=1)
-    assert attempts[0, "validate"] == ["interrupted", "succeeded"]
-    assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
-
-
 def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
@@ -162,22 +146,24 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
     assert supervisor.deaths == 3
 
 
-def test_a_worker_that_slept_past_its_lease_stores_nothing(
+def test_a_worker_that_slept_past_its_lease_stores_nothing_and_only_its_open_call_is_asked_again(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 3 else 0)
     sleeper = breakable.start_worker()
-    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
-    eventually(lambda: judge.calls == 1)
+    run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 3)
     sleeper.freeze()
     breakable.start_worker()
     attempts = breakable.assert_recovered(run_id, jobs=1)
+    assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
 
     sleeper.thaw()
 
     eventually(lambda: "stage_result_thrown_away" in sleeper.output)
     assert breakable.assert_recovered(run_id, jobs=1) == attempts
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]
+    assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
 
 
 def test_ten_copies_of_every_message_have_one_effect(
