@@ -121,13 +121,6 @@ def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
         yield installation
 
 
-@pytest.fixture
-def asked(shelved: Installation) -> Installation:
-    """The same with a worker."""
-    shelved.start_worker()
-    return shelved
-
-
 @pytest.fixture(scope="session")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> GiveEvidence:
     """Writes evidence files: `evidence({316: 2})` quotes participant 316 for two items."""

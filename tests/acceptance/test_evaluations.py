@@ -18,11 +18,6 @@ QUERIES = [
 
 
 @pytest.fixture
-def writer(ollama: ScriptedOllama) -> ScriptedModel:
-    return ollama.model(lambda prompt: ScriptedReply(ANSWER))
-
-
-@pytest.fixture
 def judge(ollama: ScriptedOllama) -> ScriptedModel:
     """Accepts passages about leaves; of statements those about catechins, and is unsure about `tea`."""
 
@@ -34,76 +29,73 @@ def judge(ollama: ScriptedOllama) -> ScriptedModel:
     return ollama.model(decide)
 
 
-def answered(installation: Installation, folder: Path, *models: str) -> int:
-    """A run of both questions, one of which is judged. Its number."""
-    queries, qrels = folder / "queries.jsonl", folder / "qrels.tsv"
+def test_answers_are_evaluated_forked_and_deleted_with_their_question(
+    shelved: Installation, ollama: ScriptedOllama, judge: ScriptedModel, tmp_path: Path
+) -> None:
+    shelved.start_worker()
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
     queries.write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
     qrels.write_text("query-id\tcorpus-id\tscore\ntea\ttea\t1\n")
-    run_id = installation.submit(
-        *("--queries", str(queries), "--qrels", str(qrels), "--corpus", "shelf"),
-        *("--no-expand", *SHORT, "--until", "generate", *models),
+    writer = ollama.model(lambda prompt: ScriptedReply(ANSWER))
+    values = (f"RAGQ_QUERY_MODEL={writer.name}", "validation.enabled=true", f"validation.model={judge.name}")
+    run_id = shelved.submit(
+        *("--queries", str(queries), "--qrels", str(qrels), "--corpus", "shelf", "--no-expand", *SHORT),
+        *("--until", "generate", *(option for value in values for option in ("--set", value))),
     )
-    assert installation.wait_for(run_id) == {"succeeded": 2}, installation.logs
-    return run_id
-
-
-def test_answers_are_evaluated_forked_and_deleted_with_their_question(
-    asked: Installation, writer: ScriptedModel, judge: ScriptedModel, tmp_path: Path
-) -> None:
-    validated = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
-    run_id = answered(asked, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}", *validated)
-    estimate = asked.ragq("evaluate", f"r{run_id}", "--dry-run", "--json")
+    assert shelved.wait_for(run_id) == {"succeeded": 2}, shelved.logs
+    estimate = shelved.ragq("evaluate", f"r{run_id}", "--dry-run", "--json")
     assert estimate.exit_code == 0, estimate.stderr
     before = judge.calls
 
-    done = asked.ragq("evaluate", f"r{run_id}", "--wait", "--json")
+    done = shelved.ragq("evaluate", f"r{run_id}", "--wait", "--json")
 
     assert done.exit_code == 0, done.stderr
     evaluation = done.json["overview"]["id"]
     paid = judge.calls - before
     assert 0 < paid <= estimate.json["calls_at_most"]
-    report = asked.ragq("report", f"r{evaluation}", "--json").json
+    report = shelved.ragq("report", f"r{evaluation}", "--json").json
     assert (report["evaluates"], report["judge"]) == (f"r{run_id}", judge.name)
     counts = report["counts"]
     assert (counts["questions"], counts["scored"], counts["with_reference"]) == (2, 2, 1)
-    measures = {name: (found["share"]["value"], found["undecided"]) for name, found in report["measures"].items()}
-    # In both answers one of the citations supports its sentence, one does not, and one names no source.
-    assert measures["citation_precision"] == (pytest.approx(1 / 3), 0)
-    # Of both, one sentence of three is supported; one cites nothing.
-    assert measures["citation_recall"] == (pytest.approx(1 / 3), 0)
-    # By the reference answer: one is, one is not, and the judge is unsure about the last.
-    assert measures["correctness"] == (0.5, 1)
-    assert measures["completeness"] == (0.5, 0)
+    assert {name: (found["share"]["value"], found["undecided"]) for name, found in report["measures"].items()} == {
+        # In both answers one of the citations supports its sentence, one does not, and one names no source.
+        "citation_precision": (pytest.approx(1 / 3), 0),
+        # Of both, one sentence of three is supported; one cites nothing.
+        "citation_recall": (pytest.approx(1 / 3), 0),
+        # By the reference answer: one is, one is not, and the judge is unsure about the last.
+        "correctness": (0.5, 1),
+        "completeness": (0.5, 0),
+    }
     assert [one["shares"]["correctness"] for one in report["answers"]] == [0.5, None]
     assert report["validator"]["run"] == f"r{run_id}"
     assert report["validator"]["quality"]["recall"]["value"] == pytest.approx(2 / 3)
-    shown = asked.ragq("report", f"r{evaluation}")
+    shown = shelved.ragq("report", f"r{evaluation}")
     assert "citation precision" in shown.stdout and "N/A" in shown.stdout
-    assert asked.ragq("audit", f"r{evaluation}").exit_code == 0
+    assert shelved.ragq("audit", f"r{evaluation}").exit_code == 0
 
     sheet = tmp_path / "labels.csv"
-    assert asked.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 0
+    assert shelved.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 0
     assert sheet.stat().st_mode & 0o777 == 0o600
-    assert asked.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 2
+    assert shelved.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 2
     sheet.write_text("\n".join(f"{line}yes" if line.endswith(",") else line for line in sheet.read_text().split("\n")))
-    quality = asked.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet), "--json").json
+    quality = shelved.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet), "--json").json
     # Of each answer the judge accepts one of two sentences, and people both.
     assert (quality["true_accepts"], quality["false_rejects"], quality["corrected"]) == (2, 2, None)
-    assert "recall of the judge" in asked.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet)).stdout
+    assert "recall of the judge" in shelved.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet)).stdout
 
-    again = asked.ragq("evaluate", f"r{run_id}", "--json")
+    again = shelved.ragq("evaluate", f"r{run_id}", "--json")
     assert (again.json["run"], again.json["is_new"]) == (f"r{evaluation}", False)
     written = tmp_path / "evaluation.ragq"
-    assert asked.ragq("export", f"r{evaluation}", "--output", str(written)).exit_code == 0
-    assert asked.ragq("verify", str(written)).exit_code == 0
+    assert shelved.ragq("export", f"r{evaluation}", "--output", str(written)).exit_code == 0
+    assert shelved.ragq("verify", str(written)).exit_code == 0
 
-    forked = asked.ragq(
+    forked = shelved.ragq(
         *("fork", f"r{evaluation}", "--from", "judge", "--set", "RAGQ_VALIDATION_MAX_CHARS=100", "--wait", "--json")
     )
     assert forked.exit_code == 0, forked.stderr
 
-    (tea,) = [line["id"] for line in asked.ragq("query", "list", "--json").json if QUESTION in str(line)]
-    assert asked.ragq("query", "delete", str(tea), "--yes").exit_code == 0
-    kept = asked.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
+    (tea,) = [line["id"] for line in shelved.ragq("query", "list", "--json").json if QUESTION in str(line)]
+    assert shelved.ragq("query", "delete", str(tea), "--yes").exit_code == 0
+    kept = shelved.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
     assert not any(QUESTION in str(row) for row in kept)
-    assert asked.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0
+    assert shelved.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0

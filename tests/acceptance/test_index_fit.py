@@ -1,6 +1,7 @@
 """Which runs an index serves: those of its variant of transcripts, with the tags that they ask for, of its weights."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Finished, Installation
@@ -9,13 +10,10 @@ NAME = "huggingface_all_minilm_l6_v2_paper_train"
 SUBMIT = ("submit", "--split", "paper-test", "--few-shot-only", "--until", "retrieve", "--json")
 
 
-def variants_of(installation: Installation, done: Finished) -> dict[str, object]:
+def variants_of(installation: Installation, done: Finished) -> Any:
     """What the run of a submission records of variants."""
     assert done.exit_code == 0, done.stderr
-    found: dict[str, object] = installation.value(
-        "SELECT request -> 'variants' FROM run WHERE id = $1", done.json["run_id"]
-    )
-    return found
+    return installation.value("SELECT request -> 'variants' FROM run WHERE id = $1", done.json["run_id"])
 
 
 def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_weights(
@@ -49,8 +47,7 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
     assert len({index["identity"] for index in listed}) == 2
     assert "participant_only" in fresh.ragq("index", "list").stdout
 
-    built = fresh.ragq("index", "references", "--split", "paper-train", "--no-write-item-tags")
-    assert built.exit_code == 0, built.stderr
+    assert fresh.ragq("index", "references", "--split", "paper-train", "--no-write-item-tags").exit_code == 0
     work = (*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
     refused = fresh.ragq("submit", *work, "--set", "EMBEDDING_ENABLE_ITEM_TAG_FILTER=true")
     assert refused.exit_code == 1

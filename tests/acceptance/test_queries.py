@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT, TEA
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -19,6 +20,14 @@ EXPANSION = {
     "entities": ["catechins"],
 }
 ANSWER = "Oxygen darkens the catechins [S1]. Steel does not [S9]."
+
+
+@pytest.fixture(scope="module")
+def asked(install: Install, shelf_template: str) -> Iterator[Installation]:
+    """An installation of these tests with the shelf and a worker."""
+    with install(shelf_template) as installation:
+        installation.start_worker()
+        yield installation
 
 
 @pytest.fixture
@@ -59,7 +68,7 @@ def failed_with(installation: Installation, run_id: int) -> tuple[str, str]:
     return job["error"]["stage"], job["error"]["type"].rsplit(".", 1)[1]
 
 
-def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
+def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_refused_at_once(
     asked: Installation, ollama: ScriptedOllama, reply: Callable[[str], str]
 ) -> None:
     calls = sum(model.calls for model in ollama.models.values())
@@ -86,6 +95,10 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
     assert sum(model.calls for model in ollama.models.values()) == calls
     assert asked.ragq("audit", f"r{run_id}").exit_code == 0
 
+    pasted = ("--corpus", "shelf", "--until", "embed", "--expansion", reply("no JSON at all"))
+    refused = asked.ragq("submit", "--query", QUESTION, *pasted)
+    assert (refused.exit_code, "no JSON" in refused.stderr) == (1, False)
+
 
 def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     asked: Installation, writer: ScriptedModel
@@ -104,6 +117,26 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     assert [text for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"])) if text in asked.logs] == []
 
 
+def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
+    asked: Installation, writer: ScriptedModel
+) -> None:
+    values = (f"RAGQ_QUERY_MODEL={writer.name}", "reranking.ranker=score-fusion", "expansion.n=1")
+    by = [option for value in values for option in ("--set", value)]
+    question = ("--query", QUESTION, "--corpus", "shelf", "--preset", "Original", "--until", "generate")
+    failed = asked.ragq("submit", *question, *by, "--wait")
+
+    assert failed.exit_code == 3
+    assert "Stage 'rerank' dropped all" in failed.stderr
+    assert "with fewer than 150 words (retrieval.min_word_count)" in failed.stderr
+    (command,) = re.findall(r"`ragq (query run \d+ --set retrieval[^`]*)`", failed.stderr)
+
+    assert asked.ragq(*command.split()).exit_code == 0
+
+    run_id = asked.value("SELECT max(id) FROM run")
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    assert ANSWER in asked.ragq("query", "show", str(shown(asked, run_id)["id"])).stdout
+
+
 def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installation, tmp_path: Path) -> None:
     run_id = ask(asked, "--no-expand", until="validate")
     asked.wait_for(run_id)
@@ -120,34 +153,3 @@ def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installa
     assert asked.wait_for(run_id) == {"failed": 1}
     assert failed_with(asked, run_id) == ("consolidate", "WorkChangedError")
     assert shown(asked, run_id)["stages"]["consolidate"] is None
-
-
-def test_a_pasted_expansion_that_cannot_be_used_is_refused_at_once(
-    asked: Installation, reply: Callable[[str], str]
-) -> None:
-    refused = asked.ragq(
-        "submit", "--query", QUESTION, "--corpus", "shelf", "--until", "embed", "--expansion", reply("no JSON at all")
-    )
-
-    assert (refused.exit_code, "no JSON" in refused.stderr) == (1, False)
-
-
-def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
-    asked: Installation, writer: ScriptedModel
-) -> None:
-    values = (f"RAGQ_QUERY_MODEL={writer.name}", "reranking.ranker=score-fusion", "expansion.n=1")
-    by = [option for value in values for option in ("--set", value)]
-    question = ("--query", QUESTION, "--corpus", "shelf", "--preset", "Original", "--until", "generate")
-    failed = asked.ragq("submit", *question, *by, "--wait")
-
-    assert failed.exit_code == 3
-    assert "Stage 'rerank' dropped all" in failed.stderr
-    assert "with fewer than 150 words (retrieval.min_word_count)" in failed.stderr
-    (command,) = re.findall(r"`ragq (query run \d+ --set retrieval[^`]*)`", failed.stderr)
-
-    assert asked.ragq(*command.split()).exit_code == 0
-
-    (query,) = asked.ragq("query", "list", "--json").json
-    assert asked.wait_for(query["run_id"]) == {"succeeded": 1}
-    shown = asked.ragq("query", "show", str(query["id"])).stdout
-    assert ANSWER in shown
