@@ -45,18 +45,13 @@ def referenced(installation: Installation, run_id: int) -> list[int]:
     return [row["participant_id"] for row in installation.rows(REFERENCES, run_id)]
 
 
-def test_the_index_of_another_split_replaces_nothing(both_indexes: Installation) -> None:
+def test_after_an_index_of_avec_train_a_run_has_references_of_paper_train_alone(both_indexes: Installation) -> None:
     listed = both_indexes.ragq("index", "list", "--json").json
-
     assert [(index["name"], index["split"], index["participants"]) for index in listed] == [
         (AVEC, "train", 6),
         (PAPER, "paper-train", 3),
     ]
-
-
-def test_after_an_index_of_avec_train_a_run_has_references_of_paper_train_alone(both_indexes: Installation) -> None:
     run_id = both_indexes.submit("--split", "paper-test", "--few-shot-only", *WITHOUT_VALIDATION)
-
     assert both_indexes.wait_for(run_id) == {"succeeded": 3}
     assert referenced(both_indexes, run_id) == list(TRAIN)
 
@@ -64,85 +59,43 @@ def test_after_an_index_of_avec_train_a_run_has_references_of_paper_train_alone(
 def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(
     both_indexes: Installation, data_directory: Path
 ) -> None:
-    message = refused(both_indexes.ragq(*SUBMIT, *ON_AVEC))
+    """The limit of a split changes nothing, named participants count too, and zero-shot searches no index."""
+    before = both_indexes.value("SELECT count(*) FROM run")
 
-    assert message == (
+    assert refused(both_indexes.ragq(*SUBMIT, *ON_AVEC)) == (
         f"ragq: 3 of the 6 participants of reference index '{AVEC}' (split {data_directory.name}/avec-train) are in "
         "split 'paper-test': 316, 319, 330. A run needs references of other people: name an index without them with "
         "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
         "--zero-shot-only. --allow-overlap runs without their chunks, and every report of the run shows it.\n"
     )
-
-
-@pytest.mark.parametrize(
-    "who",
-    [
-        ("--split", "paper-test", "--limit", "1"),
-        ("--split", "paper", "--limit", "2"),
-        ("--participants", "316"),
-        ("--participants", "304,330"),
-    ],
-    ids=" ".join,
-)
-def test_the_limit_of_a_split_changes_nothing_and_named_participants_count_too(
-    both_indexes: Installation, who: tuple[str, ...]
-) -> None:
-    before = both_indexes.value("SELECT count(*) FROM run")
-
-    refused(both_indexes.ragq("submit", *who, *ON_AVEC))
-
+    for who in (
+        "--split paper-test --limit 1",
+        "--split paper --limit 2",
+        "--participants 316",
+        "--participants 304,330",
+    ):
+        refused(both_indexes.ragq("submit", *who.split(), *ON_AVEC))
+    everybody = ("submit", "--split", "train", "--few-shot-only")
+    message = refused(both_indexes.ragq(*everybody, "--allow-overlap"))
+    assert "--allow-overlap" not in refused(both_indexes.ragq(*everybody))
+    assert f"All 3 participants of reference index '{PAPER}' are in split 'train'" in message
+    assert "no reference is left" in message
     assert both_indexes.value("SELECT count(*) FROM run") == before
 
-
-def test_zero_shot_searches_no_index_and_is_not_refused(both_indexes: Installation) -> None:
     assert both_indexes.submit("--split", "paper-train", "--zero-shot-only", "--limit", "1")
 
 
 def test_an_allowed_overlap_leaves_out_everybody_of_the_split_and_is_shown(both_indexes: Installation) -> None:
-    done = both_indexes.ragq(*SUBMIT, *ON_AVEC, *WITHOUT_VALIDATION, "--allow-overlap", "--limit", "1", "--json")
+    command = (*SUBMIT, *ON_AVEC, *WITHOUT_VALIDATION, "--allow-overlap", "--limit", "1", "--json")
+    done = both_indexes.ragq(*command)
     run_id = done.json["run_id"]
-    both_indexes.wait_for(run_id)
-
-    shown = both_indexes.ragq("show", f"r{run_id}").stdout
-    asked = both_indexes.ragq("show", f"r{run_id}", "--json").json["overview"]["request"]
-    again = both_indexes.ragq(*SUBMIT, *ON_AVEC, *WITHOUT_VALIDATION, "--allow-overlap", "--limit", "1", "--json")
+    named = both_indexes.submit("--participants", "304", "--few-shot-only", *WITHOUT_VALIDATION, "--allow-overlap")
+    assert [both_indexes.wait_for(one) for one in (run_id, named)] == [{"succeeded": 1}] * 2
 
     assert referenced(both_indexes, run_id) == list(TRAIN)
+    assert referenced(both_indexes, named) == [313, 321], "nobody is their own reference"
+    asked = both_indexes.ragq("show", f"r{run_id}", "--json").json["overview"]["request"]
     assert asked["overlap"] == {"index": AVEC, "participants": [316, 319, 330]}
     assert f"Overlap allowed: 3 participants of reference index '{AVEC}'" in done.stderr
-    assert "Overlap allowed: 3 participants" in shown
-    assert again.json["run_id"] == run_id
-
-
-def test_an_overlap_that_leaves_no_reference_is_refused_even_when_it_is_allowed(both_indexes: Installation) -> None:
-    command = ("submit", "--split", "train", "--few-shot-only")
-    message = refused(both_indexes.ragq(*command, "--allow-overlap"))
-
-    assert "--allow-overlap" not in refused(both_indexes.ragq(*command))
-    assert f"All 3 participants of reference index '{PAPER}' are in split 'train'" in message
-    assert "no reference is left" in message
-
-
-def test_an_index_that_is_misspelt_is_refused_with_a_command_that_works(both_indexes: Installation) -> None:
-    wrong = ("--set", "EMBEDDING_EMBEDDINGS_FILE=huggingface_all_minilm_l6_v2_paper_trian")
-
-    message = refused(both_indexes.ragq(*SUBMIT, *wrong))
-
-    assert f"Built: {AVEC}, {PAPER}." in message
-    assert f"`ragq index references --split paper-train {' '.join(wrong)}` builds it; " in message
-    assert both_indexes.ragq("index", "references", "--split", "paper-train", *wrong).exit_code == 0
-    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1", *wrong)
-
-
-def test_settings_that_no_index_fits_are_refused_with_a_command_that_works(both_indexes: Installation) -> None:
-    other = ("--set", "EMBEDDING_CHUNK_SIZE=6")
-
-    message = refused(both_indexes.ragq(*SUBMIT, "--limit", "1", *other))
-    command = message.partition("`ragq ")[2].partition("`")[0].split()
-    built = both_indexes.ragq(*command)
-
-    assert "EMBEDDING_CHUNK_SIZE: built with 8, now 6" in message
-    assert built.exit_code == 0, built.stderr
-    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1", *other)
-    # The index of eight lines is still there, for the runs that want it.
-    assert both_indexes.submit("--split", "paper-test", "--few-shot-only", "--limit", "1")
+    assert "Overlap allowed: 3 participants" in both_indexes.ragq("show", f"r{run_id}").stdout
+    assert both_indexes.ragq(*command).json["run_id"] == run_id

@@ -3,9 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -14,6 +13,7 @@ from store.runs.jobs import OPEN_JOBS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
+from tests.acceptance.small_data_set import TEST
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
@@ -25,14 +25,6 @@ _PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
 
 FEW_SHOT = ("submit", "--participants", "316", "--few-shot-only")
 SCORES = json.dumps({item.evidence_key: None for item in PHQ8Item})
-
-
-class Situation(NamedTuple):
-    """A command that is refused."""
-
-    command: tuple[str, ...]
-    advised: str
-    """The beginning of the command that has to be among those that the refusal prints."""
 
 
 @pytest.fixture(scope="module")
@@ -82,24 +74,30 @@ def scripted_embedder(ollama: ScriptedOllama) -> dict[str, str]:
 
 def commands_in(message: str) -> list[str]:
     """The commands that a message prints; those that it mentions without their arguments are left out."""
-    return [line for line in _COMMAND.findall(message) if len(line.split()) > 2 or "migrate" in line]
+    found = _COMMAND.findall(" ".join(message.split()))
+    return [line for line in found if len(line.split()) > 2 or "migrate" in line]
 
 
 def filled(line: str, fillings: dict[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: shlex.quote(fillings.get(found[0], found[0])), line)
 
 
-def assert_remedied(installation: Installation, situation: Situation, fillings: dict[str, str]) -> list[str]:
-    """Run what each refusal advises, one command after the other, until the refused command succeeds."""
-    command = [filled(word, fillings) for word in situation.command]
-    advised: list[str] = []
+def assert_remedied(
+    installation: Installation, command: Sequence[str], fillings: dict[str, str], *, advised: str
+) -> list[str]:
+    """Run what each refusal advises, one command after the other, until the refused command succeeds.
+
+    One of the commands begins as `advised` does. Returns all of them.
+    """
+    command = [filled(word, fillings) for word in command]
+    printed: list[str] = []
     for _ in range(ROUNDS):
         done = installation.ragq(*command)
         if done.exit_code == 0:
             break
         assert done.exit_code == 1, done.stderr
         for line in commands_in(done.stderr):
-            advised.append(line)
+            printed.append(line)
             written = shlex.split(filled(line, fillings))
             assert not _PLACEHOLDER.fullmatch(written[-1]), f"Nothing to fill in {line}"
             step = installation.ragq(*written[1:])
@@ -107,161 +105,162 @@ def assert_remedied(installation: Installation, situation: Situation, fillings: 
             installation.wait_until(f"SELECT count(*) = 0 FROM job WHERE status IN {OPEN_JOBS}")
             if installation.ragq(*command).exit_code == 0:
                 break
-    assert installation.ragq(*command).exit_code == 0, advised
-    assert any(re.sub(r"--split \S+/", "--split ", line).startswith(situation.advised) for line in advised), advised
-    return advised
+    assert installation.ragq(*command).exit_code == 0, printed
+    assert any(re.sub(r"--split \S+/", "--split ", line).startswith(advised) for line in printed), printed
+    return printed
+
+
+def submission_by_the_remedy_of_a_fork(
+    installation: Installation, assignment: str, fillings: dict[str, str], folder: Path
+) -> list[str]:
+    """The newest run is not forked over a setting: the last command of the refusal, which submits it again."""
+    run_id = installation.value("SELECT max(id) FROM run")
+    installation.wait_for(run_id)
+    refused = installation.ragq("fork", f"r{run_id}", "--from", "retrieve", "--set", assignment)
+    assert refused.exit_code == 1
+    show, *steps = _COMMAND.findall(" ".join(refused.stderr.split()))
+    file = folder / f"r{run_id}.toml"
+    file.write_text(installation.ragq(*shlex.split(show)[1:]).stdout)
+    *before, submit = (shlex.split(filled(line, fillings).replace(file.name, str(file)))[1:] for line in steps)
+    for step in before:
+        assert installation.ragq(*step).exit_code == 0, step
+    # The harness ends a submission elsewhere unless it is told.
+    return [*submit, "--until", "retrieve"]
+
+
+def newest_setting(installation: Installation, name: str) -> object:
+    found: object = installation.value("SELECT settings -> $1 -> 'value' FROM run ORDER BY id DESC LIMIT 1", name)
+    return found
 
 
 INDEXES = {
-    "there is only the index of another profile": Situation(
-        (*FEW_SHOT, "--profile", "paper"), "ragq index references --split paper-train --profile paper"
+    "there is only the index of another profile": (
+        (*FEW_SHOT, "--profile", "paper"),
+        "ragq index references --split paper-train --profile paper",
     ),
-    "the index of another profile has other chunks": Situation(
+    "the index of another profile has other chunks": (
         (*FEW_SHOT, "--profile", "paper-parity", "--set", "EMBEDDING_CHUNK_SIZE=5"),
         "ragq index references --split paper-train --profile paper-parity --set EMBEDDING_CHUNK_SIZE=5",
     ),
-    "the chunks have no scores": Situation(
-        (*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"), "ragq index chunk-scores"
+    "the chunks have no scores": (
+        (*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"),
+        "ragq index chunk-scores",
     ),
 }
 
 
-@pytest.mark.parametrize("situation", INDEXES.values(), ids=INDEXES)
+@pytest.mark.parametrize(("command", "advised"), INDEXES.values(), ids=INDEXES)
 def test_a_refused_search_of_references_succeeds_after_its_remedy(
-    served: Installation, situation: Situation, fillings: dict[str, str]
+    served: Installation, command: tuple[str, ...], advised: str, fillings: dict[str, str]
 ) -> None:
-    assert_remedied(served, situation, fillings)
+    assert_remedied(served, command, fillings, advised=advised)
 
 
-NOTHING_STORED = {
-    "the split is unknown": Situation(
-        ("submit", "--split", "paper-test", "--zero-shot-only"), "ragq import participants DIR"
-    ),
-    "the participant is unknown": Situation(
-        ("submit", "--participants", "316", "--zero-shot-only"), "ragq import participants DIR"
-    ),
-    "the split of an index is unknown": Situation(
-        ("index", "references", "--split", "paper-train"), "ragq import participants DIR"
-    ),
-}
-
-
-@pytest.mark.parametrize("situation", NOTHING_STORED.values(), ids=NOTHING_STORED)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("submit", "--split", "paper-test", "--zero-shot-only"),
+        ("submit", "--participants", "316", "--zero-shot-only"),
+        ("index", "references", "--split", "paper-train"),
+    ],
+    ids=["split", "participant", "split of an index"],
+)
 def test_a_request_for_what_is_not_stored_succeeds_after_its_import(
-    empty: Installation, situation: Situation, fillings: dict[str, str]
+    empty: Installation, command: tuple[str, ...], fillings: dict[str, str]
 ) -> None:
-    assert_remedied(empty, situation, fillings)
+    assert_remedied(empty, command, fillings, advised="ragq import participants DIR")
 
 
 def test_phrases_are_accepted_once_the_vocabulary_is_imported_and_has_its_models(
-    empty: Installation, fillings: dict[str, str]
+    empty: Installation, fillings: dict[str, str], tmp_path: Path
 ) -> None:
     command = ("submit", "--phrases", "PHRASES", "--vocabulary", "clothes", "--until", "validate")
     fillings = fillings | {"DIR": fillings["TAGS"]}
 
-    advised = assert_remedied(empty, Situation(command, "ragq import tags DIR --name clothes"), fillings)
+    printed = assert_remedied(empty, command, fillings, advised="ragq import tags DIR --name clothes")
 
-    assert "ragq index tags clothes" in advised
-    assert_fork_is_remedied(empty, "PSQ_SIMILARITY=original", fillings)
+    assert "ragq index tags clothes" in printed
+    again = submission_by_the_remedy_of_a_fork(empty, "PSQ_SIMILARITY=original", fillings, tmp_path)
+    assert empty.ragq(*again).exit_code == 0
+    assert newest_setting(empty, "PSQ_SIMILARITY") == "original"
     # As a vocabulary of an earlier version has it.
     empty.rows("UPDATE vocabulary SET similarity_digest = NULL RETURNING id")
-    fused = (*command, "--set", "PSQ_SIMILARITY=fused")
-    refused = empty.ragq(*(filled(word, fillings) for word in fused))
-    assert commands_in(refused.stderr) == ["ragq index tags clothes"]
+    fused = [filled(word, fillings) for word in (*command, "--set", "PSQ_SIMILARITY=fused")]
+    assert commands_in(empty.ragq(*fused).stderr) == ["ragq index tags clothes"]
     assert empty.ragq("import", "tags", fillings["DIR"], "--name", "clothes").exit_code == 0
-    assert_remedied(empty, Situation(fused, "ragq index tags clothes"), fillings)
+    assert_remedied(empty, fused, fillings, advised="ragq index tags clothes")
 
 
 def test_questions_are_accepted_once_works_are_embedded_and_of_another_corpus_after_a_refused_fork(
-    empty: Installation, ollama: ScriptedOllama, fillings: dict[str, str]
+    empty: Installation, ollama: ScriptedOllama, fillings: dict[str, str], tmp_path: Path
 ) -> None:
     asked = ("submit", "--query", QUESTION, "--corpus", "my shelf", "--no-expand", "--until", "retrieve")
-    assert_remedied(empty, Situation(asked, "ragq import works PATH --corpus 'my shelf'"), fillings)
+    assert_remedied(empty, asked, fillings, advised="ragq import works PATH --corpus 'my shelf'")
     assert empty.ragq("import", "works", fillings["PATH"], "--corpus", "other", "--wait").exit_code == 0
     assert empty.ragq(*asked, "--corpus", "other", "--wait").exit_code == 0
     excluded = empty.ragq(*asked, "--where", "year>3000")
     assert excluded.exit_code == 1
     assert [empty.ragq(*shlex.split(line)[1:]).exit_code for line in commands_in(excluded.stderr)] == [0]
 
-    assert_fork_is_remedied(empty, f"MODEL_EMBEDDING_MODEL={ollama.model().name}", fillings)
+    other = ollama.model().name
+    again = submission_by_the_remedy_of_a_fork(empty, f"MODEL_EMBEDDING_MODEL={other}", fillings, tmp_path)
+    assert empty.ragq(*again).exit_code == 0
+    assert newest_setting(empty, "MODEL_EMBEDDING_MODEL") == other
 
 
-def assert_fork_is_remedied(installation: Installation, assignment: str, fillings: dict[str, str]) -> None:
-    """The newest run is not forked over a setting, and what the refusal prints submits it again with that setting."""
-    run_id = installation.value("SELECT max(id) FROM run")
-    installation.wait_for(run_id)
-    refused = installation.ragq("fork", f"r{run_id}", "--from", "retrieve", "--set", assignment)
-    assert refused.exit_code == 1
-    show, *steps = _COMMAND.findall(" ".join(refused.stderr.split()))
-    file = Path(fillings["PHRASES"]).with_name(f"r{run_id}.toml")
-    file.write_text(installation.ragq(*shlex.split(show)[1:]).stdout)
-    for line in steps:
-        written = filled(line, fillings).replace(file.name, str(file))
-        # The harness ends a submission elsewhere unless it is told.
-        until = ("--until", "retrieve") if "submit" in line else ()
-        done = installation.ragq(*shlex.split(written)[1:], *until)
-        assert done.exit_code == 0, f"{line}\n{done.stderr}"
-    name, _, value = assignment.partition("=")
-    again = installation.value("SELECT settings FROM run ORDER BY id DESC LIMIT 1")
-    assert again[name]["value"] == value
-
-
-def test_people_of_the_index_are_assessed_without_references_or_without_their_own(
-    served: Installation, fillings: dict[str, str]
+def test_a_run_without_references_model_or_server_is_accepted_once_it_asks_for_others(
+    served: Installation, ollama: ScriptedOllama
 ) -> None:
-    command = ("submit", "--split", "paper-train", "--few-shot-only")
-
-    refused = served.ragq(*command)
-
+    people = ("submit", "--split", "paper-train", "--few-shot-only")
+    refused = served.ragq(*people)
     assert refused.exit_code == 1
     (choice,) = re.findall(r"submit with (--[a-z-]+)", refused.stderr)
     assert choice == "--zero-shot-only"
     assert served.ragq("submit", "--split", "paper-train", choice).exit_code == 0
 
-
-def test_a_model_that_the_server_lacks_is_asked_once_it_is_fetched_or_replaced(
-    served: Installation, ollama: ScriptedOllama
-) -> None:
-    asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", "MODEL_QUANTITATIVE_MODEL=absent:1b")
-    command = ("submit", "--participants", "316", "--zero-shot-only", *asked)
-
-    refused = served.ragq(*command)
-
+    by_model = ("submit", "--participants", "316", "--zero-shot-only", "--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm")
+    asked = (*by_model, "--set", "MODEL_QUANTITATIVE_MODEL=absent:1b")
+    refused = served.ragq(*asked)
     assert refused.exit_code == 1
     (fetched,) = re.findall(r"`ollama pull ([^`]+)`", refused.stderr)
-    assert served.ragq(*command, "--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b").exit_code == 0
+    present = ("--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b")
+    assert served.ragq(*asked, *present).exit_code == 0
     ollama.model(name=fetched)
-    assert served.ragq(*command).exit_code == 0
+    assert served.ragq(*asked).exit_code == 0
 
-
-def test_a_server_that_the_workers_do_not_ask_is_refused_until_it_is_no_longer_named(served: Installation) -> None:
-    asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b")
-    command = ("submit", "--participants", "316", "--zero-shot-only", *asked)
-
-    refused = served.ragq(*command, "--new", OLLAMA_HOST="gpu")
-
+    refused = served.ragq(*by_model, *present, "--new", OLLAMA_HOST="gpu")
     assert refused.exit_code == 1
     assert f"the running workers ask http://127.0.0.1:{served.ollama_port}" in refused.stderr
     assert "to use theirs, unset OLLAMA_HOST and choose the profile with --profile" in " ".join(refused.stderr.split())
-    assert served.ragq(*command, "--new", "--profile", "demo", OLLAMA_HOST="").exit_code == 0
+    assert served.ragq(*by_model, *present, "--new", "--profile", "demo", OLLAMA_HOST="").exit_code == 0
 
 
 def test_a_fork_over_a_setting_of_the_index_names_commands_that_submit_it_again(
-    served: Installation, tmp_path: Path
+    served: Installation, fillings: dict[str, str], tmp_path: Path
 ) -> None:
-    run_id = served.submit(*FEW_SHOT[1:], "--until", "rerank")
-    served.wait_for(run_id)
-    refused = served.ragq("fork", f"r{run_id}", "--from", "rerank", "--set", "EMBEDDING_CHUNK_STEP=1")
-    assert refused.exit_code == 1
-    show, submit = _COMMAND.findall(" ".join(refused.stderr.split()))
-    file = f"r{run_id}.toml"
-    (tmp_path / file).write_text(served.ragq(*shlex.split(show)[1:]).stdout)
-    resubmit = [*(str(tmp_path / word) if word == file else word for word in shlex.split(submit)[1:]), "--json"]
-    lacking = served.ragq(*resubmit)
-    assert "Where no index has it, the error names what builds one." in " ".join(refused.stderr.split())
-    (index,) = _COMMAND.findall(" ".join(lacking.stderr.split()))
-    assert served.ragq(*shlex.split(index)[1:]).exit_code == 0
-    again = served.ragq(*resubmit)
+    served.submit(*FEW_SHOT[1:], "--until", "rerank")
+    again = submission_by_the_remedy_of_a_fork(served, "EMBEDDING_CHUNK_STEP=1", fillings, tmp_path)
+    assert_remedied(served, again, fillings, advised="ragq index references")
+    assert newest_setting(served, "EMBEDDING_CHUNK_STEP") == 1
 
-    assert again.exit_code == 0, again.stderr
-    assert (again.json["is_new"], again.json["changed_settings"]["EMBEDDING_CHUNK_STEP"]["value"]) == (True, 1)
+
+def test_profile_local_scores_by_the_evidence_of_its_index_and_asks_no_language_model(
+    served: Installation, ollama: ScriptedOllama, fillings: dict[str, str]
+) -> None:
+    local = ("submit", "--split", "paper-test", "--profile", "local")
+    assert "RAGQ_SCORER=neighbours: " in served.ragq(*local).stderr
+    assert_remedied(served, local, fillings, advised="ragq index references --split paper-train --profile local")
+    calls = sum(model.calls for model in ollama.models.values())
+
+    run_id = served.submit(*local[1:], "--until", "score")
+
+    assert served.wait_for(run_id) == {"succeeded": len(TEST)}
+    assert sum(model.calls for model in ollama.models.values()) == calls
+    for ordinal in range(len(TEST)):
+        (scored,) = served.inspect(run_id, "score", ordinal=ordinal)
+        items = scored["output"]["items"]
+        assert {item["basis"] for item in items.values()} <= {"neighbours", "median"}
+        assert all(0 <= items[item]["score"] <= 3 for item in PHQ8Item)
+        assert not any(str(participant) in items[item]["reason"] for participant in TEST for item in PHQ8Item)
+    (prompt,) = served.inspect(run_id, "assemble")
+    assert prompt["output"]["messages"]
