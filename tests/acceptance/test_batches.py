@@ -34,11 +34,12 @@ def paid(installation: Installation, run: int) -> tuple[int, int]:
     return cost["calls_paid"], cost["calls_reused"]
 
 
-def test_the_calls_of_all_jobs_are_one_batch_and_paid_once(
+def test_the_calls_of_all_jobs_are_one_batch_and_paid_once_at_half_the_price(
     installation: Installation, batches: Provider, evidence: GiveEvidence
 ) -> None:
     installation.start_worker()
-    run = installation.submit(*evidence({316: 2, 319: 1}), *BATCHED, "--batch")
+    work = (*evidence({316: 2, 319: 1}), *BATCHED)
+    run = installation.submit(*work, "--batch")
     eventually(lambda: bool(batches.batches))
     shown = installation.ragq("watch", f"r{run}")
 
@@ -51,6 +52,11 @@ def test_the_calls_of_all_jobs_are_one_batch_and_paid_once(
     assert batches.files == {}, "prompts are left at the provider"
     assert installation.value("SELECT count(*) FROM llm_batch_call") == 0
     assert not any(line["body"]["messages"][1]["content"] in installation.logs for line in first.lines)
+
+    prices = installation.folder / "prices.toml"
+    prices.write_text(f'currency = "EUR"\n[models."{MODEL}"]\nprompt = 1.0\nreply = 2.0\n')
+    planned = installation.ragq("submit", *work, "--new", "--dry-run", "--json", RAGQ_PRICES=str(prices)).json
+    assert planned["batch_money"] == pytest.approx(planned["money"] / 2) and planned["money"] > 0
 
 
 @pytest.mark.parametrize("point", ["after_upload@batch", "after_begin@batch", "after_answer@batch#1"])
@@ -89,35 +95,20 @@ def test_what_waits_is_shown_and_a_batch_that_takes_too_long_is_cancelled_and_it
     assert batches.paid.total() - len(first.lines) + 1 == len(batches.paid)
 
 
-@pytest.mark.parametrize("refusal", ["failed", "no_batches"])
-def test_a_batch_that_is_refused_fails_the_chain_and_is_never_sent_at_full_price(
-    refusal: str, installation: Installation, batches: Provider, evidence: GiveEvidence
-) -> None:
-    if refusal == "failed":
-        batches.ends_as = "failed"
-    else:
-        batches.refuses["POST /batches"] = 404
-    installation.start_worker()
-    run = installation.submit(*evidence({316: 1}), *BATCHED, "--batch")
-
-    assert installation.ragq("watch", f"r{run}").exit_code == 3
-    assert batches.singles == []
-    (failure,) = installation.ragq("failures", f"r{run}", "--json").json["failures"]
-    assert "batch" in failure["message"]
-    batches.ends_as = "completed"
-    assert installation.ragq("retry", f"r{run}").exit_code == 0
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
-
-
-def test_a_provider_that_is_away_is_asked_again(
+def test_a_provider_that_is_away_is_asked_again_and_what_it_refuses_is_never_sent_at_full_price(
     installation: Installation, batches: Provider, evidence: GiveEvidence
 ) -> None:
-    batches.refuses["POST /files"] = 503
+    batches.refuses |= {"POST /files": 503, "POST /batches": 404}
     installation.start_worker()
     run = installation.submit(*evidence({316: 1}), *BATCHED, "--batch")
     eventually(lambda: "answered with status 503" in installation.ragq("show", f"r{run}").stdout)
     installation.rows("UPDATE llm_batch SET due_at = now() WHERE due_at IS NOT NULL")
 
+    assert installation.ragq("watch", f"r{run}").exit_code == 3
+    assert batches.singles == []
+    (failure,) = installation.ragq("failures", f"r{run}", "--json").json["failures"]
+    assert "batch" in failure["message"]
+    assert installation.ragq("retry", f"r{run}").exit_code == 0
     assert installation.ragq("watch", f"r{run}").exit_code == 0
     assert set(batches.paid.values()) == {1}
 
@@ -131,15 +122,3 @@ def test_limits_of_calls_hold_in_batches(installation: Installation, batches: Pr
     assert installation.ragq("resume", f"r{run}", "--max-llm-calls", "1000").exit_code == 0
     assert installation.ragq("watch", f"r{run}").exit_code == 0
     assert set(batches.paid.values()) == {1}
-
-
-def test_the_dry_run_has_both_prices(installation: Installation, evidence: GiveEvidence) -> None:
-    prices = installation.folder / "prices.toml"
-    prices.write_text(f'currency = "EUR"\n[models."{MODEL}"]\nprompt = 1.0\nreply = 2.0\n')
-    installation.start_worker()
-    given = evidence({316: 1})
-    run = installation.submit(*given, *BATCHED)
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
-    (installation.folder / ".env").write_text(f"RAGQ_PRICES={prices}")
-    found = installation.ragq("submit", *given, *BATCHED, "--new", "--dry-run", "--json").json
-    assert found["batch_money"] == pytest.approx(found["money"] / 2) and found["money"] > 0

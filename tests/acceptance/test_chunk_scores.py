@@ -3,13 +3,11 @@
 import json
 from typing import Any
 
-import pytest
-
 from schemas.values.participants import PHQ8Item
 from stages.participants.chunking import PROMPT_HASH
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 NAME = "huggingface_all_minilm_l6_v2_paper_train"
 CHUNKS = 81
@@ -23,12 +21,6 @@ BY_CHUNK = (
 def scores_reply(**scores: int | None) -> str:
     """A usable reply: every item null but those given by name."""
     return json.dumps({item.evidence_key: scores.get(item) for item in PHQ8Item})
-
-
-@pytest.fixture
-def scorer(ollama: ScriptedOllama) -> ScriptedModel:
-    """A model that scores every chunk 2 for NoInterest and null for the other items."""
-    return ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=2)))
 
 
 def score_chunks(installation: Installation, model: str, *options: str) -> int:
@@ -45,8 +37,9 @@ def meta_of(installation: Installation) -> Any:
 
 
 def test_the_scores_of_an_index_appear_all_at_once_and_a_run_keeps_to_those_of_its_submission(
-    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
+    fresh: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> None:
+    """One chunk fails first; the model scores every chunk 2 for NoInterest and null for the other items."""
     useless: list[str] = []
 
     def answer(prompt: str) -> ScriptedReply:
@@ -55,7 +48,7 @@ def test_the_scores_of_an_index_appear_all_at_once_and_a_run_keeps_to_those_of_i
             return ScriptedReply("no score at all")
         return ScriptedReply(scores_reply(NoInterest=2))
 
-    scorer.answer = answer
+    scorer = ollama.model(answer)
     scoring = fresh.start_worker(stages=("score", "publish"))
     run_id = score_chunks(fresh, scorer.name)
     assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
@@ -87,40 +80,28 @@ def test_the_scores_of_an_index_appear_all_at_once_and_a_run_keeps_to_those_of_i
         },
     )
 
-    # Nobody searches before the index is scored again.
+    # Nobody searches before the index is scored again, by a model that assesses too.
     before = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
-    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
-    fresh.wait_for(score_chunks(fresh, second.name))
+    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1))).name
+    assesses = ("--set", f"MODEL_QUANTITATIVE_MODEL={second}")
+    refused = fresh.ragq("index", "chunk-scores", "--scorer-model", second, *assesses)
+    assert (refused.exit_code, "--allow-same-model" in refused.stderr) == (1, True)
+    assert fresh.value("SELECT max(id) FROM run") == before
+    circular = score_chunks(fresh, second, *assesses, "--allow-same-model")
+    assert fresh.wait_for(circular) == {"succeeded": CHUNKS}
+    assert fresh.value("SELECT request -> 'allow_same_model' FROM run WHERE id = $1", circular) is True
+    assert meta_of(fresh)["allow_same_model"] is True
+    assert "(the assessing model)" in fresh.ragq("index", "list").stdout
     scoring.stop()
     fresh.start_worker()
     assert fresh.wait_for(before) == {"failed": 1}
     assert "were scored anew since" in fresh.ragq("show", f"r{before}").stdout
 
-    after = fresh.submit(*evidence({316: 2}), *BY_CHUNK)
+    after = fresh.submit(*evidence({316: 2}), *BY_CHUNK, *assesses)
     assert fresh.wait_for(after) == {"succeeded": 1}
+    assert "it is shown its own labels" in fresh.ragq("show", f"r{after}").stdout
     items = fresh.inspect(after, "retrieve")[0]["output"]["items"]
     assert {item: {found["score"] for found in references} for item, references in items.items() if references} == {
         "NoInterest": {1},
         "Depressed": {None},
     }
-
-
-def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
-    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    same = ("--scorer-model", scorer.name, "--set", f"MODEL_QUANTITATIVE_MODEL={scorer.name}")
-    refused = fresh.ragq("index", "chunk-scores", *same)
-    assert (refused.exit_code, "--allow-same-model" in refused.stderr) == (1, True)
-    assert fresh.value("SELECT count(*) FROM run WHERE request ? 'scorer_model'") == 0
-
-    fresh.start_worker()
-    allowed = fresh.ragq("index", "chunk-scores", *same, "--allow-same-model", "--json")
-
-    run_id = allowed.json["run_id"]
-    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
-    assert fresh.value("SELECT request -> 'allow_same_model' FROM run WHERE id = $1", run_id) is True
-    assert meta_of(fresh)["allow_same_model"] is True
-    assert "(the assessing model)" in fresh.ragq("index", "list").stdout
-    circular = fresh.submit(*evidence({316: 1}), *BY_CHUNK, *same[2:])
-    assert fresh.wait_for(circular) == {"succeeded": 1}
-    assert "it is shown its own labels" in fresh.ragq("show", f"r{circular}").stdout
