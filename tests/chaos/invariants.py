@@ -8,6 +8,12 @@ from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 
 _DATABASE_S = 60.0
 
+#: The seconds from a time until the first output that was stored after it.
+NEXT_OUTPUT: Final = """
+SELECT extract(epoch FROM min(ended_at))::float8 - $1 FROM stage_attempt
+WHERE outcome = 'succeeded' AND ended_at > to_timestamp($1)
+"""
+
 VIOLATIONS: Final = {
     "a stage has two outputs": """
         SELECT job_id, stage FROM stage_attempt WHERE outcome = 'succeeded' GROUP BY job_id, stage HAVING count(*) > 1

@@ -9,9 +9,9 @@ import pytest
 
 from schemas.chains import QUEUES
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST, TRAIN
-from tests.chaos.invariants import violations
+from tests.chaos.invariants import NEXT_OUTPUT, violations
 from tests.chaos.monkey import Fault, Monkey
 from tests.eventually import eventually
 from workers.app import make_app
@@ -25,8 +25,6 @@ UNFINISHED_RUNS = 30
 AUDITED_RUNS = 60
 DRAIN_S = 120.0
 
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
-
 EFFECTS = """
 SELECT s.status, count(a.id) FILTER (WHERE a.outcome = 'succeeded') AS outputs,
        count(a.id) FILTER (WHERE a.outcome NOT IN ('succeeded', 'interrupted')) AS others
@@ -35,11 +33,6 @@ GROUP BY s.job_id, s.stage, s.status
 """
 
 UNFINISHED = "SELECT count(DISTINCT run_id) FROM job WHERE status NOT IN ('succeeded')"
-#: The first output that was stored after a fault was over.
-NEXT_OUTPUT = """
-SELECT extract(epoch FROM min(ended_at))::float8 - $1 FROM stage_attempt
-WHERE outcome = 'succeeded' AND ended_at > to_timestamp($1)
-"""
 
 
 @pytest.mark.timeout(STORM_S * 1.5 + 600)
@@ -61,7 +54,7 @@ def test_random_faults_lose_nothing_and_repeat_nothing(
             monkey.act()
             deepest = max(deepest, messages(breakable))
             assert violations(breakable) == {}, monkey.done[-1]
-        eventually(lambda: is_idle(breakable), timeout_s=DRAIN_S)
+        eventually(lambda: breakable.value(UNFINISHED) == 0, timeout_s=DRAIN_S)
         eventually(lambda: messages(breakable) == 0, timeout_s=DRAIN_S)
 
     print(f"\nseed {SEED}: {len(run_ids)} runs, {workers.deaths} deaths, {deepest} messages at most\n")
@@ -84,12 +77,6 @@ def messages(installation: BreakableInstallation) -> int:
         return sum(depths.read(QUEUES).in_queue.values())
     finally:
         depths.close()
-
-
-def is_idle(installation: BreakableInstallation) -> bool:
-    """Every job has succeeded."""
-    found: bool = installation.value("SELECT bool_and(status = 'succeeded') FROM job")
-    return found
 
 
 def table(installation: BreakableInstallation, faults: list[Fault]) -> str:

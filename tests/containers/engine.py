@@ -89,14 +89,8 @@ class Engine:
 
     def podman(self, *arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run podman; its output is shown where a check fails."""
-        done = subprocess.run(
-            ["nice", "podman", *arguments],
-            env=self.environment,
-            text=True,
-            capture_output=True,
-            check=False,
-            input=stdin,
-        )
+        command = ["nice", "podman", *arguments]
+        done = subprocess.run(command, env=self.environment, text=True, capture_output=True, check=False, input=stdin)
         assert not check or done.returncode == 0, f"podman {' '.join(arguments)}\n{done.stdout}{done.stderr}"
         return done
 

@@ -52,23 +52,16 @@ class Stack:
         passwords = folder / "env"
         passwords.write_text("".join(f"{name}={value}\n" for name, value in PASSWORDS.items()))
         self._compose = [
-            sys.executable,
-            "-m",
-            "podman_compose",
-            "--env-file",
-            str(passwords),
-            "--project-name",
-            "ragqtest",
+            *(sys.executable, "-m", "podman_compose", "--env-file", str(passwords), "--project-name", "ragqtest"),
+            # Docker's compose adds the profile of a service that is named; podman-compose does not.
+            *("--profile", "tools", "--file", str(engine.REPOSITORY / "docker-compose.yml")),
         ]
-        # Docker's compose adds the profile of a service that is named; podman-compose does not.
-        self._compose += ["--profile", "tools", "--file", str(engine.REPOSITORY / "docker-compose.yml")]
         self._environment = podman.environment
 
     def compose(self, *arguments: str) -> str:
         """Run podman-compose; what it printed."""
-        done = subprocess.run(
-            [*self._compose, *arguments], env=self._environment, text=True, capture_output=True, check=False
-        )
+        command = [*self._compose, *arguments]
+        done = subprocess.run(command, env=self._environment, text=True, capture_output=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -89,9 +82,12 @@ class Stack:
         command = ("timeout", "40", "podman", "healthcheck", "run", self.name(service))
         return subprocess.run(command, env=self._environment, capture_output=True, check=False).returncode == 0
 
+    def state(self, service: str, field: str) -> int:
+        """A field of a container's state, such as the process id of its first process, seen from outside."""
+        return int(self.podman("inspect", f"--format={{{{.State.{field}}}}}", self.name(service)).stdout)
+
     def process(self, service: str) -> int:
-        """The process id of a container's first process, seen from outside."""
-        return int(self.podman("inspect", "--format={{.State.Pid}}", self.name(service)).stdout)
+        return self.state(service, "Pid")
 
     def is_another(self, service: str, before: int) -> bool:
         """A container's first process is not the one that it was before."""
@@ -190,10 +186,10 @@ def test_containers_have_no_privileges_and_write_nothing(stack: Stack, token: st
     assert re.search(r"^NoNewPrivs:\t1$", status, re.MULTILINE)
 
 
-def test_no_password_is_in_a_list_of_processes(stack: Stack, token: str) -> None:
-    for service in (*OURS, *SERVERS):
-        command = Path(f"/proc/{stack.process(service)}/cmdline").read_text()
-        assert not any(password in command for password in PASSWORDS.values()), service
+@pytest.mark.parametrize("service", [*OURS, *SERVERS])
+def test_no_password_is_in_a_list_of_processes(stack: Stack, token: str, service: str) -> None:
+    command = Path(f"/proc/{stack.process(service)}/cmdline").read_text()
+    assert not any(password in command for password in PASSWORDS.values())
 
 
 @pytest.mark.parametrize("service", ["api", "flower", *SERVERS])
@@ -212,4 +208,4 @@ def test_a_stopped_worker_ends_within_its_grace_period(stack: Stack, token: str)
     began = time.monotonic()
     stack.podman("stop", "--time=60", stack.name("worker-model"))
     assert time.monotonic() - began < 30
-    assert stack.podman("inspect", "--format={{.State.ExitCode}}", stack.name("worker-model")).stdout.strip() == "0"
+    assert stack.state("worker-model", "ExitCode") == 0

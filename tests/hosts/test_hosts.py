@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +17,9 @@ from stack.processes import kill_tree, worker_command
 from store import migrate
 from tests import run_folder
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation
 from tests.acceptance.small_data_set import TEST
-from tests.chaos.invariants import violations
+from tests.chaos.invariants import NEXT_OUTPUT, violations
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.eventually import eventually
 from tests.hosts import network
@@ -35,35 +34,25 @@ pytestmark = [
 ]
 
 WORKERS = ("worker1", "worker2")
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
 #: A lease is 6 s.
 LASTS_S = 10.0
 RUNS = 12
 #: Latency of one way, so that an answer takes twice as long.
 DELAY_S, LOSS = 0.025, 0.01
 
-NEXT_OUTPUT = """
-SELECT extract(epoch FROM min(ended_at))::float8 - $1 FROM stage_attempt
-WHERE outcome = 'succeeded' AND ended_at > to_timestamp($1)
-"""
+ARE_DONE = "SELECT bool_and(status = 'succeeded') FROM job WHERE run_id = ANY($1::bigint[])"
 INTERRUPTED = "SELECT count(*) FROM stage_attempt WHERE outcome = 'interrupted'"
 
 
-class Situation(NamedTuple):
-    """Which hosts cannot reach each other."""
-
-    name: str
-    cut: tuple[tuple[str, str], ...]
-
-
-SITUATIONS = (
-    Situation("nothing is cut", ()),
-    Situation("a worker from the broker", (("worker1", "broker"),)),
-    Situation("a worker from the database", (("worker1", "database"),)),
-    Situation("a worker from both", (("worker1", "database"), ("worker1", "broker"))),
-    Situation("the broker from all", tuple((host, "broker") for host in (*WORKERS, "here"))),
-    Situation("the database from all", tuple((host, "database") for host in (*WORKERS, "here"))),
-)
+#: Which hosts cannot reach each other.
+CUTS: dict[str, list[tuple[str, str]]] = {
+    "nothing is cut": [],
+    "a worker from the broker": [("worker1", "broker")],
+    "a worker from the database": [("worker1", "database")],
+    "a worker from both": [("worker1", "database"), ("worker1", "broker")],
+    "the broker from all": [(host, "broker") for host in (*WORKERS, "here")],
+    "the database from all": [(host, "database") for host in (*WORKERS, "here")],
+}
 
 
 class RemotePostgres(PostgresServer):
@@ -108,17 +97,16 @@ class Cluster:
             if host in self._workers and self._workers[host].poll() is None:
                 continue
             self.deaths += host in self._workers
-            log = (self.installation.folder / f"{host}.log").open("ab")
             command = ["ip", "netns", "exec", self.network.namespace(host), sys.executable]
-            self._workers[host] = subprocess.Popen(
-                [*command, *worker_command(host, QUEUES, 8)[1:]],
-                env=self.installation.environment,
-                cwd=self.installation.folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            log.close()
+            with (self.installation.folder / f"{host}.log").open("ab") as log:
+                self._workers[host] = subprocess.Popen(
+                    [*command, *worker_command(host, QUEUES, 8)[1:]],
+                    env=self.installation.environment,
+                    cwd=self.installation.folder,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
 
     def end(self) -> None:
         """SIGKILL of the workers."""
@@ -162,39 +150,28 @@ def cluster(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.mark.parametrize("is_far", [False, True], ids=["near", "50 ms and 1 % loss"])
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
-def test_nothing_is_lost_or_doubled(
-    cluster: Cluster, evidence: GiveEvidence, situation: Situation, is_far: bool
-) -> None:
+@pytest.mark.parametrize("situation", CUTS)
+def test_nothing_is_lost_or_doubled(cluster: Cluster, evidence: GiveEvidence, situation: str, is_far: bool) -> None:
     installation = cluster.installation
     cluster.start_workers()
     chosen = evidence(dict.fromkeys(TEST, 3))
     interrupted = installation.value(INTERRUPTED)
-    cluster.network.degrade(**({"delay_s": DELAY_S, "loss": LOSS} if is_far else {"delay_s": 0.0, "loss": 0.0}))
+    cluster.network.degrade(delay_s=DELAY_S * is_far, loss=LOSS * is_far)
     run_ids = [installation.submit(*chosen, *UNCHECKED, "--new") for _ in range(RUNS)]
-    with cluster.network.partition(*situation.cut):
-        if situation.cut:
-            time.sleep(LASTS_S)
+    with cluster.network.partition(*CUTS[situation]):
+        time.sleep(LASTS_S if CUTS[situation] else 0)
     healed = time.time()
 
-    eventually(lambda: is_done(installation, run_ids), timeout_s=240)
+    eventually(lambda: installation.value(ARE_DONE, run_ids), timeout_s=240)
     done_s = time.time() - healed
     next_s = installation.value(NEXT_OUTPUT, healed)
     assert violations(installation) == {}
     for run_id in (run_ids[0], run_ids[-1]):
         installation.assert_recovered(run_id, jobs=2 * len(TEST))
-    report = f"| {situation.name} | {'50 ms, 1 %' if is_far else 'near'} | "
+    report = f"| {situation} | {'50 ms, 1 %' if is_far else 'near'} | "
     report += f"{'before' if next_s is None else f'{next_s:.1f} s'} | {done_s:.1f} s | "
     report += f"{installation.value(INTERRUPTED) - interrupted} | {cluster.deaths} |"
     print("\n" + report)
     if summary := os.environ.get("HOSTS_SUMMARY"):
         with Path(summary).open("a") as file:
             file.write(report + "\n")
-
-
-def is_done(installation: BreakableInstallation, run_ids: list[int]) -> bool:
-    """Every job of the runs has succeeded."""
-    found: bool = installation.value(
-        "SELECT bool_and(status = 'succeeded') FROM job WHERE run_id = ANY($1::bigint[])", run_ids
-    )
-    return found

@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import pytest
 
@@ -36,6 +36,7 @@ class Program(ABC):
         if self.user is not None and os.geteuid() != 0:
             pytest.skip(f"{self.package} is started as user {self.user}, which needs root")
         self.folder = run_folder.new_folder()
+        self.log = self.folder / "output"
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.write_files()
@@ -64,20 +65,16 @@ class Program(ABC):
         """That of the process."""
         return os.environ
 
-    @property
-    def log(self) -> Path:
-        """What it prints."""
-        return self.folder / "output"
-
     def start(self) -> Self:
         """Start it and wait until it answers."""
+        account: dict[str, Any] = {}
+        if self.user is not None:
+            account = {"user": self.user, "group": pwd.getpwnam(self.user).pw_gid, "extra_groups": []}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command(),
+                **account,
                 env=self.environment(),
-                user=self.user,
-                group=None if self.user is None else pwd.getpwnam(self.user).pw_gid,
-                extra_groups=None if self.user is None else [],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -92,9 +89,8 @@ class Program(ABC):
 
     def kill(self) -> None:
         """SIGKILL, children included."""
-        if self._process is not None and self._process.poll() is None:
-            kill_tree(self._process.pid)
         if self._process is not None:
+            kill_tree(self._process.pid)
             self._process.wait()
         self._process = None
 
@@ -126,6 +122,10 @@ class Broker(Program):
     def answers(self) -> bool:
         return broker_answers(self.url)
 
+    def write(self, name: str, settings: Mapping[str, object], sign: str) -> None:
+        """A configuration of a setting in each line."""
+        (self.folder / name).write_text("".join(f"{key}{sign}{value}\n" for key, value in settings.items()))
+
 
 class Redis(Broker):
     """Redis, which Valkey was forked from."""
@@ -142,8 +142,7 @@ class Redis(Broker):
             settings |= {"port": 0, "tls-port": self.port, "tls-auth-clients": "no"}
             settings |= {"tls-cert-file": server.certificate, "tls-key-file": server.key}
             settings |= {"tls-ca-cert-file": self._authority.certificate}
-        text = "".join(f"{name} {value}\n" for name, value in settings.items())
-        (self.folder / "redis.conf").write_text(text)
+        self.write("redis.conf", settings, " ")
 
     def command(self) -> list[str]:
         return [self.binary, str(self.folder / "redis.conf")]
@@ -164,12 +163,9 @@ class RabbitMQ(Broker):
             del settings["listeners.tcp.default"]
             settings |= {"listeners.tcp": "none", "listeners.ssl.default": f"{LOOPBACK}:{self.port}"}
             settings |= {"ssl_options.certfile": str(server.certificate), "ssl_options.keyfile": str(server.key)}
-            settings |= {
-                "ssl_options.cacertfile": str(self._authority.certificate),
-                "ssl_options.verify": "verify_none",
-            }
-        text = "".join(f"{name} = {value}\n" for name, value in settings.items())
-        (self.folder / "rabbitmq.conf").write_text(text)
+            settings |= {"ssl_options.verify": "verify_none"}
+            settings |= {"ssl_options.cacertfile": str(self._authority.certificate)}
+        self.write("rabbitmq.conf", settings, " = ")
         (self.folder / "plugins").write_text("[].\n")
 
     def command(self) -> list[str]:
@@ -248,14 +244,8 @@ class DebianPostgres(Program):
         password.write_text(PASSWORD)
         shutil.chown(self.folder, self.user)
         initdb = Path(self.binary).with_name("initdb")
-        options = [
-            "--auth=scram-sha-256",
-            f"--username={USER}",
-            f"--pwfile={password}",
-            "--no-sync",
-            "--locale=C.UTF-8",
-        ]
-        command = [str(initdb), str(self.folder / "cluster"), *options, "--encoding=UTF8"]
+        options = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={password}", "--no-sync"]
+        command = [str(initdb), str(self.folder / "cluster"), *options, "--locale=C.UTF-8", "--encoding=UTF8"]
         subprocess.run(command, user=self.user, cwd="/", check=True, stdout=subprocess.DEVNULL)
         if self._authority is not None:
             self._authority.issue(self.folder, "localhost")
@@ -263,11 +253,8 @@ class DebianPostgres(Program):
     def command(self) -> list[str]:
         settings = {"listen_addresses": "localhost", "port": self.port, "unix_socket_directories": "", "fsync": "off"}
         if self._authority is not None:
-            settings |= {
-                "ssl": "on",
-                "ssl_cert_file": self.folder / "server.pem",
-                "ssl_key_file": self.folder / "server.key",
-            }
+            files = {"ssl_cert_file": self.folder / "server.pem", "ssl_key_file": self.folder / "server.key"}
+            settings |= {"ssl": "on", **files}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [self.binary, "-D", str(self.folder / "cluster"), *options]
 

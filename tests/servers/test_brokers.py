@@ -3,22 +3,19 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from schemas.errors import StackError
 from stack.connections import broker_url
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from tests.servers.certificates import Authority
 from tests.servers.programs import RabbitMQ, Redis
 
 pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
 
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
 JOBS = 2 * len(TEST)
 
 _numbers = itertools.count(1)
@@ -35,18 +32,13 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def installation(
-    broker: Redis | RabbitMQ,
-    servers: Servers,
-    fault_tolerance_template: str,
-    ollama: ScriptedOllama,
-    embedder: ScriptedModel,
-    tmp_path: Path,
+    made: BreakableInstallation, broker: Redis | RabbitMQ, servers: Servers, fault_tolerance_template: str
 ) -> Iterator[BreakableInstallation]:
     """An indexed installation on that broker."""
     name = f"brokers_{next(_numbers)}"
     servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
-    made = BreakableInstallation.on(servers, name, ollama=ollama, embedder=embedder, folder=tmp_path)
-    with dataclasses.replace(made, redis_url=broker.url) as installation:
+    url = servers.database_url(name)
+    with dataclasses.replace(made, database_url=url, redis_url=broker.url) as installation:
         yield installation
 
 

@@ -3,31 +3,25 @@
 import asyncio
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 
-import asyncpg
 import pytest
 
 from schemas.errors import RagqError
 from store.database import Connection, Database, PoolerError
 from store.runs.edits import Changes
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from tests.servers.programs import PgBouncer
 
 pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
-
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
-DATABASE = "pooled"
 
 
 @pytest.fixture(scope="module")
 def postgres_url(servers: Servers, fault_tolerance_template: str) -> str:
     """An indexed database."""
-    servers.administer(f'CREATE DATABASE "{DATABASE}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
-    return servers.database_url(DATABASE)
+    servers.administer(f'CREATE DATABASE pooled TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
+    return servers.database_url("pooled")
 
 
 @pytest.fixture(scope="module")
@@ -86,19 +80,11 @@ async def test_a_pooler_in_place_of_the_database_is_named(pooler: PgBouncer) -> 
 
 
 def test_runs_finish_through_the_pooler(
-    servers: Servers,
-    postgres_url: str,
-    pooler: PgBouncer,
-    ollama: ScriptedOllama,
-    embedder: ScriptedModel,
-    evidence: GiveEvidence,
-    tmp_path: Path,
+    made: BreakableInstallation, postgres_url: str, pooler: PgBouncer, evidence: GiveEvidence
 ) -> None:
-    servers.empty_broker()
-    made = BreakableInstallation.on(servers, DATABASE, ollama=ollama, embedder=embedder, folder=tmp_path)
     settings = made.settings | {"RAGQ_DATABASE_POOLER_URL": pooler.url}
     with (
-        dataclasses.replace(made, settings=settings) as installation,
+        dataclasses.replace(made, database_url=postgres_url, settings=settings) as installation,
         installation.supervised(workers=2) as workers,
     ):
         chosen = evidence(dict.fromkeys(TEST, 3))
@@ -108,16 +94,7 @@ def test_runs_finish_through_the_pooler(
         pooler.start()
         for run_id in run_ids:
             installation.assert_recovered(run_id, jobs=2 * len(TEST))
-        assert asyncio.run(_sessions(postgres_url, "ragq heartbeat")) == 2
-        assert asyncio.run(_sessions(postgres_url, "ragq")) <= 4
-
-
-async def _sessions(url: str, name: str) -> int:
-    connection = await asyncpg.connect(url)
-    try:
-        count: int = await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", name
-        )
-        return count
-    finally:
-        await connection.close()
+        sessions = "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+        names = [row["application_name"] for row in installation.rows(sessions)]
+        assert names.count("ragq heartbeat") == 2
+        assert names.count("ragq") <= 4

@@ -10,15 +10,12 @@ import pytest
 
 from store import migrate
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation
 from tests.acceptance.small_data_set import TEST
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from tests.servers.certificates import Authority
 from tests.servers.programs import DebianPostgres
 
 pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
-
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
 
 
 @pytest.fixture(scope="module", params=[15, 16, 17])
@@ -29,16 +26,8 @@ def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_migrations_and_a_run_with_an_index_over_tls(
-    postgres: DebianPostgres,
-    servers: Servers,
-    ollama: ScriptedOllama,
-    embedder: ScriptedModel,
-    data_directory: Path,
-    evidence: GiveEvidence,
-    tmp_path: Path,
+    made: BreakableInstallation, postgres: DebianPostgres, data_directory: Path, evidence: GiveEvidence
 ) -> None:
-    servers.empty_broker()
-    made = BreakableInstallation.on(servers, "unused", ollama=ollama, embedder=embedder, folder=tmp_path)
     with dataclasses.replace(made, database_url=postgres.url) as installation:
         migrated = installation.ragq("db", "migrate")
         assert migrated.exit_code == 0, migrated.stderr

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
-from stages.ports import Vectors
+from stages.ports import TextVectors, Vectors
 from tests.fakes.encoder import FakeEncoder
 from workers.batcher import BatchedEmbedder, Batcher, waiting
 from workers.broker import BACKGROUND
@@ -52,6 +52,13 @@ async def batcher() -> AsyncIterator[MakeBatcher]:
 
 async def rows(batcher: Batcher, texts: Sequence[str]) -> Vectors:
     return (await batcher.encode(texts)).vectors
+
+
+async def asked(batcher: Batcher, *texts: str, **options: Any) -> "asyncio.Task[TextVectors]":
+    """A request that the model is at, or that waits for another."""
+    task = asyncio.create_task(batcher.encode(texts, **options))
+    await asyncio.sleep(0.01)
+    return task
 
 
 async def test_concurrent_requests_share_passes_on_one_thread_and_keep_their_rows(batcher: MakeBatcher) -> None:
@@ -100,11 +107,9 @@ async def test_one_bad_text_fails_its_own_request_alone(batcher: MakeBatcher) ->
     encoder = SlowEncoder()
     shared = batcher(encoder)
 
-    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
-    await asyncio.sleep(0.005)
-    outcomes = await asyncio.gather(
-        rows(shared, ["good"]), rows(shared, [POISON]), rows(shared, ["fine"]), return_exceptions=True
-    )
+    first = await asked(shared, "keeps the model busy")
+    requests = (rows(shared, [text]) for text in ("good", POISON, "fine"))
+    outcomes = await asyncio.gather(*requests, return_exceptions=True)
 
     await first
     assert [type(outcome) for outcome in outcomes] == [np.ndarray, ValueError, np.ndarray]
@@ -113,19 +118,18 @@ async def test_one_bad_text_fails_its_own_request_alone(batcher: MakeBatcher) ->
 
 async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batcher: MakeBatcher) -> None:
     encoder = FakeEncoder()
+    shared = batcher(encoder, token_budget=10)
     texts = ["a " * 5, "b", "c " * 9, "d " * 2, "e " * 4]
 
-    matrix = await rows(batcher(encoder, token_budget=10), texts)
+    matrix = await rows(shared, texts)
 
     # With padding: 2 x 2, 2 x 5, 1 x 9.
     assert encoder.passes == [("b", "d " * 2), ("e " * 4, "a " * 5), ("c " * 9,)]
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
-
-async def test_passes_of_an_import_have_half_of_the_budget(batcher: MakeBatcher) -> None:
-    encoder = FakeEncoder()
-    await batcher(encoder, token_budget=10).encode(["chunk"] * 10, priority=BACKGROUND)
-    assert list(map(len, encoder.passes)) == [5, 5]
+    # Half of it for an import.
+    await shared.encode(["chunk"] * 10, priority=BACKGROUND)
+    assert list(map(len, encoder.passes[3:])) == [5, 5]
 
 
 async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatcher) -> None:
@@ -160,10 +164,7 @@ async def test_waiting_for_others_does_not_count_while_they_make_progress(batche
 
 async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBatcher) -> None:
     shared = batcher(SlowEncoder(seconds=0.2))
-    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
-    await asyncio.sleep(0.05)
-    waiting = asyncio.create_task(shared.encode(["waits"]))
-    await asyncio.sleep(0.01)
+    first, waiting = await asked(shared, "keeps the model busy"), await asked(shared, "waits")
 
     await shared.close()
 
@@ -175,8 +176,7 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
 async def test_one_request_of_several_that_timed_out_does_not_hold_its_neighbours(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder(seconds=0.05)
     shared = batcher(encoder, token_budget=1)
-    first = asyncio.create_task(shared.encode(["first"]))
-    await asyncio.sleep(0.01)
+    first = await asked(shared, "first")
     hasty = asyncio.create_task(shared.encode([f"hasty{number}" for number in range(40)], timeout_s=0.2))
     patient = asyncio.create_task(shared.encode(["z patient"], timeout_s=5))
 
@@ -192,8 +192,7 @@ async def test_a_text_that_is_too_long_fails_its_own_request_before_any_pass(bat
     encoder = SlowEncoder()
     encoder.max_tokens = 3
     shared = batcher(encoder)
-    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
-    await asyncio.sleep(0.005)
+    first = await asked(shared, "keeps the model busy")
 
     outcomes = await asyncio.gather(
         shared.encode(["good"], truncate=False),
@@ -225,13 +224,9 @@ async def test_a_question_waits_for_one_pass_of_an_import(batcher: MakeBatcher) 
 async def test_questions_that_waited_go_before_an_import_that_came_first(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder(seconds=0.05)
     shared = batcher(encoder)
-    busy = asyncio.create_task(shared.encode(["keeps the model busy"]))
-    await asyncio.sleep(0.01)
-    chunk = asyncio.create_task(shared.encode(["chunk"], priority=BACKGROUND))
-    await asyncio.sleep(0.01)
-    question = asyncio.create_task(shared.encode(["question"]))
+    busy, chunk = await asked(shared, "keeps the model busy"), await asked(shared, "chunk", priority=BACKGROUND)
 
-    await asyncio.gather(busy, chunk, question)
+    await asyncio.gather(busy, chunk, shared.encode(["question"]))
 
     assert encoder.passes == [("keeps the model busy",), ("question",), ("chunk",)]
 
@@ -243,7 +238,7 @@ async def test_an_import_leaves_the_cores_to_a_question_until_it_is_answered(
     questions = 1
     encoder = SlowEncoder(seconds=0)
     shared = batcher(encoder, is_awaited=lambda: questions > 0)
-    chunk = asyncio.create_task(shared.encode(["chunk"], priority=BACKGROUND))
+    chunk = await asked(shared, "chunk", priority=BACKGROUND)
 
     await rows(shared, ["question"])
     await asyncio.sleep(0.05)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import redis
@@ -19,10 +20,8 @@ from structlog.testing import capture_logs
 from stack.ports import free_port
 from store.database import Database
 from store.runs import jobs
-from store.runs.runs import StoredRun
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
-from workers import broker
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import BACKGROUND, FIRST, NORMAL, BatchedEvents, checked, list_of
 from workers.turns import QueueDepths, send
@@ -32,17 +31,25 @@ THREADS = 4
 
 
 @pytest.fixture
-def link(valkey: ValkeyServer) -> Iterator[Connection]:
-    """A connection with the settings of workers, to an empty broker."""
+def client(valkey: ValkeyServer) -> Iterator["redis.Redis"]:
+    """The broker, empty."""
     with redis.Redis.from_url(valkey.url) as client:
         client.flushdb()
+        yield client
+
+
+@pytest.fixture
+def link(client: "redis.Redis", valkey: ValkeyServer) -> Iterator[Connection]:
+    """A connection with the settings of workers."""
     with make_app(valkey.url).connection_for_read() as link:
         yield link
 
 
-def publish(link: Connection, name: str, priority: int) -> None:
+def publish(link: Connection, priority: int, *names: str) -> None:
     with link.Producer() as producer:
-        producer.publish({"name": name}, exchange="ragq", routing_key=QUEUE, declare=[the_queue()], priority=priority)
+        for name in names:
+            body = {"name": name}
+            producer.publish(body, exchange="ragq", routing_key=QUEUE, declare=[the_queue()], priority=priority)
 
 
 def the_queue() -> Queue:
@@ -77,13 +84,12 @@ class Worker:
 
 def test_indexing_leaves_a_thread_free_and_a_question_takes_it(link: Connection, valkey: ValkeyServer) -> None:
     worker = Worker(link)
-    for number in range(6):
-        publish(link, f"import {number}", BACKGROUND)
+    publish(link, BACKGROUND, *(f"import {number}" for number in range(6)))
     assert worker.look() == ["import 0", "import 1", "import 2"]
     found = QueueDepths(make_app(valkey.url)).read([QUEUE])
     assert (found.in_queue, found.waiting[QUEUE, BACKGROUND]) == ({QUEUE: 3}, 3)
 
-    publish(link, "question", FIRST)
+    publish(link, FIRST, "question")
     assert worker.look() == ["import 0", "import 1", "import 2", "question"]
 
     worker.finish("import 0")
@@ -92,8 +98,7 @@ def test_indexing_leaves_a_thread_free_and_a_question_takes_it(link: Connection,
 
 def test_the_next_indexing_does_not_wait_for_other_messages(link: Connection) -> None:
     worker = Worker(link)
-    for number in range(10):
-        publish(link, f"import {number}", BACKGROUND)
+    publish(link, BACKGROUND, *(f"import {number}" for number in range(10)))
     worker.look()
 
     # The wait for messages of a worker that is not full lasts a second.
@@ -102,29 +107,25 @@ def test_the_next_indexing_does_not_wait_for_other_messages(link: Connection) ->
         assert f"import {number + 3}" in worker.look(for_s=0.3)
 
 
-def test_a_question_goes_before_an_import_that_was_sent_first(link: Connection, valkey: ValkeyServer) -> None:
-    publish(link, "import", BACKGROUND)
-    publish(link, "question", FIRST)
-    with redis.Redis.from_url(valkey.url) as client:
-        lists = {key.decode() for key in client.keys(f"{KEY_PREFIX}{QUEUE}*")}
-        assert lists == {f"{KEY_PREFIX}{broker.list_of(QUEUE, priority)}" for priority in (FIRST, BACKGROUND)}
-        assert json.loads(client.lindex(f"{KEY_PREFIX}{QUEUE}", 0))["properties"]["priority"] == FIRST
+def test_a_question_goes_before_an_import_that_was_sent_first(link: Connection, client: Any) -> None:
+    publish(link, BACKGROUND, "import")
+    publish(link, FIRST, "question")
+    lists = {key.decode() for key in client.keys(f"{KEY_PREFIX}{QUEUE}*")}
+    assert lists == {f"{KEY_PREFIX}{list_of(QUEUE, priority)}" for priority in (FIRST, BACKGROUND)}
+    assert json.loads(client.lindex(f"{KEY_PREFIX}{QUEUE}", 0))["properties"]["priority"] == FIRST
 
     assert Worker(link).look() == ["question", "import"]
 
 
-def test_what_is_no_message_is_dropped_and_the_queue_moves(link: Connection, valkey: ValkeyServer) -> None:
+def test_what_is_no_message_is_dropped_and_the_queue_moves(link: Connection, client: "redis.Redis") -> None:
     no_json = [b"not json", b"\xff\x00", b"[" * 100_000]
     no_message = [b"{}", b"null", b"[1]", b"7", b'{"body": "", "headers": {}}']
-    worker = Worker(link)
-    with redis.Redis.from_url(valkey.url) as client:
-        client.lpush(f"{KEY_PREFIX}{QUEUE}", *no_json, *no_message)
-    publish(link, "after it", NORMAL)
+    client.lpush(f"{KEY_PREFIX}{QUEUE}", *no_json, *no_message)
+    publish(link, NORMAL, "after it")
 
     with capture_logs() as lines:
-        held = worker.look()
+        assert Worker(link).look() == ["after it"]
 
-    assert held == ["after it"]
     reasons = ["no JSON"] * len(no_json) + ["no message of Celery"] * len(no_message)
     assert [(line["event"], line["reason"]) for line in lines] == [("message_dropped", one) for one in reasons]
 
@@ -160,92 +161,65 @@ GOOD: dict[str, Any] = {
 )
 def test_a_message_that_ragq_does_not_send_is_dropped_with_one_line(changes: dict[str, Any]) -> None:
     received: list[Message] = []
-    acknowledged: list[str] = []
-
-    class Channel:
-        no_ack_consumers: frozenset[str] = frozenset()
-
-        def basic_ack(self, tag: str, **_: Any) -> None:
-            acknowledged.append(tag)
-
+    channel = Mock(no_ack_consumers=frozenset())
     receive = checked(received.append)
     with capture_logs() as lines:
         for tag, values in (("bad", GOOD | changes), ("good", GOOD)):
-            receive(Message(channel=Channel(), delivery_tag=tag, **values))
+            receive(Message(channel=channel, delivery_tag=tag, **values))
 
     assert [message.delivery_tag for message in received] == ["good"]
-    assert (acknowledged, [line["reason"] for line in lines]) == (["bad"], ["no task of ragq"])
+    assert [line["reason"] for line in lines] == ["no task of ragq"]
+    assert [call.args for call in channel.basic_ack.call_args_list] == [("bad",)]
 
 
-def messages(valkey: ValkeyServer, queue: str, priority: int = NORMAL) -> list[dict[str, Any]]:
-    """The messages that wait in a queue, first one first."""
-    with redis.Redis.from_url(valkey.url) as client:
-        held = client.lrange(f"{KEY_PREFIX}{list_of(queue, priority)}", 0, -1)
-    found = [json.loads(message) for message in reversed(held)]
-    return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
-
-
-async def chains(database: Database, stored: StoredRun) -> list[jobs.PendingChain]:
-    async with database.connection() as connection:
-        return await jobs.pending_chains(connection, stored.job_ids)
+def only_message(client: "redis.Redis", priority: int) -> tuple[dict[str, Any], list[Any]]:
+    """The headers and the body of the message for `extract`."""
+    (held,) = client.lrange(f"{KEY_PREFIX}{list_of('extract', priority)}", 0, -1)
+    message = json.loads(held)
+    return message["headers"], json.loads(base64.b64decode(message["body"]))
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else_and_a_chain_has_one_priority(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, link: Connection
+    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     stored = await store_run("316", "319")
     job_id, hurried = stored.job_ids
-    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+    chains = await database.ask(jobs.pending_chains, stored.job_ids)
 
-    assert send(nowhere, await chains(database, stored)) == 0
-    assert send(make_app(valkey.url), await chains(database, stored), {hurried: FIRST}) == 2
+    assert send(make_app(f"redis://127.0.0.1:{free_port()}/0"), chains) == 0
+    assert send(make_app(valkey.url), chains, {hurried: FIRST}) == 2
 
-    (message,) = messages(valkey, "extract")
-    arguments, named, embedded = message["body"]
+    headers, (arguments, named, embedded) = only_message(client, NORMAL)
     assert (arguments, named) == ([], {"run": stored.run_id, "job": job_id, "subject": "316"})
-    assert (message["headers"]["id"], message["headers"]["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
-    assert [stage["options"]["task_id"] for stage in reversed(embedded["chain"])] == [
-        f"j{job_id}:embed:1",
-        f"j{job_id}:assemble:1",
-    ]
+    assert (headers["id"], headers["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
+    task_ids = [stage["options"]["task_id"] for stage in reversed(embedded["chain"])]
+    assert task_ids == [f"j{job_id}:embed:1", f"j{job_id}:assemble:1"]
     assert [stage["kwargs"] for stage in embedded["chain"]] == [named, named]
-    (first,) = messages(valkey, "extract", FIRST)
-    assert [stage["options"]["priority"] for stage in first["body"][2]["chain"]] == [FIRST, FIRST]
-
-
-class Producer:
-    """Records the number of events in each message."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-    def publish(self, events: list[dict[str, Any]], **_: Any) -> None:
-        self.sizes.append(len(events))
-
-
-def consumer_with(producer: Producer) -> SimpleNamespace:
-    app = Celery(broker="memory://")
-    dispatcher: Any = EventDispatcher(app.connection(), app=app, buffer_group=["task"], on_send_buffered=lambda: 1 / 0)
-    dispatcher.producer = producer
-    return SimpleNamespace(event_dispatcher=dispatcher, timer=Timer())
+    _, (_, _, first) = only_message(client, FIRST)
+    assert [stage["options"]["priority"] for stage in first["chain"]] == [FIRST, FIRST]
 
 
 def test_events_are_sent_together_after_the_delay_at_once_when_they_are_many_and_not_after_the_end() -> None:
-    producer = Producer()
-    consumer = consumer_with(producer)
+    app = Celery(broker="memory://")
+    dispatcher: Any = EventDispatcher(app.connection(), app=app, buffer_group=["task"], on_send_buffered=lambda: 1 / 0)
+    dispatcher.producer = Mock()
+    consumer = SimpleNamespace(event_dispatcher=dispatcher, timer=Timer())
     step = BatchedEvents(consumer)
     step.start(consumer)
 
+    def sizes() -> list[int]:
+        return [len(call.args[0]) for call in dispatcher.producer.publish.call_args_list]
+
     for kind in ("task-received", "task-started", "task-succeeded"):
-        consumer.event_dispatcher.send(kind, uuid="j1:embed:1")
-    assert producer.sizes == []
+        dispatcher.send(kind, uuid="j1:embed:1")
+    assert sizes() == []
     (due,) = consumer.timer.queue
     due.entry()
-    assert producer.sizes == [3]
+    assert sizes() == [3]
 
-    for _ in range(consumer.event_dispatcher.buffer_limit):
-        consumer.event_dispatcher.send("task-received", uuid="j1:embed:1")
-    assert producer.sizes == [3, 24]
+    for _ in range(dispatcher.buffer_limit):
+        dispatcher.send("task-received", uuid="j1:embed:1")
+    assert sizes() == [3, 24]
 
     step.stop(consumer)
     assert due.entry.canceled

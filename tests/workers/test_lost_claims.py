@@ -21,10 +21,6 @@ from workers.runner import Outcome
 from workers.work import Result, Work
 
 
-class Nothing(Value):
-    """An output."""
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
     """A Postgres that writes a commit which does not wait for the disk only seconds later, or with the next other."""
@@ -38,9 +34,8 @@ def server() -> Iterator[PostgresServer]:
 @pytest.fixture
 async def database(server: PostgresServer) -> AsyncIterator[Database]:
     """The database of that server."""
-    connected = Database(server.url, pool_size=4)
-    yield connected
-    await connected.close()
+    async with Database(server.url, pool_size=4) as connected:
+        yield connected
 
 
 def crash(server: PostgresServer) -> None:
@@ -52,14 +47,11 @@ async def test_the_claim_of_a_stage_that_asks_a_language_model_outlives_a_crash(
     database: Database, server: PostgresServer, store_run: StoreRun
 ) -> None:
     job_id = (await store_run(stages=("validate",))).job_ids[0]
-    held = await database.with_retry(lambda connection: claimed(connection, job_id, "validate"))
+    held = await database.ask(claimed, job_id, "validate")
 
     crash(server)
 
-    committed = await database.with_retry(
-        lambda connection: stages.commit(connection, held, inputs={}, output={"by": "held"})
-    )
-    assert committed == Committed(None)
+    assert await database.ask(stages.commit, held, inputs={}, output={"by": "held"}) == Committed(None)
 
 
 async def test_a_stage_whose_claim_was_lost_is_done_again(
@@ -68,20 +60,19 @@ async def test_a_stage_whose_claim_was_lost_is_done_again(
     job_id = (await store_run(stages=("embed", "assemble"))).job_ids[0]
     tries: list[int] = []
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         tries.append(work.claim.token)
         if len(tries) == 1:
             await asyncio.to_thread(crash, server)
-        return Result(Nothing())
+        return Result(Value())
 
     with stage_runner(database, {("participant", "few_shot", "embed"): stage}, lease_s=120) as runner:
         outcomes = [await runner.run("embed", job_id, is_redelivered=False) for _ in range(3)]
 
     assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
     assert len(set(tries)) == 2
-    async with database.connection() as connection:
-        found = await stages.look(connection, job_id, "embed")
-        history = await attempts.history(connection, job_id)
+    found = await database.ask(stages.look, job_id, "embed")
     assert found is not None
     assert (found.status, found.fence) == (StageStatus.DONE, 1)
+    history = await database.ask(attempts.history, job_id)
     assert [(attempt.number, attempt.outcome) for attempt in history] == [(1, "succeeded")]

@@ -10,14 +10,14 @@ from store.runs import backlog, stages
 from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
-from tests.store.scored import claimed
+from tests.store.scored import committing, take
 from workers.broker import NORMAL
 from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
 from workers.turns import Depths
 
 
-def make_reaper(database: Database, *, grace_s: float = 0.1) -> Reaper:
-    return Reaper(database, lease_s=0, grace_s=grace_s, max_interruptions=3)
+def make_reaper(database: Database, *, lease_s: float = 0) -> Reaper:
+    return Reaper(database, lease_s=lease_s, grace_s=0.1, max_interruptions=3)
 
 
 def holding(count: int = 0) -> Depths:
@@ -37,10 +37,9 @@ async def waiting(connection: Connection, stored: StoredRun) -> list[int]:
 
 def test_a_message_is_overdue_after_waits_that_double() -> None:
     for resent, after_s in enumerate((5, 10, 20, 40)):
-        early, late = (unclaimed(waited_s=after_s + delta, resent=resent) for delta in (-0.1, 0.1))
-        other = unclaimed(2, waited_s=0)
-        assert overdue([early, other], holding(1), grace_s=5) == []
-        assert overdue([late, other], holding(1), grace_s=5) == [1]
+        for waited_s, expected in ((after_s - 0.1, []), (after_s + 0.1, [1])):
+            found = [unclaimed(waited_s=waited_s, resent=resent), unclaimed(2, waited_s=0)]
+            assert overdue(found, holding(1), grace_s=5) == expected
 
 
 def test_an_empty_queue_shortens_the_wait_a_covering_one_suspends_it_and_the_oldest_comes_first() -> None:
@@ -56,70 +55,52 @@ def test_an_empty_queue_shortens_the_wait_a_covering_one_suspends_it_and_the_old
     assert overdue([now, lost], holding(1), grace_s=5) == [3]
 
 
-async def test_a_lost_message_puts_its_job_back_once(database: Database, store_run: StoreRun) -> None:
+async def test_a_lost_message_puts_its_job_back_once_also_one_that_follows_a_stored_stage(
+    database: Database, connection: Connection, store_run: StoreRun
+) -> None:
     stored = await store_run("316", "319")
     reaper = make_reaper(database)
-    async with database.connection() as connection:
-        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
-        assert await reaper.take_back(connection, holding()) == []
-        await asyncio.sleep(0.12)
+    await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
+    await take(connection, stored.job_ids[1], "extract", committing({}))
+    assert await reaper.take_back(connection, holding()) == []
+    await asyncio.sleep(0.12)
 
-        assert [await reaper.take_back(connection, holding()) for _ in range(3)] == [stored.job_ids, [], []]
-        assert await waiting(connection, stored) == stored.job_ids
-
-
-async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
-        claim = await claimed(connection, stored.job_ids[0], "extract")
-        await stages.commit(connection, claim, inputs={}, output={})
-        await asyncio.sleep(0.12)
-
-        assert await make_reaper(database).take_back(connection, holding()) == stored.job_ids
-        assert await waiting(connection, stored) == stored.job_ids
+    assert [await reaper.take_back(connection, holding()) for _ in range(3)] == [stored.job_ids, [], []]
+    assert await waiting(connection, stored) == stored.job_ids
 
 
 async def test_after_an_outage_leases_are_taken_back_when_their_workers_could_renew_them(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+    database: Database, connection: Connection, one_run: StoredRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = await store_run()
-    reaper = Reaper(database, lease_s=6, grace_s=60, max_interruptions=3)
-    async with database.connection() as connection:
-        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
-        await stages.claim(connection, stored.job_ids[0], "extract", "silent worker", 0)
-        for reachable_for_s, taken_back in ((5.9, []), (6.0, stored.job_ids)):
-            monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
-            await reaper.release(connection)
-            assert await waiting(connection, stored) == taken_back
+    await backlog.mark_sent(connection, dict.fromkeys(one_run.job_ids))
+    await stages.claim(connection, one_run.job_ids[0], "extract", "silent worker", 0)
+    for reachable_for_s, taken_back in ((5.9, []), (6.0, one_run.job_ids)):
+        monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
+        await make_reaper(database, lease_s=6).release(connection)
+        assert await waiting(connection, one_run) == taken_back
 
 
 async def test_work_that_waits_for_a_future_that_was_set_back_is_taken_up(
-    database: Database, store_run: StoreRun
+    database: Database, connection: Connection, store_run: StoreRun
 ) -> None:
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=6)
     stored = await store_run("316", "319", "320")
     sent, held, retried = stored.job_ids
-    reaper = make_reaper(database)
-    async with database.connection() as connection:
-        await backlog.mark_sent(connection, {sent: later, held: None, retried: later})
-        await stages.claim(connection, held, "extract", "silent worker", 6 * 3600)
-        for job_id, column in ((sent, "enq_at"), (retried, "not_before")):
-            await connection.execute(
-                f"UPDATE stage_run SET {column} = $2 WHERE job_id = $1 AND stage = 'extract'", job_id, later
-            )
+    await backlog.mark_sent(connection, {sent: later, held: None, retried: later})
+    await stages.claim(connection, held, "extract", "silent worker", 6 * 3600)
+    for job_id, column in ((sent, "enq_at"), (retried, "not_before")):
+        update = f"UPDATE stage_run SET {column} = $2 WHERE job_id = $1 AND stage = 'extract'"
+        await connection.execute(update, job_id, later)
 
-        await reaper.release(connection)
+    await make_reaper(database).release(connection)
 
-        # That of the silent worker; what was sent counts as sent now, and the retry waits for its time.
-        assert await waiting(connection, stored) == [held]
-        now, *times = await connection.fetchrow(
-            """
-            SELECT now(), (SELECT max(lease_until) FROM stage_run), (SELECT max(enq_at) FROM stage_run),
-                   (SELECT max(not_before) FROM stage_run), (SELECT max(sent_at) FROM job)
-            """
-        )
-    lease_until, enq_at, not_before, sent_at = times
+    # That of the silent worker; what was sent counts as sent now, and the retry waits for its time.
+    assert await waiting(connection, stored) == [held]
+    now, lease_until, enq_at, not_before, sent_at = await connection.fetchrow(
+        """
+        SELECT now(), max(lease_until), max(enq_at), max(not_before), (SELECT max(sent_at) FROM job) FROM stage_run
+        """
+    )
     assert lease_until is None
     assert enq_at <= now
     assert max(not_before, sent_at) - now < datetime.timedelta(seconds=61)

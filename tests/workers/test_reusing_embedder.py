@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -50,10 +51,8 @@ def embed(database: Database, store_run: StoreRun) -> Embed:
         reusing = ReusingEmbedder(embedder, database, dimension=dimension)
         found = await reusing.embed_batch(texts, timeout_s=5, truncate=truncate)
         rows = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
-        stored = await store_run()
-        async with database.connection() as connection:
-            claim = await claimed(connection, stored.job_ids[0], "extract")
-            await stages.commit(connection, claim, inputs={}, output={}, vectors=rows, texts=reusing.texts)
+        claim = await database.ask(claimed, (await store_run()).job_ids[0])
+        await database.ask(stages.commit, claim, inputs={}, output={}, vectors=rows, texts=reusing.texts)
         return rows, found.cut, found.reused
 
     return done
@@ -71,50 +70,35 @@ async def test_a_known_text_keeps_its_bits_and_asks_nobody(embed: Embed) -> None
     assert first[2].tobytes() == first[0].tobytes()
 
 
-async def test_all_texts_known_need_no_pass(embed: Embed) -> None:
+async def test_all_texts_known_need_no_pass_until_their_run_is_deleted(embed: Embed, connection: Connection) -> None:
     await embed(Rounding(), "one", "two")
     embedder = Rounding()
 
     _, _, reused = await embed(embedder, "two", "one")
-
     assert (reused, embedder.calls) == (2, [[]])
+
+    await connection.execute("DELETE FROM run")
+    _, _, reused = await embed(embedder, "one")
+    assert (reused, embedder.calls) == (0, [[], ["one"]])
 
 
 @pytest.mark.parametrize(
-    ("other", "dimension"),
-    [
-        (Rounding(weights="b"), 3),
-        (Rounding(format="bfloat16"), 3),
-        (Rounding(name="another"), 3),
-        (Rounding(), 2),
-        (Rounding(weights=""), 3),
-    ],
+    ("changes", "dimension"),
+    [({"weights": "b"}, 3), ({"weights": ""}, 3), ({"format": "bfloat16"}, 3), ({"name": "another"}, 3), ({}, 2)],
 )
 async def test_other_weights_format_model_or_dimension_are_computed(
-    embed: Embed, other: Rounding, dimension: int
+    embed: Embed, changes: dict[str, Any], dimension: int
 ) -> None:
     await embed(Rounding(), "one")
+    other = Rounding(**changes)
 
     _, _, reused = await embed(other, "one", dimension=dimension)
 
     assert (reused, other.asked) == (0, 1)
 
 
-async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(
-    embed: Embed,
-) -> None:
+async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(embed: Embed) -> None:
     await embed(Rounding(max_chars=5), "far too long", "one")
-    embedder = Rounding(max_chars=5)
 
     with pytest.raises(TextTooLongError, match="Text 3 of 3"):
-        await embed(embedder, "one", "two", "far too long", truncate=False)
-
-
-async def test_the_vectors_of_a_deleted_run_are_computed_again(embed: Embed, connection: Connection) -> None:
-    await embed(Rounding(), "one")
-    await connection.execute("DELETE FROM run")
-    embedder = Rounding()
-
-    _, _, reused = await embed(embedder, "one")
-
-    assert (reused, embedder.asked) == (0, 1)
+        await embed(Rounding(max_chars=5), "one", "two", "far too long", truncate=False)

@@ -4,6 +4,7 @@ import asyncio
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from schemas.settings.run import RunSettings
 from stages.ports import TokenQuery
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
-from store.database import Database
+from store.database import Connection, Database
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.tags import unit
 from tests.refusals import failing
@@ -29,15 +30,17 @@ FILES: dict[vocabularies.Part, bytes] = {
     "context": context_file(["hat"], unit(1), np.array([unit(1, 1)]), np.array([unit(1, 1)])),
     "similarity": similarity_file(np.eye(2, 8, dtype=np.float32)),
 }
-
-
 TOKENS_DIGEST, CONTEXT_DIGEST = (sha256(FILES[part]).hexdigest() for part in ("tokens", "context"))
 
 
-async def store(database: Database) -> int:
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await keep_models(connection, vocabulary_id, FILES, SentenceModel("huggingface", "mini", "abc"))
+@pytest.fixture
+async def vocabulary_id(connection: Connection) -> int:
+    return await store(connection)
+
+
+async def store(connection: Connection) -> int:
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    await keep_models(connection, vocabulary_id, FILES, SentenceModel("huggingface", "mini", "abc"))
     return vocabulary_id
 
 
@@ -47,12 +50,13 @@ async def of(
     return await models.of(vocabulary_id, tokens_digest=TOKENS_DIGEST, context_digest=context, is_fused=is_fused)
 
 
-async def test_models_are_loaded_once_and_only_those_of_the_submission(database: Database) -> None:
-    vocabulary_id, models = await store(database), TagModels(database)
+async def test_models_are_loaded_once_and_only_those_of_the_submission(
+    database: Database, connection: Connection, vocabulary_id: int
+) -> None:
+    models = TagModels(database)
 
     first, second = await asyncio.gather(of(models, vocabulary_id), of(models, vocabulary_id))
-    async with database.connection() as connection:
-        await connection.execute("DELETE FROM vocabulary_model")
+    await connection.execute("DELETE FROM vocabulary_model")
 
     assert first is second
     assert await of(models, vocabulary_id) is first
@@ -63,23 +67,20 @@ async def test_models_are_loaded_once_and_only_those_of_the_submission(database:
         await of(models, vocabulary_id, context="others")
 
 
-async def test_missing_models_are_an_error_and_are_read_again_later(database: Database) -> None:
-    vocabulary_id, models = await store(database), TagModels(database)
-    async with database.connection() as connection:
-        kept = await connection.fetchrow("DELETE FROM vocabulary_model WHERE part = 'context' RETURNING *")
+async def test_missing_models_are_an_error_and_are_read_again_later(
+    database: Database, connection: Connection, vocabulary_id: int
+) -> None:
+    models = TagModels(database)
+    kept = await connection.fetchrow("DELETE FROM vocabulary_model WHERE part = 'context' RETURNING *")
 
     with failing(FailureCategory.VOCABULARY_UNUSABLE, "has no models yet"):
         await of(models, vocabulary_id)
 
-    async with database.connection() as connection:
-        await connection.execute("INSERT INTO vocabulary_model SELECT $1, $2, $3, $4", *kept.values())
-    found = await of(models, vocabulary_id)
-    assert found.context.digest == CONTEXT_DIGEST
+    await connection.execute("INSERT INTO vocabulary_model SELECT $1, $2, $3, $4", *kept.values())
+    assert (await of(models, vocabulary_id)).context.digest == CONTEXT_DIGEST
 
 
-async def test_all_sources_are_searched_where_models_of_all_are_wanted(database: Database) -> None:
-    vocabulary_id = await store(database)
-
+async def test_all_sources_are_searched_where_models_of_all_are_wanted(database: Database, vocabulary_id: int) -> None:
     fused = (await of(TagModels(database), vocabulary_id, is_fused=True)).fused
 
     assert fused is not None
@@ -89,7 +90,7 @@ async def test_all_sources_are_searched_where_models_of_all_are_wanted(database:
 
 
 async def test_the_least_recently_used_models_make_room_and_the_newest_stay(database: Database) -> None:
-    ids = [await store(database) for _ in range(3)]
+    ids = [await database.ask(store) for _ in range(3)]
     size = 3 * (len(FILES["tokens"]) + len(FILES["context"]))
     models = TagModels(database, max_bytes=2 * size)
 
@@ -105,16 +106,12 @@ async def test_the_least_recently_used_models_make_room_and_the_newest_stay(data
 
 async def test_names_are_embedded_in_ascending_order() -> None:
     embedder = FakeEmbedder()
-
-    async def ask(*_: Any) -> Any:
-        return CLOTHES
-
     inputs = {"vocabulary_id": 1, "seed": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
     work: Any = SimpleNamespace(
         claim=SimpleNamespace(inputs=inputs),
         read={},
         settings=RunSettings(),
-        database=SimpleNamespace(ask=ask),
+        database=SimpleNamespace(ask=AsyncMock(return_value=CLOTHES)),
         embedder_of=lambda backend, model: embedder,
     )
 

@@ -1,7 +1,6 @@
 """Who is next: fair turns, the oldest first, no more than there is room for, and nobody is left out."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,26 +12,12 @@ from workers.turns import MOST_AHEAD, DueJob, Turns, WaitingFlow
 STAGES = ("extract", "embed", "validate")
 CHAINS = (STAGES, ("embed", "validate"), ("extract", "validate"), ("validate",))
 
+Drawn = list[tuple[Priority, bool, list[tuple[str, ...]]]]
+
 flows = st.lists(
-    st.builds(
-        lambda priority, is_background, chains: (priority, is_background, chains),
-        st.sampled_from(Priority),
-        st.booleans(),
-        st.lists(st.sampled_from(CHAINS), max_size=6),
-    ),
-    max_size=6,
+    st.tuples(st.sampled_from(Priority), st.booleans(), st.lists(st.sampled_from(CHAINS), max_size=6)), max_size=6
 )
 rooms = st.fixed_dictionaries({(stage, priority): st.integers(-2, 8) for stage in STAGES for priority in PRIORITIES})
-
-
-def waiting_of(drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]]) -> dict[int, WaitingFlow]:
-    """Flows of jobs that are numbered through, so that a lower number is older."""
-    return {
-        place: WaitingFlow(
-            priority, is_background, [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
-        )
-        for place, (priority, is_background, chains) in enumerate(drawn)
-    }
 
 
 def endless(priority: Priority, start: int, taken: int, count: int = 64) -> WaitingFlow:
@@ -45,10 +30,16 @@ def open_room(count: int) -> dict[tuple[str, int], int]:
 
 
 @given(flows, rooms)
-def test_no_queue_gets_more_than_it_has_room_for_and_nothing_stays_behind(
-    drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]], room: dict[tuple[str, int], int]
+def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_oldest_come_first(
+    drawn: Drawn, room: dict[tuple[str, int], int]
 ) -> None:
-    waiting = waiting_of(drawn)
+    # Jobs are numbered through, so that a lower number is older.
+    waiting = {
+        place: WaitingFlow(
+            priority, is_background, [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
+        )
+        for place, (priority, is_background, chains) in enumerate(drawn)
+    }
     stages = {job.job_id: job.queues for flow in waiting.values() for job in flow.jobs}
 
     chosen = Turns[int]().choose(waiting, room)
@@ -59,67 +50,52 @@ def test_no_queue_gets_more_than_it_has_room_for_and_nothing_stays_behind(
         for stage in stages[one.job_id]:
             left[stage, one.priority] -= 1
             assert left[stage, one.priority] >= 0
-    sent = {job.job_id for job in chosen}
+    place = {job.job_id: at for at, job in enumerate(chosen)}
     for flow in waiting.values():
         usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
         for job in flow.jobs:
-            assert job.job_id in sent or min(left[stage, usual] for stage in job.queues) <= 0
-
-
-@given(flows, rooms)
-def test_of_the_jobs_of_a_flow_with_the_same_stages_the_oldest_come_first(
-    drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]], room: dict[tuple[str, int], int]
-) -> None:
-    waiting = waiting_of(drawn)
-    place = {job.job_id: at for at, job in enumerate(Turns[int]().choose(waiting, room))}
-    for flow in waiting.values():
+            assert job.job_id in place or min(left[stage, usual] for stage in job.queues) <= 0
         for chain in CHAINS:
             places = [place.get(job.job_id, len(place)) for job in flow.jobs if job.queues == chain]
             assert places == sorted(places)
 
 
-def shares(priorities: Mapping[str, Priority], *, sizes: list[int]) -> Counter[str]:
-    """What each of several endless flows gets while there is room for so many jobs at a time."""
-    turns: Turns[str] = Turns()
-    taken: Counter[str] = Counter()
-    for size in sizes:
-        starts = {name: 1_000_000 * place for place, name in enumerate(priorities)}
-        waiting = {name: endless(priority, starts[name], taken[name]) for name, priority in priorities.items()}
-        for job in turns.choose(waiting, open_room(size) | {("extract", FIRST): 0}, is_held=True):
-            taken[list(priorities)[job.job_id // 1_000_000]] += 1
-    return taken
+class Endless:
+    """Flows that never end, by their places, and what each of them got."""
 
+    def __init__(self, *priorities: Priority) -> None:
+        self._priorities = priorities
+        self._turns: Turns[int] = Turns()
+        self.taken: Counter[int] = Counter()
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
-def test_two_runs_side_by_side_get_equal_shares(sizes: list[int]) -> None:
-    taken = shares({"first": Priority.NORMAL, "second": Priority.NORMAL}, sizes=sizes)
-
-    assert abs(taken["first"] - taken["second"]) <= 1
-    assert sum(taken.values()) == sum(sizes)
+    def give(self, room: dict[tuple[str, int], int]) -> None:
+        waiting = {
+            place: endless(priority, 1_000_000 * place, self.taken[place])
+            for place, priority in enumerate(self._priorities)
+        }
+        for job in self._turns.choose(waiting, room, is_held=True):
+            self.taken[job.job_id // 1_000_000] += 1
 
 
 @given(st.lists(st.integers(1, 40), min_size=20, max_size=40))
-def test_shares_are_by_weight(sizes: list[int]) -> None:
-    taken = shares({"normal": Priority.NORMAL, "bulk": Priority.BULK}, sizes=sizes)
+def test_shares_are_equal_or_by_weight(sizes: list[int]) -> None:
+    equal, weighted = Endless(Priority.NORMAL, Priority.NORMAL), Endless(Priority.NORMAL, Priority.BULK)
+    for size in sizes:
+        for flows in (equal, weighted):
+            flows.give(open_room(size) | {("extract", FIRST): 0})
 
-    assert abs(taken["normal"] - 4 * taken["bulk"]) <= 5
+        assert abs(equal.taken[0] - equal.taken[1]) <= 1
+    assert sum(equal.taken.values()) == sum(sizes)
+    assert abs(weighted.taken[0] - 4 * weighted.taken[1]) <= 5
 
 
 @given(st.lists(st.sampled_from(Priority), min_size=1, max_size=8), st.integers(1, 12))
 def test_a_bulk_run_gets_a_share_whatever_else_waits(others: list[Priority], size: int) -> None:
-    turns: Turns[int] = Turns()
-    taken: Counter[int] = Counter()
-    priorities = [Priority.BULK, *others]
-    rounds = 0
-    while not taken[0]:
-        waiting = {
-            place: endless(priority, 1_000_000 * place, taken[place]) for place, priority in enumerate(priorities)
-        }
-        for job in turns.choose(waiting, open_room(size), is_held=True):
-            taken[job.job_id // 1_000_000] += 1
-        rounds += 1
+    flows = Endless(Priority.BULK, *others)
+    while not flows.taken[0]:
+        flows.give(open_room(size))
         # Everybody else has at most 16 turns for each of it, and interactive work is at most MOST_AHEAD jobs ahead.
-        assert sum(taken.values()) <= 16 * len(others) + MOST_AHEAD + 2 * size * len(PRIORITIES)
+        assert sum(flows.taken.values()) <= 16 * len(others) + MOST_AHEAD + 2 * size * len(PRIORITIES)
 
 
 def test_interactive_work_goes_ahead_of_everything_and_not_for_ever() -> None:

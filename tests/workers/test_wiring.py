@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import pytest
 
 from adapters.openai import OpenAIEmbedder
@@ -11,33 +9,23 @@ from workers.wiring import Wiring
 
 OPENAI = RunSettings(embedding=EmbeddingSettings(backend="openai"), model=ModelSettings(embedding_model="e"))
 
-Wire = Callable[..., Wiring]
 
-
-@pytest.fixture
-def wire() -> Wire:
+def wired(**settings: str) -> Wiring:
     """The wiring of a process with these settings, which connects to nothing before it is asked."""
-
-    def made(**settings: str) -> Wiring:
-        process = ProcessSettings.from_environment({name.upper(): value for name, value in settings.items()})
-        return Wiring(process, Database("postgresql://h/d"), ollama_url=None, is_crowded=lambda: False)
-
-    return made
+    process = ProcessSettings.from_environment(settings)
+    return Wiring(process, Database("postgresql://h/d"), ollama_url=None, is_crowded=lambda: False)
 
 
-async def test_a_run_with_backend_openai_is_embedded_by_a_server(wire: Wire) -> None:
-    wiring = wire(ragq_openai_embedding_base_url="http://e/v1")
+async def test_a_run_with_backend_openai_is_embedded_by_the_server_that_is_named() -> None:
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+        wired().embedder(OPENAI)
+    wiring = wired(RAGQ_OPENAI_EMBEDDING_BASE_URL="http://e/v1")
 
     embedder = wiring.embedder(OPENAI)
 
     assert (type(embedder), embedder.name) == (OpenAIEmbedder, "e")
     assert wiring.embedder(OPENAI) is embedder
     await wiring.close()
-
-
-def test_a_run_whose_server_is_not_named_is_refused(wire: Wire) -> None:
-    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
-        wire().embedder(OPENAI)
 
 
 def test_no_key_is_sent_to_a_server_that_it_was_not_set_for() -> None:

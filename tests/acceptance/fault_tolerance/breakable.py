@@ -33,6 +33,9 @@ SHORT_TIMES = {
     "RAGQ_MAX_INTERRUPTIONS": "20",
 }
 
+#: Options of runs that ask no model about references.
+UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
+
 OUTCOMES = """
 SELECT j.ordinal, a.stage, a.outcome FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 ORDER BY a.id

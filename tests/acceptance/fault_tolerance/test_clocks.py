@@ -5,11 +5,10 @@ import time
 import pytest
 
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation
 from tests.acceptance.small_data_set import TEST
 from tests.chaos.monkey import FAKETIME
 
-UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
 ENDED = "SELECT max(abs(extract(epoch FROM ended_at) - $1))::float8 FROM stage_attempt"
 
 
