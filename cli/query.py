@@ -33,7 +33,7 @@ from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import QueryLine, StoredResult
+from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
@@ -53,7 +53,7 @@ async def only_question(connection: Connection, run_id: int) -> QueryView | None
 
 def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    return vars(shown.line) | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
+    return shown.line.model_dump() | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:
@@ -177,12 +177,12 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     none = "No question is stored yet. `ragq ask QUESTION` asks one."
     if wanted.status or wanted.before:
         none = "There is no such question. `ragq query list` lists the newest."
-    print_list([vars(line) for line in lines], table, none=none, as_json=as_json)
+    print_list([line.model_dump() for line in lines], table, none=none, as_json=as_json)
     if len(found) > len(lines):
         print_older(lines[-1].id)
 
 
-def _needs(line: QueryLine) -> str:
+def _needs(line: StoredQuery) -> str:
     """What a question needs next; of one that has all of its context, only an answer that failed is named."""
     if line.status is not QueryStatus.READY:
         return line.status
@@ -325,7 +325,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         ragq query delete 7
         ragq query delete 7 --yes
     """
-    line = with_database(queries.line, query_id)
+    line = with_database(queries.get, query_id)
     if not yes:
         answers = counted(line.results_count, "answer")
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
@@ -336,7 +336,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
 
 def _print_changed(query_id: int, *, as_json: bool) -> None:
     """Print the status of the job of a query that was changed."""
-    line = with_database(queries.line, query_id)
+    line = with_database(queries.get, query_id)
     shown = {
         "query": query_id,
         "run": f"r{line.run_id}",

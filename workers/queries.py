@@ -85,8 +85,8 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
 async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
     """Every search, and their fusion: a round trip for all vectors, and one for all texts."""
     query = await question(work)
-    work.read["corpus"] = query.corpus_id
-    if query.other_corpus_ids:
+    work.read["corpus"] = query.corpus_ids[0]
+    if len(query.corpus_ids) > 1:
         work.read["corpus_ids"] = query.corpus_ids
     among = None
     if query.works.given:

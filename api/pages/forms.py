@@ -12,7 +12,7 @@ from schemas.statuses import JobStatus, QueryStatus
 from services.questions.steps import Step
 from services.runs import Action
 from store.access import RequestKey
-from store.questions.queries import QueryLine
+from store.questions.queries import StoredQuery
 from store.runs.jobs import JobProgress
 
 Typed = Annotated[str, AfterValidator(lambda text: text.replace("\r\n", "\n")), Field(repr=False)]
@@ -50,7 +50,7 @@ class Next(NamedTuple):
 _STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
 
 
-def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
+def next_step(line: StoredQuery, progress: JobProgress) -> Next | None:
     """The next step to run; None while the job is unfinished, and when only the answer is left."""
     match line.job_status:
         case status if status.is_open:
@@ -68,7 +68,7 @@ def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
     return Next(step.capitalize(), step)
 
 
-def can_run_all(line: QueryLine) -> bool:
+def can_run_all(line: StoredQuery) -> bool:
     """Whether all remaining stages can be run at once."""
     is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
     return is_free and line.status is not QueryStatus.READY

@@ -30,7 +30,7 @@ from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
-from store.questions.queries import QueryLine
+from store.questions.queries import StoredQuery
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces, jobs, runs
 from store.runs.jobs import JobProgress
@@ -59,7 +59,7 @@ _LABELS: Final[dict[Listed, str]] = {
 class QuestionRow(NamedTuple):
     """A question of the list."""
 
-    line: QueryLine
+    line: StoredQuery
     progress: JobProgress
     next: Next | None
     can_run_all: bool
@@ -240,7 +240,7 @@ async def _page(
             return Response(headers={"HX-Redirect": path}) if is_htmx else RedirectResponse(path, 303)
         prompt, notes = None, list[str]()
         if view.retrieved is not None:
-            prompt = await preview(connection, await queries.get(connection, query_id), top_n=top_n)
+            prompt = await preview(connection, line, top_n=top_n)
             notes = basis_in_words(await answer_basis(connection, line.job_id, prompt))
         frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)

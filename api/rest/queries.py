@@ -18,7 +18,7 @@ from schemas.values.runs import StageFailure
 from services.questions.edits import edit, stored_context
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import QueryLine, StoredResult
+from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 
 PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
@@ -27,7 +27,7 @@ PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
 class QueryList(Reply):
     """Questions, newest first."""
 
-    queries: list[QueryLine]
+    queries: list[StoredQuery]
     total: int
     """The number of questions in that status, on all pages."""
 
@@ -49,7 +49,7 @@ class Passage(ContextGroup):
     """From 1: its place in the prompt."""
 
 
-class QueryDetail(QueryLine):
+class QueryDetail(StoredQuery):
     """A question with its current outputs."""
 
     expanded_queries: list[str] | None = Field(repr=False)
@@ -147,7 +147,7 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
     return place
 
 
-def line_of(line: QueryLine) -> QueryLine:
+def line_of(line: StoredQuery) -> StoredQuery:
     """A question in one line: a failed embedding needs embeddings."""
     is_failed = line.status is QueryStatus.VEC_ERR
     return line.model_copy(update={"status": QueryStatus.NEEDS_EMBEDDINGS}) if is_failed else line

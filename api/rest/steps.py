@@ -25,7 +25,7 @@ from stages.queries.query_files import single_query
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
 
@@ -316,7 +316,7 @@ def _superseded(query_id: int) -> Refused:
     )
 
 
-def _ids(query: StoredQuery | QueryLine) -> dict[str, int]:
+def _ids(query: StoredQuery) -> dict[str, int]:
     return {"query_id": query.id, "run_id": query.run_id, "job_id": query.job_id}
 
 

@@ -50,11 +50,62 @@ JOIN query_judgement AS judged ON judged.query_id = q.id
 WHERE f.job_id = ANY($1::bigint[])
 """
 
-QUERY = """
-SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, coalesce(j.inputs -> 'works', '{}') AS works,
-       n.request ->> 'preset' AS preset, q.external_id, q.original_query
-FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN run AS n ON n.id = j.run_id
-WHERE q.id = $1 OR q.job_id = $2
+# Names a question by `q.job_id`.
+PROGRESS = f"""
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
+                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
+                WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
+                WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
+                ELSE '{QueryStatus.READY}' END AS status,
+           CASE WHEN embed = 'failed' THEN '{VectorStatus.VEC_ERR}'
+                WHEN embed = 'done' THEN '{VectorStatus.VEC}'
+                WHEN expand = 'done' THEN '{VectorStatus.TO_VEC}' ELSE '{VectorStatus.NO_VEC}' END AS vector_status,
+           validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
+           consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
+    FROM (
+        SELECT max(status) FILTER (WHERE stage = 'expand') AS expand,
+               max(status) FILTER (WHERE stage = 'embed') AS embed,
+               max(status) FILTER (WHERE stage = 'validate') AS validate,
+               max(status) FILTER (WHERE stage = 'consolidate') AS consolidate
+        FROM stage_run WHERE job_id = q.job_id
+    ) AS stages
+) AS s
+"""
+
+SHOWN = """
+SELECT q.id, q.job_id, j.run_id, q.corpus_id || q.other_corpus_ids AS corpus_ids, c.name AS corpus, c.name || (
+           SELECT coalesce(array_agg(o.name ORDER BY i.place), '{}')
+           FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
+       ) AS corpora, coalesce(j.inputs -> 'works', '{}') AS works,
+       n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+       s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
+       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities_count,
+       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results_count
+"""
+
+STATE = f"""
+JOIN job AS j ON j.id = q.job_id
+JOIN run AS n ON n.id = j.run_id
+JOIN corpus AS c ON c.id = q.corpus_id
+{PROGRESS}
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
+"""
+
+QUERY = f"{SHOWN} FROM queries AS q {STATE} WHERE q.id = $1 OR q.job_id = $2"
+
+# The lateral parts are computed for one page of questions, unless they are chosen by their status.
+LINES = f"""
+{SHOWN}
+FROM (
+    SELECT * FROM queries
+    WHERE $2::bigint IS NULL
+       OR (created_at, id) < ((SELECT created_at FROM queries WHERE id <= $2 ORDER BY id DESC LIMIT 1), $2)
+    ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $3::text[] IS NULL THEN $1::bigint END
+) AS q
+{STATE}
+WHERE $3::text[] IS NULL OR s.status = ANY($3)
+ORDER BY q.created_at DESC, q.id DESC LIMIT $1::bigint
 """
 
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
@@ -75,24 +126,38 @@ ORDER BY r.id LIMIT 1
 
 
 class StoredQuery(Value):
-    """A question and the job that answers it."""
+    """A question with the job that answers it, and how far it has come."""
 
     id: int
     job_id: int
     run_id: int
-    corpus_id: int
-    other_corpus_ids: list[int]
+    corpus_ids: list[int] = Field(exclude=True)
+    """Those of `corpora`."""
+    corpus: str
+    """The first of `corpora`."""
+    corpora: list[str]
+    """The corpora that are searched."""
     works: WorkFilter
-    """The works that are searched."""
+    """The works of them that are searched; all fields are null where all works are."""
     preset: str | None
     """The one that its run was submitted with."""
-    external_id: str | None
-    original_query: str
-
-    @property
-    def corpus_ids(self) -> list[int]:
-        """The corpora that are searched."""
-        return [self.corpus_id, *self.other_corpus_ids]
+    original_query: str = Field(repr=False)
+    created_at: datetime
+    updated_at: datetime
+    job_status: JobStatus
+    """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
+    is stored, and the prompt or the answer failed."""
+    status: QueryStatus
+    """What it needs next."""
+    vector_status: VectorStatus
+    has_retrieved_context: bool
+    """A search is stored, whatever it found."""
+    has_clean_context: bool
+    """Likewise its consolidation."""
+    intent: str | None
+    """DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE, or another text."""
+    entities_count: int
+    results_count: int
 
 
 class StoredResult(Value):
@@ -318,88 +383,7 @@ async def move(connection: Connection, query_id: int, job_id: int) -> None:
     await connection.execute("UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1", query_id, job_id)
 
 
-# Names a question by `q.job_id`.
-PROGRESS = f"""
-CROSS JOIN LATERAL (
-    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
-                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
-                WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
-                WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
-                ELSE '{QueryStatus.READY}' END AS status,
-           CASE WHEN embed = 'failed' THEN '{VectorStatus.VEC_ERR}'
-                WHEN embed = 'done' THEN '{VectorStatus.VEC}'
-                WHEN expand = 'done' THEN '{VectorStatus.TO_VEC}' ELSE '{VectorStatus.NO_VEC}' END AS vector_status,
-           validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
-           consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
-    FROM (
-        SELECT max(status) FILTER (WHERE stage = 'expand') AS expand,
-               max(status) FILTER (WHERE stage = 'embed') AS embed,
-               max(status) FILTER (WHERE stage = 'validate') AS validate,
-               max(status) FILTER (WHERE stage = 'consolidate') AS consolidate
-        FROM stage_run WHERE job_id = q.job_id
-    ) AS stages
-) AS s
-"""
-
-# The lateral parts are computed for one page of questions, unless they are chosen by their status.
-LINES = f"""
-SELECT q.id, q.job_id, j.run_id, c.name AS corpus, c.name || (
-           SELECT coalesce(array_agg(o.name ORDER BY i.place), '{{}}')
-           FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
-       ) AS corpora, coalesce(j.inputs -> 'works', '{{}}') AS works,
-       n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
-       s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
-       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities_count,
-       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results_count
-FROM (
-    SELECT * FROM queries
-    WHERE ($1::bigint IS NULL OR id = $1)
-      AND ($3::bigint IS NULL
-           OR (created_at, id) < ((SELECT created_at FROM queries WHERE id <= $3 ORDER BY id DESC LIMIT 1), $3))
-    ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
-) AS q
-JOIN job AS j ON j.id = q.job_id
-JOIN run AS n ON n.id = j.run_id
-JOIN corpus AS c ON c.id = q.corpus_id
-{PROGRESS}
-LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
-WHERE $4::text[] IS NULL OR s.status = ANY($4)
-ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
-"""
-
 COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"
-
-
-class QueryLine(Value):
-    """A question in one line, with how far it has come."""
-
-    id: int
-    job_id: int
-    run_id: int
-    corpus: str
-    """The first of `corpora`."""
-    corpora: list[str]
-    """The corpora that are searched."""
-    works: WorkFilter
-    """The works of them that are searched; all fields are null where all works are."""
-    preset: str | None
-    original_query: str = Field(repr=False)
-    created_at: datetime
-    updated_at: datetime
-    job_status: JobStatus
-    """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
-    is stored, and the prompt or the answer failed."""
-    status: QueryStatus
-    """What it needs next."""
-    vector_status: VectorStatus
-    has_retrieved_context: bool
-    """A search is stored, whatever it found."""
-    has_clean_context: bool
-    """Likewise its consolidation."""
-    intent: str | None
-    """DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE, or another text."""
-    entities_count: int
-    results_count: int
 
 
 async def lines(
@@ -408,19 +392,11 @@ async def lines(
     before: int | None = None,
     statuses: Collection[QueryStatus] | None = None,
     limit: int | None = 50,
-) -> list[QueryLine]:
+) -> list[StoredQuery]:
     """The newest questions, newest first, all of them without a limit. `before` takes those that come after it in that
     order."""
     wanted = None if statuses is None else list(statuses)
-    return [QueryLine(**row) for row in await connection.fetch(LINES, None, limit, before, wanted)]
-
-
-async def line(connection: Connection, query_id: int) -> QueryLine:
-    """One question. Raises MissingError."""
-    row = await connection.fetchrow(LINES, query_id, 1, None, None)
-    if row is None:
-        raise query_missing(query_id)
-    return QueryLine(**row)
+    return [StoredQuery(**row) for row in await connection.fetch(LINES, limit, before, wanted)]
 
 
 def in_need(status: QueryStatus | None) -> list[QueryStatus]:

@@ -22,7 +22,7 @@ from stages.queries.query_files import document_name
 from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
+from store.questions.queries import StoredQuery, StoredResult, result_missing
 from store.runs import attempts, deletions, edits, jobs, overviews
 from store.runs.failures import final_categories
 from store.runs.jobs import JobProgress
@@ -117,7 +117,7 @@ Output = TypeVar("Output", bound=Value)
 class QueryView:
     """A question with the outputs that hold now; those that are not stored, or stale, are None."""
 
-    line: QueryLine
+    line: StoredQuery
     outputs: dict[str, Any]
     """Those that people read, as they are stored, by stage in the order of the chain."""
     expansion: Expansion | None
@@ -166,7 +166,7 @@ class QueryView:
 async def query_view(connection: Connection, query_id: int) -> QueryView:
     """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        line = await queries.line(connection, query_id)
+        line = await queries.get(connection, query_id)
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         answers = await queries.results(connection, query_id)
         progress = await jobs.progress(connection, [line.job_id])

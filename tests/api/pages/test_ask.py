@@ -15,7 +15,7 @@ async def corpus(connection: Connection) -> None:
     await store_small_corpus(connection)
 
 
-async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
+async def asked(ctx: ApiContext) -> list[queries.StoredQuery]:
     async with ctx.database.connection() as connection:
         return await queries.lines(connection)
 

@@ -33,7 +33,7 @@ async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
-    return (await queries.line(connection, query.id)).status
+    return (await queries.get(connection, query.id)).status
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_another_text_keeps_the_expansion_but_no_vectors(connection: Conne
 
 async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
-    before = await attempts.history(connection, query.job_id)
+    stored, before = await queries.get(connection, query.id), await attempts.history(connection, query.job_id)
     cases: list[tuple[dict[str, Any], str | None]] = [
         ({}, None),
         ({"original_query": " Why is tea dark?"}, None),
@@ -101,7 +101,7 @@ async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
         assert len(await attempts.history(connection, query.job_id)) == len(before)
-        assert await queries.get(connection, query.id) == query
+        assert await queries.get(connection, query.id) == stored
 
 
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:

@@ -130,7 +130,7 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     works = WorkFilter(author="leaf", year_from=2001)
     ids = await two_corpora(connection)
     query, _ = await ask(connection, to("archive", "shelf", "archive", works=works), settings())
-    line = await queries.line(connection, query.id)
+    line = await queries.get(connection, query.id)
     job = await jobs.job(connection, query.job_id)
     basis = await answers.answer_basis(connection, query.job_id, PROMPT)
     whole = await plan_queries(connection, to("shelf"), settings())

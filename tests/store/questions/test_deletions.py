@@ -124,8 +124,9 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_submitted_agai
 async def test_a_question_with_a_running_stage_is_not_deleted(connection: Connection) -> None:
     query = await a_question(connection)
     await stages.claim(connection, query.job_id, "expand", "worker", 60)
+    stored = await queries.get(connection, query.id)
 
     with pytest.raises(StageRunningError):
         await query_runs.delete_query(connection, query.id)
 
-    assert await queries.get(connection, query.id) == query
+    assert await queries.get(connection, query.id) == stored

@@ -39,8 +39,8 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
 
     found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
 
-    texts = [(query.external_id, query.original_query, query.corpus_id) for query in found if query]
-    assert texts == [("q1", "How is tea made?", corpus_id), ("q2", "What is a bridge?", corpus_id)]
+    texts = [(query.original_query, query.corpus_ids) for query in found if query]
+    assert texts == [("How is tea made?", [corpus_id]), ("What is a bridge?", [corpus_id])]
     first = found[0]
     assert first is not None and await queries.get(connection, first.id) == first
     assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
