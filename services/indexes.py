@@ -11,6 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import StoredSplit, TranscriptVariant
+from schemas.values.runs import IndexSource
 from stages.participants.artifacts import (
     PROMPT_REMEDY,
     ArtifactFile,
@@ -34,7 +35,7 @@ from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews, references
 from store.references.interviews import stored_splits
-from store.references.references import IndexPlan, StoredIndex
+from store.references.references import StoredIndex
 
 
 async def unfit_sidecars(
@@ -290,7 +291,7 @@ async def import_artifact(
     identity, embedding = artifact.identity, rules.settings.embedding
     _refuse_wrong_name(index_name, identity)
     data_set = data_set or await _data_set(connection, identity.split, every_split, default=default_data_set)
-    plan = IndexPlan(
+    plan = IndexSource(
         name=index_name,
         data_set=data_set,
         split=identity.split,
@@ -323,7 +324,7 @@ async def import_artifact(
             f"chunks take places among the references and are not shown. `{import_command(plan.data_set)}` first, then "
             "import the index again."
         )
-    return await current_index(connection, f"{plan.name}@{plan.identity}"), warnings
+    return await current_index(connection, f"{plan.name}@{references.identity(plan)}"), warnings
 
 
 async def _data_set(connection: Connection, split: str, stored: Sequence[StoredSplit], *, default: str) -> str:

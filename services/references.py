@@ -8,6 +8,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from schemas.values.participants import StoredPerson, TranscriptVariant
+from schemas.values.runs import IndexSource
 from services.indexes import current_index, evidence_rule, fitting_index
 from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
@@ -24,7 +25,7 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
-from store.references.references import IndexPlan, StoredIndex
+from store.references.references import StoredIndex
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -91,7 +92,7 @@ async def plan_references(
     variant = _variant(data_set, members, embedding.embeddings_file)
     named = built_name(index_name(embedding.embeddings_file), split, variant)
     await _refuse_taken(connection, named, data_set, name)
-    plan = IndexPlan(
+    plan = IndexSource(
         name=named,
         data_set=data_set,
         split=name,
@@ -104,9 +105,9 @@ async def plan_references(
         chunk_size=embedding.chunk_size,
         chunk_step=embedding.chunk_step,
         min_evidence_chars=embedding.min_evidence_chars,
-        evidence=evidence_rule(settings.run),
     )
-    stages = [stage for stage in stages_of("index", "references") if stage != "extract" or plan.evidence]
+    evidence = evidence_rule(settings.run)
+    stages = [stage for stage in stages_of("index", "references") if stage != "extract" or evidence]
     jobs = [
         NewJob(
             mode="references",
@@ -123,14 +124,18 @@ async def plan_references(
     ]
 
     async def store_plan(connection: Connection, run_id: int) -> None:
-        await references.plan(connection, run_id, plan)
+        await references.plan(connection, run_id, plan, evidence)
 
     return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
-        settings_hash=content_hash(plan.model_dump(mode="json") | {"long_texts": settings.run.ragq.long_texts}),
+        settings_hash=content_hash(
+            plan.model_dump(mode="json")
+            | {"evidence": evidence, "identity": references.identity(plan, evidence)}
+            | {"long_texts": settings.run.ragq.long_texts}
+        ),
         request={
             "data_set": data_set,
             "split": split,

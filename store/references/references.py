@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from asyncpg import Record
 from numpy.typing import NDArray
-from pydantic import computed_field
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import (
@@ -62,26 +61,20 @@ IDENTITY: Final = (
     *("backend", "model", "dimension", "data_set", "split", "split_ids_hash", "variant"),
     *("chunk_size", "chunk_step", "min_evidence_chars"),
 )
-"""The fields of an IndexPlan that make its identity, with that of the evidence where there is any."""
+"""What makes the identity of an index, with its evidence where there is any."""
 
 
-class IndexPlan(IndexSource):
-    """An index to build."""
-
-    evidence: str | None = None
-    """How the evidence of its participants was found, for scores by neighbours; None without evidence."""
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def identity(self) -> str:
-        """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
-        names = IDENTITY if self.evidence is None else (*IDENTITY, "evidence")
-        return short_hash("\n".join(f"{name}={getattr(self, name)}" for name in names))
+def identity(index: IndexSource, evidence: str | None = None) -> str:
+    """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
+    parts = {name: getattr(index, name) for name in IDENTITY} | ({} if evidence is None else {"evidence": evidence})
+    return short_hash("\n".join(f"{name}={value}" for name, value in parts.items()))
 
 
-class StoredIndex(IndexPlan, IndexIdentity):
+class StoredIndex(IndexIdentity):
     """An index as it is stored."""
 
+    evidence: str | None
+    """How the evidence of its participants was found, for scores by neighbours; None without evidence."""
     run_id: int | None
     """None for an index that was imported from files, or whose run is deleted."""
     model_dtypes: list[str]
@@ -94,6 +87,7 @@ class StoredIndex(IndexPlan, IndexIdentity):
     chunk_scores_meta: ChunkScoresMeta | None
     partial: PartialBuild | None
     """What was left out; None for a complete index."""
+    identity: str
 
     @property
     def source(self) -> str:
@@ -101,7 +95,7 @@ class StoredIndex(IndexPlan, IndexIdentity):
         return f"{self.data_set}/{training_name(self.split)}"
 
 
-PLANNED_COLUMNS = ", ".join([*IndexPlan.model_fields, "identity"])
+PLANNED_COLUMNS = ", ".join([*IndexSource.model_fields, "evidence", "identity"])
 
 COLUMNS = ", ".join(StoredIndex.model_fields)
 
@@ -110,9 +104,10 @@ CURRENT = (
 )
 
 
-async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
+async def plan(connection: Connection, run_id: int | None, index: IndexSource, evidence: str | None = None) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
-    return await insert(connection, "reference_index", run_id=run_id, identity=index.identity, **dict(index))
+    values = dict(index) | {"evidence": evidence, "identity": identity(index, evidence)}
+    return await insert(connection, "reference_index", run_id=run_id, **values)
 
 
 async def current(connection: Connection) -> list[StoredIndex]:
@@ -183,7 +178,7 @@ CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY partici
 
 async def keep_imported(
     connection: Connection,
-    index: IndexPlan,
+    index: IndexSource,
     participants: Sequence[ParticipantChunks],
     *,
     model_digest: str | None,

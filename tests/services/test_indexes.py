@@ -5,10 +5,11 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.participants import Split, TranscriptVariant
+from schemas.values.runs import IndexSource
 from services.indexes import fitting_index
 from store.database import Connection
 from store.references import interviews, references
-from store.references.references import IndexPlan, StoredIndex
+from store.references.references import StoredIndex
 from tests.services.test_overlap import OWN, chunks_of
 from tests.services.test_overlap import PLAN as OF_TRAINING
 from tests.store.reference_indexes import publish_index
@@ -27,7 +28,7 @@ def asking(name: str, **options: str) -> EffectiveSettings:
     return resolve(profile="paper", options=OWN | {"EMBEDDING_EMBEDDINGS_FILE": name} | options, environment={})
 
 
-async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
+async def store(connection: Connection, *plans: IndexSource) -> list[StoredIndex]:
     """Publish an index of each plan, one after the other."""
     for plan in plans:
         await publish_index(connection, plan, [chunks_of(300)])
@@ -59,7 +60,7 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(connect
     ]:
         index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
 
-        assert (index.name, index.identity) == (found.name, found.identity)
+        assert (index.name, index.identity) == (found.name, references.identity(found))
 
 
 async def test_an_index_that_is_missing_is_refused_with_what_builds_it(connection: Connection) -> None:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pgvector import Vector
 
 from schemas.values.participants import ChunkScoresMeta, Participant, ParticipantChunks, PHQ8Item
+from schemas.values.runs import IndexSource
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import references
-from store.references.references import IndexPlan
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.fakes.references import IndexedChunk
 from tests.store.conftest import new_run
 
-PLAN = IndexPlan(
+PLAN = IndexSource(
     name="small",
     data_set="data",
     split="paper-train",
@@ -45,7 +45,7 @@ def person(
 
 async def publish_index(
     connection: Connection,
-    plan: IndexPlan,
+    plan: IndexSource,
     chunks: Sequence[ParticipantChunks],
     *,
     chunk_scores_meta: ChunkScoresMeta | None = None,
