@@ -78,13 +78,6 @@ class NewToken(NamedTuple):
     stored: StoredToken
 
 
-class Holder(NamedTuple):
-    """The token that a request or a login was made with."""
-
-    token_id: int
-    scope: Scope
-
-
 async def create(connection: Connection, name: str, scope: Scope, *, lifetime: timedelta | None = None) -> NewToken:
     """Make a token of 256 random bits. Raises Refused for a name that a live token has, or that is none."""
     if not _NAME.fullmatch(name):
@@ -169,8 +162,9 @@ END = "DELETE FROM api_session WHERE session_hash = $1"
 class Recognised(NamedTuple):
     """What a token or a session opens."""
 
-    holder: Holder | None
-    """None for one that is unknown, expired or revoked, and without any."""
+    token_id: int | None
+    """The token that it is, or was opened with; None for one that is unknown, expired or revoked, and without any."""
+    scope: Scope | None
     any_live: bool
     """There is a live token, so that requests need one."""
 
@@ -181,8 +175,7 @@ async def recognise(connection: Connection, secret: str | None) -> Recognised:
     Notes the use of the token, once a minute.
     """
     row = await connection.fetchrow(RECOGNISE, None if secret is None else hashed(secret))
-    holder = None if row["id"] is None else Holder(row["id"], Scope(row["scope"]))
-    return Recognised(holder, row["any_live"])
+    return Recognised(row["id"], None if row["id"] is None else Scope(row["scope"]), row["any_live"])
 
 
 async def open_session(connection: Connection, secret: str, *, lifetime: timedelta) -> str | None:

@@ -69,16 +69,15 @@ class Authenticator(NamedTuple):
         if "authorization" in connection.headers:
             if (bearer := bearer_of(connection)) is None:
                 return None
-            holder, _ = await self._recognise(bearer)
-            return None if holder is None else _principal(holder, token_in_request=True)
+            return _principal(await self._recognise(bearer), token_in_request=True)
         session = connection.cookies.get(SESSION_COOKIE)
         may_be_open = self.on_loopback and _is_local(connection)
         if session is None and not may_be_open:
             return None
-        holder, any_live = await self._recognise(session)
-        if holder is not None:
-            return _principal(holder, has_session=True)
-        return Principal(name="open", can_write=True) if may_be_open and not any_live else None
+        found = await self._recognise(session)
+        if found.token_id is None and may_be_open and not found.any_live:
+            return Principal(name="open", can_write=True)
+        return _principal(found, has_session=True)
 
     async def _recognise(self, secret: str | None) -> access.Recognised:
         try:
@@ -150,10 +149,14 @@ CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
 OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
 
 
-def _principal(holder: access.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
+def _principal(
+    found: access.Recognised, *, token_in_request: bool = False, has_session: bool = False
+) -> Principal | None:
+    if found.token_id is None:
+        return None
     return Principal(
-        name=f"token:{holder.token_id}",
-        can_write=holder.scope is access.Scope.WRITE,
+        name=f"token:{found.token_id}",
+        can_write=found.scope is access.Scope.WRITE,
         token_in_request=token_in_request,
         has_session=has_session,
     )

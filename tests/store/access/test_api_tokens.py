@@ -6,15 +6,15 @@ import pytest
 
 from schemas.errors import Refused
 from store import access
-from store.access import PREFIX, Holder, Scope, end_session, hashed, open_session, recognise
+from store.access import PREFIX, Scope, end_session, hashed, open_session, recognise
 from store.database import Connection
 
 HOUR = timedelta(hours=1)
 OVER = timedelta(seconds=-1)
 
 
-async def holder(connection: Connection, secret: str | None) -> Holder | None:
-    return (await recognise(connection, secret)).holder
+async def holder(connection: Connection, secret: str | None) -> int | None:
+    return (await recognise(connection, secret)).token_id
 
 
 async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection) -> None:
@@ -22,7 +22,7 @@ async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection)
 
     assert secret.startswith(PREFIX)
     assert len(secret) == len(PREFIX) + 43
-    assert await holder(connection, secret) == Holder(stored.id, Scope.WRITE)
+    assert await recognise(connection, secret) == (stored.id, Scope.WRITE, True)
     assert await connection.fetchval("SELECT token_hash FROM api_token") == hashed(secret)
     assert await holder(connection, secret + "x") is None
     assert await holder(connection, "\ud800") is None
@@ -87,7 +87,7 @@ async def test_a_session_authenticates_as_its_token_and_ends_with_it_its_time_or
     kept = await open_session(connection, secret, lifetime=HOUR)
     assert kept is not None
     assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(kept)
-    assert await recognise(connection, kept) == (Holder(stored.id, Scope.WRITE), True)
+    assert await recognise(connection, kept) == (stored.id, Scope.WRITE, True)
     assert (await access.list_all(connection))[0].used_at is not None
 
     over = await open_session(connection, secret, lifetime=OVER)
@@ -97,9 +97,9 @@ async def test_a_session_authenticates_as_its_token_and_ends_with_it_its_time_or
 
     assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]
     await access.revoke(connection, "laptop")
-    assert await recognise(connection, kept) == (None, False)
+    assert await recognise(connection, kept) == (None, None, False)
     assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
     secret, _ = await access.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
     session = await open_session(connection, secret, lifetime=HOUR)
     await connection.execute("UPDATE api_token SET expires_at = now()")
-    assert await recognise(connection, session) == (None, False)
+    assert await recognise(connection, session) == (None, None, False)
