@@ -39,8 +39,8 @@ class SplitTable(columns.Row, table=True):
     name: str = columns.text(primary_key=True)
     csv_hash: str
     ids_hash: str
-    origin: dict[str, Any] | None = columns.json()
-    """How it was made; None where that is not known."""
+    origin: dict[str, Any] = columns.json()
+    """How it was made."""
     imported_at: datetime = columns.now()
 
 
