@@ -218,16 +218,7 @@ async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
     async with ctx.database.connection() as connection:
         chosen = None if corpus is None else (await corpus_of_name(connection, corpus)).id
         found = await works.newest(connection, chosen)
-    lines = [
-        CorpusWorkLine(
-            id=work.id,
-            title=work.title,
-            authors=work.authors,
-            corpus=work.corpus,
-            sanitized_path=_file_name(work.id, work.source_path),
-        )
-        for work in found
-    ]
+    lines = [CorpusWorkLine(**row, sanitized_path=_file_name(row["id"], row["source_path"])) for row in found]
     return CorpusWorksReply(works=lines, total=len(lines))
 
 

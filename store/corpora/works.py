@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
+from asyncpg import Record
 from pydantic import Field
 
 from schemas.errors import Refused, WorkChangedError
@@ -205,16 +206,6 @@ FROM chunks AS c WHERE {_IN_SECTION} ORDER BY c.id LIMIT $4 OFFSET $5
 """
 
 
-class NewestWork(NamedTuple):
-    """A work in a list of all."""
-
-    id: int
-    corpus: str
-    title: str
-    authors: str | None
-    source_path: str | None
-
-
 def work_missing(work_id: int) -> Refused:
     """No work has this number."""
     return Refused(
@@ -231,9 +222,9 @@ async def work(connection: Connection, work_id: int) -> WorkView:
     return WorkView(**row, headings=await _headings(connection, work_id), job_id=made_by.get(work_id))
 
 
-async def newest(connection: Connection, corpus_id: int | None = None) -> list[NewestWork]:
-    """Every work, of one corpus where it is given, the newest first."""
-    return [NewestWork(*row) for row in await connection.fetch(NEWEST, corpus_id)]
+async def newest(connection: Connection, corpus_id: int | None = None) -> list[Record]:
+    """The id, corpus, title, authors and path of every work, of one corpus where it is given, the newest first."""
+    return list(await connection.fetch(NEWEST, corpus_id))
 
 
 async def _headings(connection: Connection, work_id: int) -> tuple[WorkHeading, ...]:
