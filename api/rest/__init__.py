@@ -5,9 +5,11 @@ from typing import Final
 from fastapi import APIRouter
 
 from api.rest import (
+    answers,
     corpora,
     documents,
     events,
+    expansions,
     health,
     original_client,
     presets,
@@ -23,8 +25,9 @@ from api.rest import (
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
+    answers.router,
     queries.results_router,
-    steps.expansion_router,
+    expansions.router,
     submissions.query_sets_router,
     submissions.participants_router,
     runs.router,

@@ -6,87 +6,25 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse
 
 from api.context import Context
 from api.event_streams import wait_until_idle
-from api.parameters import REPLAYED, Keyed, PathId, Wait, WaitPreference
+from api.parameters import REPLAYED, PathId, Wait
 from api.rest.base import Body, Reply, StrictRoute, with_example
-from schemas.errors import QueryValueError, Refused, StepFailedError, query_missing
+from schemas.errors import Refused, StepFailedError, query_missing
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
-from schemas.values.queries import ContextSource, Leg, Origin, QueryText, Source
-from schemas.values.requests import QueryRequest, Question, Searched
-from services.questions import edits
-from services.questions.edits import ask, preview_expansion_prompt, withdraw
+from schemas.values.queries import Leg, QueryText
 from services.questions.steps import Step, run_stages
-from stages.queries.query_files import single_query
-from store.access import RequestKey, once
 from store.database import Connection
-from store.questions import queries
-from store.questions.queries import StoredQuery, StoredResult
+from store.questions.queries import StoredQuery
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
 
-TopN = Annotated[int, Field(ge=1, le=20)]
-"""The number of sources in the prompt; by default that of the preset."""
-
 SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["retrieval.min_word_count"])]
 """The name of a value of a preset."""
-
-REPLY_CHARS: Final = 100_000
-"""The longest pasted expansion."""
-ANSWER_CHARS: Final = 200_000
-"""The longest pasted answer."""
-
-_QUESTION: Final = "What is working memory?"
-
-_REPLY: Final = (
-    '{"queries": ["capacity of working memory in adults"], "hyde_answer": "Working memory is a cognitive system...", '
-    '"intent": "DEFINITION", "entities": ["working memory"]}'
-)
-
-
-class Asked(Searched, Body):
-    """A question to a corpus."""
-
-    question: Question = Field(validation_alias=AliasChoices("original_query", "query"), repr=False)
-    """May also be called `query`."""
-    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The preset; by default the default preset."""
-
-
-class ExpansionRequest(Asked):
-    """A question to expand."""
-
-    model_config = with_example(original_query=_QUESTION, n=3, use_full_model=True)
-
-    n: Annotated[int, Field(ge=1, le=10)] | None = None
-    """The number of search phrases; by default that of the preset."""
-    use_full_model: bool | None = None
-    """False: RAGQ_QUERY_LIGHT_MODEL expands, where it is set; true or absent: RAGQ_QUERY_MODEL."""
-
-
-class PastedExpansion(Asked):
-    """A question with the reply of an external model."""
-
-    model_config = with_example(original_query=_QUESTION, llm_response=_REPLY)
-
-    reply: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] = Field(
-        validation_alias=AliasChoices("llm_response", "response_text"), repr=False
-    )
-    """One JSON object, with or without a code fence; may also be called `response_text`."""
-
-
-class ExpansionPrompt(Reply):
-    """The prompt for an external model."""
-
-    prompt: str = Field(repr=False)
-    query: str = Field(repr=False)
-    original_query: str = Field(repr=False)
-    """The same as `query`."""
-    n: int
 
 
 class OfQuestion(Reply):
@@ -108,16 +46,6 @@ class StepDone(OfQuestion):
     """The fields of the reply of every finished step."""
 
     success: Literal[True] = True
-
-
-class Expanded(StepDone):
-    """A stored question with its expansion."""
-
-    original_query: str = Field(repr=False)
-    expanded_queries: list[str] = Field(repr=False)
-    hyde_answer: str = Field(repr=False)
-    intent: str | None
-    entities: list[str] = Field(repr=False)
 
 
 class Embedded(StepDone):
@@ -171,67 +99,6 @@ class StepOptions(Body):
 
     settings: Annotated[dict[SettingName, bool | int | float | Text], Field(max_length=100)] | None = None
     """Values that win over those of the preset, by name."""
-
-
-class RunOptions(StepOptions):
-    """The values that a question runs with to its answer."""
-
-    model_config = with_example(settings={"retrieval.min_word_count": 0}, top_n=3)
-
-    top_n: TopN | None = None
-    """The number of sources in the prompt; by default that of the preset."""
-    use_full_model: bool | None = None
-    """False: RAGQ_QUERY_LIGHT_MODEL of the run expands and answers; true or absent: RAGQ_QUERY_MODEL."""
-
-
-class AnswerRequest(RunOptions):
-    """Options of a new answer."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
-
-    force: bool | None = None
-    """Accepted without effect: each request makes a new answer, and earlier ones are kept."""
-
-
-class Answered(StepDone, StoredResult):
-    """A new answer."""
-
-    result_id: int
-    """The same as `id`."""
-
-
-class PastedAnswer(Body):
-    """An answer of an external model."""
-
-    model_config = with_example(response_text="Working memory is a cognitive system...", top_n=5)
-
-    response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
-    top_n: TopN | None = None
-    """The number of sources in its prompt; by default that of the prompt that was shown last."""
-
-
-class AnswerSaved(Reply):
-    """A pasted answer is stored."""
-
-    query_id: int
-    result_id: int
-    success: Literal[True] = True
-    message: str
-
-
-class PromptReply(Reply):
-    """The prompt that asks for the answer, with its sources."""
-
-    query_id: int
-    original_query: str = Field(repr=False)
-    prompt: str = Field(repr=False)
-    context_count: int
-    """Sources in the prompt."""
-    context_source: ContextSource
-    """Their origin: `consolidated`, `retrieved` without a consolidation, or `empty`."""
-    available_context_count: int
-    """Sources that are available for the prompt."""
-    sources: list[Source]
 
 
 Done = TypeVar("Done", bound=StepDone)
@@ -297,14 +164,12 @@ class Waiting:
 
 Waits = Annotated[Waiting, Depends()]
 
-AT_ONCE: Final = WaitPreference(0.0, None)
-
 
 def _accepted(asked: StoredQuery, status: JobStatus, headers: Mapping[str, str]) -> Response:
     where = f"/jobs/{asked.job_id}"
     is_paused = status is JobStatus.PAUSED
     message = f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress."
-    started = Started(**_ids(asked), status=status, message=message)
+    started = Started(**ids_of(asked), status=status, message=message)
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers={"Location": where, **headers})
 
 
@@ -316,7 +181,8 @@ def _superseded(query_id: int) -> Refused:
     )
 
 
-def _ids(query: StoredQuery) -> dict[str, int]:
+def ids_of(query: StoredQuery) -> dict[str, int]:
+    """The numbers that the reply of every step has."""
     return {"query_id": query.id, "run_id": query.run_id, "job_id": query.job_id}
 
 
@@ -335,69 +201,6 @@ ConfigPreset = Annotated[
     ),
 ]
 
-TopNQuery = Annotated[
-    int | None,
-    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
-]
-
-expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
-
-
-@expansion_router.post("/prompt")
-async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
-    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
-    prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
-    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
-
-
-@expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
-async def run_expansion(waiting: Waits, key: Keyed, body: ExpansionRequest) -> Expanded | Response:
-    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
-
-    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
-    with.
-    """
-    values = {} if body.n is None else {"expansion.n": str(body.n)}
-    try:
-        return await _expand(waiting, key, body, preset_values=values, use_full_model=body.use_full_model)
-    except StepFailedError as error:
-        if error.query_id is None or not await waiting.ctx.database.once(withdraw, error.query_id, key=key):
-            raise
-        raise StepFailedError(None, None, error.stage, error.error_type, error.error_message) from None
-
-
-@expansion_router.post("/manual", response_model=Expanded)
-async def save_manual_expansion(
-    ctx: Context, key: Keyed, body: PastedExpansion, response: Response
-) -> Expanded | Response:
-    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
-    return await _expand(Waiting(ctx, AT_ONCE, response), key, body, expansion_reply=body.reply)
-
-
-async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more: Any) -> Expanded | Response:
-    """Store a question up to its expansion, and wait for it."""
-    where = {"corpora": body.all_corpora, "works": body.works, "config_preset": body.config_preset}
-    request = QueryRequest(queries=single_query(body.question), until="expand", **where, **more)
-    asked, is_new = await waiting.ctx.database.once(ask, request, waiting.ctx.run_settings(), key=key)
-
-    async def read(connection: Connection) -> Expanded | None:
-        view = await query_view(connection, asked.id)
-        if view.expansion is None:
-            return None
-        is_skipped = view.expansion.origin is Origin.NONE
-        return Expanded(
-            **_ids(view.line),
-            message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
-            original_query=view.line.original_query,
-            expanded_queries=list(view.expansion.queries),
-            hyde_answer=view.expansion.hyde_answer,
-            intent=view.expansion.intent,
-            entities=list(view.expansion.entities),
-        )
-
-    return await waiting.reply(asked, read, is_new=is_new)
-
-
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 
@@ -410,7 +213,7 @@ async def embed_query(query_id: PathId, waiting: Waits, body: NoOptions | None =
             return None
         texts = Counter(view.embedded.texts)
         return Embedded(
-            **_ids(view.line),
+            **ids_of(view.line),
             message="Query vectorized successfully",
             total_embeddings=texts.total(),
             original_count=texts[QueryText.ORIGINAL],
@@ -438,7 +241,7 @@ async def retrieve_chunks(
             hits[ranked.leg] += len(ranked.hits)
         final = len(view.retrieved.chunks)
         return Retrieved(
-            **_ids(view.line),
+            **ids_of(view.line),
             message=f"Retrieved {final} chunks",
             chunks_retrieved=final,
             total_dense_candidates=hits[Leg.DENSE],
@@ -449,7 +252,7 @@ async def retrieve_chunks(
             kept_short={} if view.reranked is None else view.reranked.kept_short,
         )
 
-    return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **_values(config_preset, body))
+    return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **values_of(config_preset, body))
 
 
 @router.post("/consolidate", response_model=Consolidated, responses=ACCEPTED)
@@ -466,14 +269,14 @@ async def consolidate_context(
             return None
         original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
         return Consolidated(
-            **_ids(view.line),
+            **ids_of(view.line),
             message=f"Consolidated {original} chunks into {groups} groups",
             original_count=original,
             consolidated_count=groups,
             dropped_passages=view.consolidated.dropped_short or 0,
         )
 
-    return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **_values(config_preset, body))
+    return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **values_of(config_preset, body))
 
 
 async def _take(
@@ -487,114 +290,6 @@ async def _take(
     return await waiting.reply(await waiting.ctx.database.once(run_stages, query_id, step, **values), read)
 
 
-@router.get("/augment/prompt")
-async def show_prompt(
-    query_id: PathId, ctx: Context, top_n: TopNQuery = None, config_preset: ConfigPreset = None
-) -> PromptReply:
-    """The prompt that an answer would be asked with now, and its sources; no model is called.
-
-    An answer that is pasted without `top_n` belongs to the prompt that was shown last. Before consolidation its
-    sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
-    """
-    async with ctx.database.connection() as connection:
-        query = await queries.get(connection, query_id)
-        augmented = await edits.show_prompt(connection, query, preset=config_preset, top_n=top_n)
-    return PromptReply(
-        query_id=query.id,
-        original_query=query.original_query,
-        prompt=augmented.prompt,
-        context_count=len(augmented.sources),
-        context_source=augmented.context_source,
-        available_context_count=augmented.available,
-        sources=list(augmented.sources),
-    )
-
-
-@router.post("/augment/run", response_model=Answered, responses=ACCEPTED)
-async def run_augmented_prompt(
-    query_id: PathId,
-    waiting: Waits,
-    key: Keyed,
-    body: AnswerRequest | None = None,
-    config_preset: ConfigPreset = None,
-    top_n: TopNQuery = None,
-) -> Answered | Response:
-    """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
-
-    `top_n` may be in the query or in the body.
-    """
-    return await _answer(waiting, key, query_id, Step.ANSWER, **_answer_values(body, config_preset, top_n))
-
-
-@router.post("/run", response_model=Answered, responses=ACCEPTED)
-async def run_query(
-    query_id: PathId,
-    waiting: Waits,
-    key: Keyed,
-    body: RunOptions | None = None,
-    config_preset: ConfigPreset = None,
-    top_n: TopNQuery = None,
-) -> Answered | Response:
-    """Run every stage from the first that is not done, has failed, or had other values, to the answer.
-
-    Workers run them: work continues when the client disconnects. 409 when every stage is done.
-    """
-    return await _answer(waiting, key, query_id, None, **_answer_values(body, config_preset, top_n))
-
-
-@router.post("/augment/manual")
-async def save_manual_response(
-    query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
-) -> AnswerSaved:
-    """Store the answer of an external model as a new answer, with the sources of its prompt.
-
-    404 before a search. Before consolidation its sources are the retrieved chunks.
-    """
-    result_id, is_new = await ctx.database.once(
-        edits.answer, query_id, body.response_text, top_n=body.top_n, as_shown=True, key=key
-    )
-    response.headers.update({} if is_new else REPLAYED)
-    return AnswerSaved(query_id=query_id, result_id=result_id, message="Response saved successfully")
-
-
-def _values(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
+def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
     """The arguments of `run_stages` for the preset and the values of a request."""
     return {"preset": config_preset, "values": (body and body.settings) or {}}
-
-
-def _answer_values(body: RunOptions | None, config_preset: str | None, top_n: int | None) -> dict[str, Any]:
-    asked = body or RunOptions()
-    if None not in (top_n, asked.top_n) and top_n != asked.top_n:
-        raise QueryValueError("top_n", "differs between the query and the body; give it once")
-    return _values(config_preset, asked) | {
-        "top_n": asked.top_n if top_n is None else top_n,
-        "use_light_model": asked.use_full_model is False,
-    }
-
-
-async def _answer(
-    waiting: Waiting, key: RequestKey | None, query_id: int, step: Step | None, **values: Any
-) -> Answered | Response:
-    """Continue a question to an answer, once per key, and wait for it."""
-
-    async def make(connection: Connection) -> Mapping[str, Any]:
-        after = await queries.newest_result(connection, query_id)
-        made = await run_stages(connection, query_id, step, **values)
-        return {"run": made.run_id, "job": made.job_id, "after": after}
-
-    async with waiting.ctx.database.connection() as connection:
-        made, is_new = await once(connection, key, make)
-        query = await queries.get(connection, query_id)
-    asked = query.model_copy(update={"run_id": made["run"], "job_id": made["job"]})
-
-    async def read(connection: Connection) -> Answered | None:
-        """The first answer of the job after those that there were."""
-        await queries.get(connection, query_id)
-        result_id = await queries.made_result(connection, query_id, job_id=asked.job_id, after=made["after"])
-        if result_id is None:
-            return None
-        result = await queries.result(connection, query_id, result_id)
-        done = {"message": "Response saved successfully", "result_id": result.id}
-        return Answered(**vars(result) | _ids(asked) | done)
-
-    return await waiting.reply(asked, read, is_new=is_new)
