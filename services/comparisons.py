@@ -19,7 +19,6 @@ from stages.reports.comparison import (
     shown_measures,
 )
 from stages.reports.report import retrieval_measures_of
-from stages.reports.results import modes_of
 from store.database import Connection, Database
 from store.runs import forks, runs
 from store.views import reported_run
@@ -103,16 +102,16 @@ def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) 
         raise Refused("Choose the mode of the first run too.")
     if mode is not None:
         return [[_in_mode(first, mode), *(_in_mode(run, other_mode or mode) for run in others)]]
-    common = [one for one in modes_of(first) if all(one in modes_of(run) for run in others)]
+    common = [one for one in first.modes if all(one in run.modes for run in others)]
     if not common:
-        has = ", ".join(f"r{run.run_id} has {' and '.join(modes_of(run))}" for run in runs)
+        has = ", ".join(f"r{run.run_id} has {' and '.join(run.modes)}" for run in runs)
         raise Refused(f"{has}; choose a mode of each: --mode and --other-mode, or in the form.")
     return [[RunInMode(run, one) for run in runs] for one in common]
 
 
 def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
-    if mode not in modes_of(run):
-        has = " and ".join(modes_of(run))
+    if mode not in run.modes:
+        has = " and ".join(run.modes)
         raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {has}.")
     return RunInMode(run, AssessmentMode(mode))
 

@@ -429,3 +429,13 @@ class ScoredRun(ReportedRun):
     failures: tuple[FailedAttempt, ...]
     siblings: tuple[Draw, ...] = ()
     """The modes of runs of the same work in all draws, this one included; empty without another draw."""
+
+    @property
+    def modes(self) -> tuple[AssessmentMode, ...]:
+        """The modes of its jobs, zero-shot first."""
+        present = {job.mode for job in self.jobs}
+        return tuple(mode for mode in AssessmentMode if mode in present)
+
+    def jobs_of(self, mode: AssessmentMode) -> tuple[ScoredJob, ...]:
+        """The jobs of a mode, ascending by participant, whatever the order of their submission and completion."""
+        return tuple(sorted((job for job in self.jobs if job.mode is mode), key=lambda job: job.participant_id))

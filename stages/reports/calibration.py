@@ -29,7 +29,7 @@ from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named
 from stages.metrics.scores import ITEMS, ORDER, Cohort, Floats, cmax, together
 from stages.metrics.selective import areas, curve_metrics, losses, risk_band, risk_coverage_curve
-from stages.reports.results import cohort_of_jobs, jobs_of, modes_of
+from stages.reports.results import cohort_of_jobs
 
 PREFIX = "calibrated:"
 
@@ -69,11 +69,9 @@ def calibrated_confidence(
             f"r{on.run_id} and r{run.run_id} share {len(shared)} participants, so a calibration on r{on.run_id} would "
             "have seen their labels; calibrate on a run of another split, such as paper-val for paper-test."
         )
-    if mode not in modes_of(on):
-        raise Refused(
-            f"Run r{on.run_id} has no jobs in mode {mode} to calibrate on; it has {' and '.join(modes_of(on))}."
-        )
-    training = cohort_of_jobs(jobs_of(on, mode))
+    if mode not in on.modes:
+        raise Refused(f"Run r{on.run_id} has no jobs in mode {mode} to calibrate on; it has {' and '.join(on.modes)}.")
+    training = cohort_of_jobs(on.jobs_of(mode))
     needs = frozenset[Signal]().union(*(variant.needs for variant in variants))
     is_used = training.is_scored & _has_signals(training, needs)
     if not is_used.any():

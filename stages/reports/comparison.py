@@ -27,7 +27,7 @@ from stages.metrics.scores import Metrics
 from stages.metrics.selective import areas, measure_names
 from stages.reports.costs import tokens_by_job
 from stages.reports.report import common_measures, measures_of
-from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
+from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics
 from stages.reports.retrieval import chunk_rankings, judged_queries, measured
 from stages.reports.words import notices
 
@@ -73,7 +73,7 @@ def compare_scores(sides: Sequence[RunInMode], *, chosen: Mapping[str, Any]) -> 
     `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
     depression in two ways, and for a confidence that a run lacks the signals for.
     """
-    by_run = [{job.participant_id: job for job in jobs_of(*side)} for side in sides]
+    by_run = [{job.participant_id: job for job in run.jobs_of(mode)} for run, mode in sides]
     cohorts = [cohort_of_jobs(jobs.values()) for jobs in by_run]
     first, *others = [
         _Side(run, {str(number): job for number, job in jobs.items()}, mode.value)

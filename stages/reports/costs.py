@@ -11,7 +11,6 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
 from schemas.values.runs import OutputTelemetry, ScoredRun
-from stages.reports.results import jobs_of, modes_of
 from stages.reports.words import counted, duration
 
 _MILLION = 1_000_000
@@ -217,13 +216,13 @@ def run_timings(run: ScoredRun | QueryRun, prices: Prices | None = None) -> RunT
         submitted_at=run.submitted_at,
         started_at=min((one.started_at for one in work), default=None),
         finished_at=max((one.ended_at for one in work if one.ended_at is not None), default=None),
-        modes={mode: _of_mode(run, mode, prices) for mode in modes_of(run)} if isinstance(run, ScoredRun) else {},
+        modes={mode: _of_mode(run, mode, prices) for mode in run.modes} if isinstance(run, ScoredRun) else {},
         cost=run_cost(run.work, prices),
     )
 
 
 def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> ModeTimings:
-    ids = {job.job_id for job in jobs_of(run, mode)}
+    ids = {job.job_id for job in run.jobs_of(mode)}
     work = [one for one in run.work.stages if one.job_id in ids]
     ends = [one.ended_at for one in work if one.ended_at is not None]
     duration = max(ends) - min(one.started_at for one in work) if ends else None

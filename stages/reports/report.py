@@ -22,7 +22,7 @@ from stages.metrics.confidence import variant_named
 from stages.participants.rerank import FILTERS, TAGS
 from stages.reports.calibration import calibrated_confidence, calibration, selective_prediction
 from stages.reports.costs import run_timings, telemetry
-from stages.reports.results import cohort_of_jobs, draws_of, jobs_of, modes_of, results_of, unresolved_counts
+from stages.reports.results import cohort_of_jobs, draws_of, results_of, unresolved_counts
 from stages.reports.score_table import baselines
 from stages.reports.words import notices
 
@@ -142,7 +142,7 @@ def build_report(
         run_metadata=run_metadata("participant", run),
         settings=run.settings,
         measures=measures,
-        experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in modes_of(run)),
+        experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in run.modes),
         failures=unresolved_counts(run.failures, {job.participant_id: job.labels for job in run.jobs}),
         draws=draws_of(run.siblings),
         timings=run_timings(run, prices),
@@ -150,7 +150,7 @@ def build_report(
 
 
 def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibrate_on: ScoredRun | None) -> Experiment:
-    jobs = jobs_of(run, mode)
+    jobs = run.jobs_of(mode)
     job_ids = {job.job_id for job in jobs}
     failed = {attempt.job_id: attempt for attempt in run.failures if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
@@ -173,7 +173,7 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
 
 
 def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Provenance:
-    jobs = jobs_of(run, mode)
+    jobs = run.jobs_of(mode)
     settings = {name: setting.value for name, setting in run.settings.items()}
     index_ids = {job.index_id for job in jobs}
     has_consistency = settings.get("CONSISTENCY_ENABLED", False)

@@ -21,7 +21,6 @@ from schemas.values.runs import (
     FailureSummary,
     ReportedFailure,
     ScoredJob,
-    ScoredRun,
 )
 from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Spread, Subject
 from stages.metrics.bootstrap import bootstrap_all
@@ -110,17 +109,6 @@ def _signals(item: ItemScore) -> ItemSignals:
         **{f"token_{name}": value for name, value in item.tokens or ()},
         **{f"consistency_{name}": value for name, value in item.consistency or ()},
     )
-
-
-def modes_of(run: ScoredRun) -> tuple[AssessmentMode, ...]:
-    """The modes of a run's jobs, zero-shot first."""
-    present = {job.mode for job in run.jobs}
-    return tuple(mode for mode in AssessmentMode if mode in present)
-
-
-def jobs_of(run: ScoredRun, mode: AssessmentMode) -> tuple[ScoredJob, ...]:
-    """The jobs of a mode, ascending by participant, whatever the order of their submission and completion."""
-    return tuple(sorted((job for job in run.jobs if job.mode is mode), key=lambda job: job.participant_id))
 
 
 def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:
