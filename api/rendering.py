@@ -14,8 +14,8 @@ from schemas.settings.base import value_in_words
 from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
-from stages.queries.augment import FILTERS
 from stages.reports import words
+from stages.reports.words import FILTERS
 
 #: Address and name of each page that a group leads to.
 GROUPS: Final = {

@@ -29,7 +29,7 @@ from schemas.full_text import language_words
 from schemas.values.documents import CorpusView, ListedWorks, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
-from services.corpora import corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
+from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
 from services.documents import (
     DocumentView,
     OutlineHeading,
@@ -39,6 +39,7 @@ from services.documents import (
 from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
+from store.corpora.corpora import corpus_of_name
 from store.database import Connection
 
 

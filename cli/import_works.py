@@ -17,13 +17,13 @@ from cli.output import console, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.values.requests import ImportRequest
-from services.corpora import DEFAULT_CORPUS
 from services.imports import Imported, ImportedDocuments, WorkFile, import_files, require_readers
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.files.records import accept
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
+from store.corpora.corpora import DEFAULT_CORPUS
 from store.corpora.keeping import ImportOutcome
 
 

@@ -16,6 +16,7 @@ from schemas.values.requests import ImportRequest
 from services.new_runs import Submitted, submit_run
 from stages.reports.words import counted, loss_words
 from store.corpora import chunk_search, corpora, keeping, works
+from store.corpora.corpora import EMBEDDER, corpus_of_name, embedder_settings
 from store.corpora.works import WorkSource
 from store.database import Connection, Database
 from store.questions import queries, query_runs
@@ -51,10 +52,6 @@ def new_chunk_tokens(backend: str, model: str, wanted: int | None) -> tuple[int,
 
 
 _NAME: Final = re.compile(r"[^\W_][\w .-]{0,99}")
-
-
-DEFAULT_CORPUS: Final = "default"
-"""The corpus of questions that name none."""
 
 
 async def corpus_for_import(
@@ -112,34 +109,6 @@ def language_named(text: str | None) -> str | None:
     return codes.get(name, name)
 
 
-async def corpus_to_ask(connection: Connection) -> str:
-    """The corpus of a question that names none: `default`, or the only one. Raises Refused without it."""
-    known = [corpus.name for corpus in await corpora.all_corpora(connection)]
-    if DEFAULT_CORPUS in known:
-        return DEFAULT_CORPUS
-    if len(known) != 1:
-        why = (
-            f"There are several corpora; name one of them: {', '.join(known)}."
-            if known
-            else "There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder."
-        )
-        raise Refused(why, slug="corpus-missing")
-    return known[0]
-
-
-async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
-    """The corpus of a name. Raises Refused, naming those that exist, when it does not exist."""
-    found = await corpora.find(connection, name)
-    if found is None:
-        known = [corpus.name for corpus in await corpora.all_corpora(connection)]
-        raise Refused(
-            f"There is no corpus '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
-            f"`ragq import works PATH --corpus {shlex.quote(name)}` makes one.",
-            slug="corpus-missing",
-        )
-    return found
-
-
 async def values_for_import(connection: Connection, name: str) -> dict[str, str]:
     """The settings that an import into a corpus needs, by name: those it was made with; none for a new corpus."""
     found = await corpora.find(connection, name)
@@ -189,23 +158,10 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
     return [work for work in found.values() if work is not None]
 
 
-_EMBEDDER: Final = {
-    "backend": "EMBEDDING_BACKEND",
-    "model": "MODEL_EMBEDDING_MODEL",
-    "dimension": "EMBEDDING_DIMENSION",
-}
-"""What a corpus keeps of its embedder, and the settings that say so."""
-
-
-def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
-    """The values that a corpus was embedded with, by the names of their settings."""
-    return {setting: getattr(corpus, name) for name, setting in _EMBEDDER.items()}
-
-
 def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
     """What a corpus keeps of the embedder of these settings."""
     values = settings.run.values()
-    return {name: values[setting] for name, setting in _EMBEDDER.items()}
+    return {name: values[setting] for name, setting in EMBEDDER.items()}
 
 
 def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:

@@ -20,13 +20,13 @@ from schemas.errors import LLMResponseParseError, MissingError, QueryValueError,
 from schemas.values.base import Text, first_problem
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
-from services.corpora import DEFAULT_CORPUS
 from services.questions.edits import ask, edit, preview_expansion_prompt
 from services.questions.submission import with_chosen_models
 from stages.corpora.works import work_filter
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
 from store.corpora import corpora, works
+from store.corpora.corpora import DEFAULT_CORPUS
 from store.questions import presets, queries
 from store.questions.query_runs import QueryView, query_view
 from store.runs import attempts

@@ -24,8 +24,8 @@ from schemas.values.runs import Target
 from services.questions.edits import answer, edit, preview
 from services.questions.steps import MAX_SOURCES, Step, run_stages
 from services.runs import Action, control
-from stages.queries.augment import basis_in_words
 from stages.queries.query_files import MAX_CHARS
+from stages.reports.words import basis_in_words
 from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs

@@ -15,9 +15,9 @@ from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused
 from schemas.values.base import Text
-from services.corpora import corpus_of_name
 from store import migrate
 from store.corpora import corpora, works
+from store.corpora.corpora import corpus_of_name
 from store.migrate import SEEDED_TABLES, seed
 
 router = APIRouter(route_class=StrictRoute)

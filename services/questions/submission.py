@@ -15,16 +15,15 @@ from schemas.statuses import Priority
 from schemas.values.documents import StoredCorpus, WorkFilter
 from schemas.values.queries import RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
-from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
+from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
-from stages.queries.validate import floor_models
 from stages.texts.characters import is_plain_id
-from store.corpora.works import matching_works
+from store.corpora.corpora import corpus_of_name, corpus_to_ask, embedder_settings
+from store.corpora.works import documents_of, matching_works
 from store.database import Connection
 from store.questions import presets, queries
-from store.questions.query_runs import documents_of
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 

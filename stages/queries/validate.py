@@ -1,12 +1,8 @@
 """Stage `validate`: whether the corpus answers the question, and a language model's verdict on each chunk (CRAG)."""
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from importlib import resources
-from math import exp
-from typing import Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +16,7 @@ from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.corpora.cut import SEPARATOR
 from stages.ports import ChatModel, Embedder, Terms
 from stages.queries.extract_answer import units_of
+from stages.queries.relevance import Evidence
 from stages.queries.templates import render
 from stages.replies.asking import ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
@@ -28,16 +25,6 @@ from stages.vectors import unit_rows
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \
 {{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
-
-
-def refuse_below(probability: float, floor: float) -> None:
-    """Raise NothingRelevantError for a question that the corpus answers with a lower probability than the floor."""
-    if probability < floor:
-        raise NothingRelevantError(
-            f"No passage of this corpus answers the question: the probability is {probability:.2f}, and "
-            f"RAGQ_RELEVANCE_FLOOR is {floor:g}",
-            setting="RAGQ_RELEVANCE_FLOOR=0",
-        )
 
 
 def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool) -> ValidatedChunks:
@@ -102,40 +89,6 @@ def _validated(
 
 _PASSAGES: Final = 3
 _UNITS: Final = 200
-
-
-class Evidence(NamedTuple):
-    """What the probability is estimated from: how near the sentences of the first three passages come to a question."""
-
-    sentence_cosine: float
-    """Of the nearest sentence."""
-    sentences_cosine: float
-    """The mean of the three nearest."""
-    sentence_coverage: float
-    """The largest share of the question's terms that one sentence has, from 0 to 1; 0 for a question without terms."""
-    passage_coverage: float
-    """The largest share that all sentences of one passage have."""
-
-
-class FloorModel(NamedTuple):
-    """The weights of the regression: of each field of Evidence, in order."""
-
-    weights: tuple[float, ...]
-    intercept: float
-
-    def probability(self, evidence: Evidence) -> float:
-        """The probability that the corpus answers the question, from 0 to 1."""
-        return 1 / (1 + exp(-self.intercept - sum(map(float.__mul__, self.weights, map(float, evidence)))))
-
-
-@cache
-def floor_models() -> Mapping[str, FloorModel]:
-    """The fitted models, by the name of the embedder."""
-    text = (resources.files("stages.queries") / "relevance.json").read_text("utf-8")
-    return {
-        embedder: FloorModel(tuple(float(fitted["weights"][name]) for name in Evidence._fields), fitted["intercept"])
-        for embedder, fitted in json.loads(text)["embedders"].items()
-    }
 
 
 async def evidence(

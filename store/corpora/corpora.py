@@ -1,12 +1,15 @@
 """Corpora: works that are searched together, embedded by one model."""
 
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from typing import Final
 
-from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory
+from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, Refused
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
+from schemas.suggestions import did_you_mean
 from schemas.values.documents import CorpusSize, CorpusView, StoredCorpus
 from stages.models import refuse_mixture
 from store.database import BULK_SECONDS, Connection, Database, Lock, share, try_hold
@@ -278,3 +281,48 @@ async def imported(connection: Connection, corpus_id: int) -> dict[str, str]:
         "SELECT source_path, original_hash FROM works WHERE corpus_id = $1 AND original_hash IS NOT NULL", corpus_id
     )
     return {row["source_path"]: row["original_hash"] for row in rows}
+
+
+DEFAULT_CORPUS: Final = "default"
+"""The corpus of questions that name none."""
+
+
+async def corpus_to_ask(connection: Connection) -> str:
+    """The corpus of a question that names none: `default`, or the only one. Raises Refused without it."""
+    known = [corpus.name for corpus in await all_corpora(connection)]
+    if DEFAULT_CORPUS in known:
+        return DEFAULT_CORPUS
+    if len(known) != 1:
+        why = (
+            f"There are several corpora; name one of them: {', '.join(known)}."
+            if known
+            else "There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder."
+        )
+        raise Refused(why, slug="corpus-missing")
+    return known[0]
+
+
+async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
+    """The corpus of a name. Raises Refused, naming those that exist, when it does not exist."""
+    found = await find(connection, name)
+    if found is None:
+        known = [corpus.name for corpus in await all_corpora(connection)]
+        raise Refused(
+            f"There is no corpus '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
+            f"`ragq import works PATH --corpus {shlex.quote(name)}` makes one.",
+            slug="corpus-missing",
+        )
+    return found
+
+
+EMBEDDER: Final = {
+    "backend": "EMBEDDING_BACKEND",
+    "model": "MODEL_EMBEDDING_MODEL",
+    "dimension": "EMBEDDING_DIMENSION",
+}
+"""What a corpus keeps of its embedder, and the settings that say so."""
+
+
+def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
+    """The values that a corpus was embedded with, by the names of their settings."""
+    return {setting: getattr(corpus, name) for name, setting in EMBEDDER.items()}

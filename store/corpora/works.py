@@ -26,6 +26,7 @@ from schemas.values.requests import ChunksWanted, WorksWanted
 from stages.corpora.blocks import lines_of
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.works import WorkName, WorkText, refuse_changed
+from stages.queries.query_files import document_name
 from store.corpora.corpora import CUT, FAILED
 from store.corpora.postings import withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold
@@ -387,3 +388,12 @@ async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, Doc
     """The documents of jobs, by the id of the job; jobs of other kinds are absent."""
     rows = await connection.fetch(LINES, list(job_ids))
     return {row["job_id"]: DocumentLine(**row) for row in rows}
+
+
+DOCUMENTS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
+
+
+async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
+    """The works of corpora, as judgements name them."""
+    works = await connection.fetch(DOCUMENTS, list(corpus_ids))
+    return {document_name(row["source_path"], row["title"]) for row in works}

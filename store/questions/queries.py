@@ -12,9 +12,8 @@ from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Value
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
-from stages.queries.augment import basis_in_words
 from stages.queries.templates import citations
-from stages.reports.words import DEMO_ANSWER_NOTICE
+from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
 from store.database import Connection, bulk_seconds, insert
 from store.runs.jobs import BATCH
 

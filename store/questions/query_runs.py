@@ -1,6 +1,6 @@
 """Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -20,6 +20,7 @@ from schemas.values.queries import (
 from schemas.values.runs import StageFailure
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
+from store.corpora import works
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult, result_missing
@@ -63,8 +64,6 @@ SELECT c.id, c.start_line, w.source_path, w.title FROM chunks AS c JOIN works AS
 WHERE c.id = ANY($1::bigint[])
 """
 
-WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
-
 
 async def query_run(connection: Connection, run_id: int) -> QueryRun:
     """A run. Raises Refused when it has no queries."""
@@ -74,7 +73,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
             raise Refused(f"Run r{run_id} has no queries to report. `ragq show r{run_id}` shows what it did.")
         queries = tuple(RankedQuery(**{name: row[name] for name in RankedQuery.model_fields}) for row in rows)
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
-        known = await documents_of(connection, sorted({id_ for row in rows for id_ in row["corpus_ids"]}))
+        known = await works.documents_of(connection, sorted({id_ for row in rows for id_ in row["corpus_ids"]}))
         relevant = {document for query in queries for document, degree in query.judgements.items() if degree > 0}
         run = await reported(connection, run_id)
         failures = await final_categories(connection, run_id)
@@ -86,12 +85,6 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
         unknown_documents=len(relevant - known),
         failures=failures,
     )
-
-
-async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
-    """The works of corpora, as judgements name them."""
-    works = await connection.fetch(WORKS, list(corpus_ids))
-    return {document_name(row["source_path"], row["title"]) for row in works}
 
 
 def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
