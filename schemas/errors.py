@@ -8,7 +8,7 @@ Such text stays in attributes, which workers store in Postgres alone.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 Slug: TypeAlias = Literal[
     "corpus-missing",
@@ -54,13 +54,7 @@ class RagqError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # By default a copy is made by the constructor from the message, which most constructors do not take; Celery
         # then shows monitors a base class instead.
-        return _copied, (type(self), self.args), vars(self)
-
-
-def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    return error
+        return type(self).__new__, (type(self), *self.args), vars(self)
 
 
 class Refused(RagqError):
@@ -103,11 +97,6 @@ class WorkFileError(Refused):
         self.line = line
         super().__init__(f"{name}{'' if line is None else f':{line}'}: {problem}")
 
-    @property
-    def reason(self) -> str:
-        """What is wrong, and in which line."""
-        return self.problem if self.line is None else f"line {self.line}: {self.problem}"
-
 
 class WorkFilesError(Refused):
     """Files that cannot be works, by their places among the files of an import, from 0."""
@@ -139,17 +128,6 @@ class MissingError(Refused):
 def run_missing(run_id: int) -> MissingError:
     """For a run."""
     return MissingError(f"Run r{run_id} does not exist. `ragq runs` lists those that do.", slug="run-missing")
-
-
-def job_missing(job_id: int) -> MissingError:
-    """For a job."""
-    found = f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs."
-    return MissingError(found, slug="job-missing")
-
-
-def query_missing(query_id: int) -> MissingError:
-    """For a question."""
-    return MissingError(f"There is no query {query_id}. `ragq query list` shows those there are.", slug="query-missing")
 
 
 class StageRunningError(Refused):
@@ -216,7 +194,15 @@ class FailureSeverity(StrEnum):
 
 
 class FailureCategory(StrEnum):
-    """The category of a failure, for counting in reports."""
+    """The category of a failure, for counting in reports, and its severity; without one it is an error."""
+
+    severity: FailureSeverity
+
+    def __new__(cls, value: str, severity: FailureSeverity = FailureSeverity.ERROR) -> Self:
+        """A member of its value."""
+        member = str.__new__(cls, value)
+        member._value_, member.severity = value, severity
+        return member
 
     TRANSCRIPT_NOT_FOUND = "transcript_not_found"
     TRANSCRIPT_PARSE_ERROR = "transcript_parse_error"
@@ -230,15 +216,15 @@ class FailureCategory(StrEnum):
     EMBEDDING_INF = "embedding_inf"
     EMBEDDING_ZERO_VECTOR = "embedding_zero_vector"
     EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
-    EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
+    EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch", FailureSeverity.FATAL
     EMBEDDING_TEXT_TOO_LONG = "embedding_text_too_long"
     EMBEDDING_TIMEOUT = "embedding_timeout"
-    REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
-    REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
-    REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
+    REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing", FailureSeverity.FATAL
+    REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt", FailureSeverity.FATAL
+    REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch", FailureSeverity.FATAL
     #: Refused at import and at submission: no stage raises it.
-    REFERENCE_TAG_MISMATCH = "reference_tag_mismatch"
-    REFERENCE_LEAK = "reference_leak"
+    REFERENCE_TAG_MISMATCH = "reference_tag_mismatch", FailureSeverity.FATAL
+    REFERENCE_LEAK = "reference_leak", FailureSeverity.FATAL
     RERANK_ERROR = "rerank_error"
     RERANK_TIMEOUT = "rerank_timeout"
     VALIDATION_JSON_PARSE = "validation_json_parse"
@@ -263,47 +249,17 @@ class FailureCategory(StrEnum):
     ANSWER_UNUSABLE = "answer_unusable"
     ANSWER_LLM_TIMEOUT = "answer_llm_timeout"
     #: Found by a report, like the next one: the participant has no item labels.
-    GROUND_TRUTH_MISSING = "ground_truth_missing"
-    GROUND_TRUTH_INVALID = "ground_truth_invalid"
-    MODEL_CHANGED = "model_changed"
+    GROUND_TRUTH_MISSING = "ground_truth_missing", FailureSeverity.WARNING
+    GROUND_TRUTH_INVALID = "ground_truth_invalid", FailureSeverity.WARNING
+    MODEL_CHANGED = "model_changed", FailureSeverity.FATAL
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
-    WORKER_LOST = "worker_lost"
+    WORKER_LOST = "worker_lost", FailureSeverity.FATAL
     #: No failure: the stage was given back until its server of language models takes calls again.
-    LLM_LIMIT = "llm_limit"
+    LLM_LIMIT = "llm_limit", FailureSeverity.WARNING
     #: No failure: the job was cancelled while the stage ran.
-    CANCELLED = "cancelled"
+    CANCELLED = "cancelled", FailureSeverity.WARNING
     UNKNOWN = "unknown"
-
-    @property
-    def severity(self) -> FailureSeverity:
-        """Its severity."""
-        if self in _FATAL:
-            return FailureSeverity.FATAL
-        return FailureSeverity.WARNING if self in _WARNING else FailureSeverity.ERROR
-
-
-_FATAL: Final = frozenset(
-    {
-        FailureCategory.REFERENCE_ARTIFACT_MISSING,
-        FailureCategory.REFERENCE_ARTIFACT_CORRUPT,
-        FailureCategory.REFERENCE_ARTIFACT_MISMATCH,
-        FailureCategory.REFERENCE_TAG_MISMATCH,
-        FailureCategory.REFERENCE_LEAK,
-        FailureCategory.EMBEDDING_DIMENSION_MISMATCH,
-        FailureCategory.MODEL_CHANGED,
-        FailureCategory.WORKER_LOST,
-    }
-)
-
-_WARNING: Final = frozenset(
-    {
-        FailureCategory.GROUND_TRUTH_MISSING,
-        FailureCategory.GROUND_TRUTH_INVALID,
-        FailureCategory.LLM_LIMIT,
-        FailureCategory.CANCELLED,
-    }
-)
 
 
 class DomainError(RagqError):

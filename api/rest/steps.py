@@ -13,12 +13,13 @@ from api.context import Context
 from api.event_streams import wait_until_idle
 from api.parameters import REPLAYED, PathId, Wait
 from api.rest.base import Body, Reply, StrictRoute, with_example
-from schemas.errors import Refused, StepFailedError, query_missing
+from schemas.errors import Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import Leg, QueryText
 from services.questions.steps import Step, run_stages
 from store.database import Connection
+from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
@@ -152,7 +153,7 @@ class Waiting:
             case JobStatus.CANCELLED:
                 raise _superseded(asked.id)
             case None:
-                raise query_missing(asked.id)
+                raise queries.query_missing(asked.id)
             case JobStatus.PAUSED if wait.seconds is None:
                 raise Refused(
                     f"Job j{asked.job_id} of query {asked.id} is paused; `ragq resume j{asked.job_id}`, or POST "

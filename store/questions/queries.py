@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field, computed_field
 
-from schemas.errors import Refused, query_missing
+from schemas.errors import MissingError, Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Value
@@ -230,6 +230,11 @@ async def copy(connection: Connection, job_ids: Sequence[int]) -> None:
     """Give forked jobs the questions and judgements of the jobs that they were forked from."""
     await connection.execute(COPY, job_ids)
     await connection.execute(JUDGE_COPIES, job_ids)
+
+
+def query_missing(query_id: int) -> MissingError:
+    """A question has this number no longer, or never had."""
+    return MissingError(f"There is no query {query_id}. `ragq query list` shows those there are.", slug="query-missing")
 
 
 async def get(connection: Connection, query_id: int) -> StoredQuery:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import job_missing
+from schemas.errors import MissingError
 from schemas.statuses import JobStatus, StageStatus, WaitReason
 from schemas.values.base import Value
 from schemas.values.runs import StageFailure, Target
@@ -73,7 +73,8 @@ async def get(connection: Connection, job_id: int) -> Job:
     """A job. Raises MissingError."""
     found = await job(connection, job_id)
     if found is None:
-        raise job_missing(job_id)
+        why = f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs."
+        raise MissingError(why, slug="job-missing")
     return found
 
 
