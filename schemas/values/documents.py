@@ -193,11 +193,7 @@ def conditions_of(given: Mapping[str, str | int]) -> list[str]:
     return [f"{sign}{given[name]}" for name, sign in _SIGNS.items() if name in given]
 
 
-LONGEST = 200
-"""Characters of a text that works are chosen by."""
-
-
-_Part = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+_Part = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _Year = Annotated[int, BeforeValidator(whole), Field(ge=-9999, le=9999, strict=True)]
 
 

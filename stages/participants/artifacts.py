@@ -464,28 +464,20 @@ _REASONS: Final = {
 """The reasons of the original system; any other failure is an `embedding_error` there."""
 
 
-class LeftOut(NamedTuple):
-    """A participant whose job failed."""
+def partial_build(left_out: Sequence[tuple[int, FailureCategory, int]], *, output_npz: str) -> PartialBuild:
+    """What an index lacks: whole participants, and their chunks, none of a transcript that was not cut, counted by the
+    category of the failure.
 
-    participant_id: int
-    category: str
-    """A FailureCategory."""
-    chunks: int
-    """The number of chunks of the transcript; 0 if it was not cut."""
-
-
-def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBuild:
-    """What an index lacks: whole participants, and their chunks counted by the reason of the participant.
-
-    >>> partial_build([LeftOut(304, "embedding_nan", 41), LeftOut(313, "transcript_empty", 0)], output_npz="x.npz")
+    >>> nan, empty = FailureCategory.EMBEDDING_NAN, FailureCategory.TRANSCRIPT_EMPTY
+    >>> partial_build([(304, nan, 41), (313, empty, 0)], output_npz="x.npz")
     ... # doctest: +NORMALIZE_WHITESPACE
     PartialBuild(output_npz='x.npz', skipped_participants=(304, 313), skipped_participant_count=2, skipped_chunks=41,
                  chunk_skip_reason_counts={'embedding_nan': 41})
     """
     reasons: Counter[str] = Counter()
-    for one in left_out:
-        reasons[_REASONS.get(FailureCategory(one.category), "embedding_error")] += one.chunks
-    skipped = [one.participant_id for one in left_out]
+    for _, category, chunks in left_out:
+        reasons[_REASONS.get(category, "embedding_error")] += chunks
+    skipped = [participant_id for participant_id, _, _ in left_out]
     return _with_skipped(PartialBuild(output_npz=output_npz), skipped, chunks=reasons.total(), reasons=reasons)
 
 

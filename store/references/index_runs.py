@@ -7,10 +7,10 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 
 from typing import Any
 
-from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.errors import EmbeddingArtifactMismatchError, FailureCategory
 from schemas.values.participants import ChunkScoresMeta
 from stages.models import first_unlike
-from stages.participants.artifacts import LeftOut, partial_build
+from stages.participants.artifacts import partial_build
 from store.database import Connection
 from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
 from store.runs.chain import content_hash
@@ -174,7 +174,8 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
             f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
         )
     await connection.execute(PUBLISH_EVIDENCE, index_id, run_id)
-    left_out = [LeftOut(**dict(row)) for row in await connection.fetch(LEFT_OUT, run_id)]
+    rows = await connection.fetch(LEFT_OUT, run_id)
+    left_out = [(row["participant_id"], FailureCategory(row["category"]), row["chunks"]) for row in rows]
     if left_out:
         partial = partial_build(left_out, output_npz=f"{index.name}.npz")
         await connection.execute(DESCRIBE, index_id, partial.model_dump_json())
