@@ -97,5 +97,6 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     (tea,) = [line["id"] for line in shelved.ragq("query", "list", "--json").json if QUESTION in str(line)]
     assert shelved.ragq("query", "delete", str(tea), "--yes").exit_code == 0
     kept = shelved.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
+    assert kept, "those of the answer to the other question"
     assert not any(QUESTION in str(row) for row in kept)
     assert shelved.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0

@@ -6,6 +6,8 @@ import pytest
 
 from schemas.errors import MissingError
 from schemas.statuses import JobStatus
+from services.evaluations import plan_evaluation
+from services.questions.edits import answer, ask
 from services.questions.steps import Step, run_stages
 from services.runs import delete_run
 from store.database import Connection, Database
@@ -19,8 +21,8 @@ from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
 from tests.refusals import refused
+from tests.services.questions.questions import WHOLE, a_question, complete_stages, flaws, request, settings
 from tests.services.questions.questions import chain as stage_states
-from tests.services.questions.questions import complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.reference_indexes import store_index
@@ -85,6 +87,24 @@ async def test_a_question_that_continued_elsewhere_goes_with_its_last_run(connec
     assert (await delete_run(connection, run_ids[2])).jobs == 1
     assert await marked(connection) == []
     assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
+
+
+async def test_evaluations_go_with_their_answers_alone(connection: Connection) -> None:
+    first = await a_question(connection, *WHOLE[:7])
+    second, _ = await ask(connection, request("How?"), settings())
+    await complete_stages(connection, second.job_id, *WHOLE[:7])
+    evaluations = []
+    for query in (first, second):
+        await answer(connection, query.id, "By oxygen [S1].")
+        planned = await plan_evaluation(connection, query.run_id, {})
+        evaluations.append((await runs.store(connection, planned)).run_id)
+        for run_id in (query.run_id, evaluations[-1]):
+            await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+
+    await delete_run(connection, first.run_id)
+
+    kept = await connection.fetch("SELECT id FROM run ORDER BY id")
+    assert [row["id"] for row in kept] == [second.run_id, evaluations[1]]
 
 
 async def test_an_active_run_is_refused_with_the_way_out(connection: Connection) -> None:
