@@ -307,9 +307,9 @@ async def find(connection: Connection, run_id: int) -> RunLimitState | None:
     return None if row is None else RunLimitState(**row)
 
 
-async def spend_call(connection: Connection, run_id: int) -> bool:
-    """Count a call that is about to be sent. False when the run has used its calls or tokens: then nothing is sent."""
-    return await connection.fetchval(SPEND, run_id) is not None
+async def spend_call(connection: Connection, run_id: int) -> RunLimitState | None:
+    """Count a call that is about to be sent; or, once the run has used its calls or tokens, its limits."""
+    return None if await connection.fetchval(SPEND, run_id) else await find(connection, run_id)
 
 
 async def count(connection: Connection, run_id: int, *, llm_calls: int = 0, tokens: int = 0) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from schemas.statuses import AttemptOutcome, WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from store.database import Connection
+from store.runs import backlog
 from store.runs.chain import content_hash
 from store.runs.stages import HELD, Claim
 
@@ -139,7 +140,7 @@ class Waited(NamedTuple):
     refusals: int
     """How often its server refused it since its last answer."""
     has_waited: bool
-    """It was given back before, and has a row that `forget` deletes."""
+    """It was given back before, and has a row that `answered` deletes."""
     has_budget: bool
     """Its run has a limit of calls or tokens."""
 
@@ -154,8 +155,9 @@ async def bring_forward(connection: Connection, server: str) -> None:
     await connection.execute(BRING_FORWARD, server)
 
 
-async def forget(connection: Connection, claim: Claim) -> None:
-    """The stage waits no more."""
+async def answered(connection: Connection, claim: Claim, tokens: int) -> None:
+    """The stage waits no more, and its run has used so many tokens."""
+    await backlog.count(connection, claim.run_id, tokens=tokens)
     await connection.execute("DELETE FROM llm_wait WHERE job_id = $1 AND stage = $2", claim.job_id, claim.stage)
 
 

@@ -21,7 +21,7 @@ from store.runs.stages import Claim
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
+from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, client
 from workers.leases import BudgetSpent, ServerBusy
 
 SERVER = "http://gpu:8000/v1"
@@ -128,11 +128,11 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(as
 async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the_others_are_given_back(
     asking: Asking,
 ) -> None:
-    server, process = Server(call_s=2.5), asking.process(calls=4)
+    server, process = Server(call_s=2.5), asking.process(calls=8)
 
-    found = await asyncio.gather(*(asking.ask(process, of, server) for of in range(8)), return_exceptions=True)
+    found = await asyncio.gather(*(asking.ask(process, of, server) for of in range(12)), return_exceptions=True)
 
-    assert Counter(map(type, found)) == {ChatReply: 5, ServerBusy: 3}
+    assert Counter(map(type, found)) == {ChatReply: 10, ServerBusy: 2}
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
 
 
@@ -245,7 +245,7 @@ async def test_the_permit_of_a_call_that_is_cancelled_is_free(asking: Asking) ->
 async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and_a_long_call_keeps_its_own(
     asking: Asking,
 ) -> None:
-    killed = ServerLimits(LLMLimits(calls=2), asking.redis, lease_s=2.0)
+    killed = asking.process(calls=2)
     assert await killed.take(SERVER, "of a worker that was killed", 1) is None
     asked = asyncio.ensure_future(asking.ask(asking.process(calls=2), 0, Server(call_s=5.0)))
     await asyncio.sleep(1.0)
@@ -255,6 +255,19 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
 
     assert await killed.take(SERVER, "another", 1) is None
     assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
+    assert await asked == REPLY
+
+
+async def test_a_long_refusal_ends_no_lease(asking: Asking) -> None:
+    process = CallLimits(asking.database, LLMLimits(calls=1), asking.redis, lease_s=0.3)
+    asked = asyncio.ensure_future(asking.ask(process, 0, Server(call_s=2.0)))
+    await asyncio.sleep(0.2)
+
+    with pytest.raises(ServerBusy):
+        await asking.ask(asking.process(), 1, Server(refused(retry_after_s=30.0)))
+    await process.take(SERVER, "another", 1)
+
+    assert await asking.permits() == 1
     assert await asked == REPLY
 
 
@@ -268,10 +281,10 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
     ],
 )
 async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_not_slowed(
-    redis: Redis, limits: LLMLimits, reason: WaitReason
+    database: Database, redis: Redis, limits: LLMLimits, reason: WaitReason
 ) -> None:
     tokens = 3 * (limits.tokens or 300) // 10
-    servers = [ServerLimits(limits, redis, lease_s=2.0) for _ in range(2)]
+    servers = [CallLimits(database, limits, redis) for _ in range(2)]
 
     found = [await servers[number % 2].take(SERVER, str(number), tokens) for number in range(4)]
 
@@ -281,15 +294,15 @@ async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_n
     assert await servers[0].take("http://other/v1", "1", tokens) is None
 
 
-async def test_a_call_that_is_larger_than_the_limit_is_made_when_no_other_was(redis: Redis) -> None:
-    servers = ServerLimits(LLMLimits(tokens=50), redis, lease_s=2.0)
+async def test_a_call_that_is_larger_than_the_limit_is_made_when_no_other_was(database: Database, redis: Redis) -> None:
+    servers = CallLimits(database, LLMLimits(tokens=50), redis)
     assert await servers.take(SERVER, "1", 80) is None
     assert await servers.take(SERVER, "2", 80) is not None
 
 
-async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_does() -> None:
+async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_does(database: Database) -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as away:
-        limited, open_ = (ServerLimits(limits, away, lease_s=2.0) for limits in (LLMLimits(calls=1), LLMLimits()))
+        limited, open_ = (CallLimits(database, limits, away) for limits in (LLMLimits(calls=1), LLMLimits()))
         assert await limited.take(SERVER, "1", 1) == Busy(WaitReason.CALLS, 5.0)
         assert await open_.take(SERVER, "1", 1) is None
 
