@@ -76,9 +76,8 @@ async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench
     found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
     assert found == whole
     assert found["rerank"] != await bench.output(parent_job, "rerank")
-    assert {row["stage"]: row["worker_id"] for row in workers} == {
-        stage: "copied" if stage in ("extract", "embed", "retrieve") else "worker" for stage in STAGES
-    }
+    of_stages = {row["stage"]: row["worker_id"] for row in workers}
+    assert of_stages == dict.fromkeys(STAGES[:3], "copied") | dict.fromkeys(STAGES[3:], "worker")
 
 
 async def test_a_fork_is_found_again_named_by_its_family_and_audited_with_what_it_copied(bench: Bench) -> None:
@@ -96,13 +95,13 @@ async def test_a_fork_is_found_again_named_by_its_family_and_audited_with_what_i
         await connection.execute("UPDATE stage_vector SET vector = vector + vector")
         changed = (await chains.audit(connection, child.run_id)).flaws
         await connection.execute(
-            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", job_id
+            f"UPDATE stage_attempt SET output = '{{}}' WHERE job_id = {job_id} AND stage = 'extract'"
         )
         changed_too = (await chains.audit(connection, child.run_id)).flaws
-    children = [forks.Child(run_id=run_id, stage="rerank") for run_id in (child.run_id, other.run_id)]
+    children = tuple(forks.Child(run_id=run_id, stage="rerank") for run_id in (child.run_id, other.run_id))
     of_child = (forks.Child(run_id=grandchild.run_id, stage="retrieve"),)
     assert found == [
-        forks.Family(children=tuple(children)),
+        forks.Family(children=children),
         forks.Family(parent_id=parent, stage="rerank", named=parent, children=of_child),
         forks.Family(parent_id=child.run_id, stage="retrieve", named=child.run_id),
     ]
@@ -159,15 +158,11 @@ async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_no
 async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Database, connection: Connection) -> None:
     chain = ("extract", "embed", "retrieve")
     settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
-    run = new_run(
-        profile="paper",
-        settings=settings,
-        request={"profile_source": "option --profile"},
-        jobs=[
-            *(NewJob(mode="few_shot", subject=subject, inputs={}, stages=chain) for subject in ("1", "2", "3")),
-            NewJob(mode="zero_shot", subject="1", inputs={}, stages=("extract", "assemble")),
-        ],
-    )
+    jobs = [
+        *(NewJob(mode="few_shot", subject=subject, inputs={}, stages=chain) for subject in ("1", "2", "3")),
+        NewJob(mode="zero_shot", subject="1", inputs={}, stages=("extract", "assemble")),
+    ]
+    run = new_run(profile="paper", settings=settings, request={"profile_source": "option --profile"}, jobs=jobs)
     parent = await runs.store(connection, run)
     done, late, early, _ = parent.job_ids
     for job_id, ends in ((done, committing({})), (late, failing(BROKEN)), (early, None)):

@@ -136,7 +136,8 @@ async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
 ) -> None:
     there = ollama.model().name
     asked = dict.fromkeys(NAMES) | {OLLAMA: f"http://127.0.0.1:{ollama.port}"}
-    await database.once(enroll, *LLM, servers=asked)
+    async with database.connection() as connection:
+        await enroll(connection, *LLM, servers=asked)
 
     with pytest.raises(Refused) as refused:
         await submit_run(database, embedding_run(MODEL_QUANTITATIVE_MODEL="nowhere"))

@@ -30,10 +30,8 @@ async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]
         await import_labels(connection, TRUTH)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
-    runs = {
-        run_id: dict(point)
-        for run_id, point in (await run_sweep(database, parent, "score", points, wait=False)).items()
-    }
+    made = await run_sweep(database, parent, "score", points, wait=False)
+    runs = {run_id: dict(point) for run_id, point in made.items()}
     async with database.connection() as connection:
         for run_id, digits in zip(runs, ("22222222", "00000000"), strict=True):
             for job in await forks.parent_jobs(connection, run_id):
@@ -62,16 +60,10 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     with pytest.raises(Refused, match="There is no measure 'mae'"):
         await sweep_results(database, parent, "score", runs, measure="mae")
     assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
-
-
-async def test_a_sweep_that_is_repeated_takes_the_forks_that_are_stored(database: Database) -> None:
-    parent, runs = await a_swept_run(database)
+    # One that is repeated takes the forks that are stored.
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20", "30"]})
-
-    made = await run_sweep(database, parent, "score", points, wait=False)
-
-    assert list(made)[:2] == list(runs)
-    assert len(made) == 3
+    made = list(await run_sweep(database, parent, "score", points, wait=False))
+    assert (made[:2], len(made)) == ([exact, far], 3)
 
 
 async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database, connection: Connection) -> None:

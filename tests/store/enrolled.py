@@ -1,37 +1,14 @@
 """Workers that were seen just now."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
+from typing import Any
 
-from schemas.values.runs import Environment
 from stack.home import this_environment
 from store.database import Connection
 from store.runs import workers
 
-NO_SERVERS: Final[Mapping[str, str | None]] = MappingProxyType({})
 
-
-async def enroll(
-    connection: Connection,
-    *stages: str,
-    name: str = "w",
-    host: str = "h",
-    pid: int = 1,
-    environment: Environment | None = None,
-    servers: Mapping[str, str | None] = NO_SERVERS,
-    concurrency: int = 1,
-    broker: str = "broker",
-) -> None:
-    """A worker of one process that takes these stages."""
-    await workers.enroll(
-        connection,
-        name,
-        host=host,
-        pid=pid,
-        stages=stages,
-        environment=environment or this_environment(),
-        servers=servers,
-        concurrency=concurrency,
-        broker=broker,
-    )
+async def enroll(connection: Connection, *stages: str, name: str = "w", **others: Any) -> None:
+    """A worker of one process that takes these stages, with `others` as they are given."""
+    made: dict[str, Any] = {"host": "h", "pid": 1, "servers": {}, "concurrency": 1, "broker": "broker"}
+    environment = others.pop("environment", None) or this_environment()
+    await workers.enroll(connection, name, stages=stages, environment=environment, **made | others)

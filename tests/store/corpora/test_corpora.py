@@ -55,7 +55,7 @@ async def test_chunks_that_a_job_covers_are_not_due(connection: Connection) -> N
         assert (status, due) == (status, [first, second] if is_due else [second])
 
 
-async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(connection: Connection) -> None:
+async def test_a_corpus_names_every_number_format_until_it_is_deleted(connection: Connection) -> None:
     corpus = await small_corpus(connection)
     for dtype in ("", "float32", "bfloat16", "float32"):
         await corpora.pin_model(connection, corpus.id, "a", dtype)
@@ -64,10 +64,7 @@ async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_c
             await corpora.pin_model(connection, corpus.id, "a", "float16")
 
     assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
-
-
-async def test_a_deleted_corpus_leaves_nothing_behind(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
+    # Once it is deleted, nothing of it is left.
     await keep(connection, corpus.id, new_work())
     await embed_waiting(connection, corpus.id)
     await corpora.delete(connection, corpus.id)

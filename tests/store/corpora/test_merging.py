@@ -77,9 +77,8 @@ def segments(*sizes: int) -> list[SegmentSize]:
     return [SegmentSize(number, size, size) for number, size in enumerate(sizes, start=1)]
 
 
-@pytest.mark.parametrize(
-    ("stored", "merged"),
-    [
+def test_segments_of_a_size_are_merged_as_far_as_one_holds_them() -> None:
+    for stored, merged in [
         (segments(), []),
         (segments(*[64] * 15), []),
         (segments(*[64] * 17), list(range(1, 17))),
@@ -88,10 +87,8 @@ def segments(*sizes: int) -> list[SegmentSize]:
         (segments(4000, 4000, 4000, 4000, 4000, 64), [1, 2, 3, 4]),
         ([*segments(64, 64), SegmentSize(3, 100, 50), SegmentSize(4, 100, 49)], [4]),
         ([SegmentSize(1, 5, 0)], [1]),
-    ],
-)
-def test_segments_of_a_size_are_merged_as_far_as_one_holds_them(stored: list[SegmentSize], merged: list[int]) -> None:
-    assert to_merge(stored) == merged
+    ]:
+        assert to_merge(stored) == merged
 
 
 async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connection: Connection) -> None:

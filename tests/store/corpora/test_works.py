@@ -24,9 +24,14 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
     return (*tables, stored.searchable_chunks, stored.searchable_terms)
 
 
-async def test_a_work_is_stored_with_its_chunks_and_their_parents(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
-    kept = await keep(connection, corpus.id, new_work())
+async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(connection: Connection) -> None:
+    corpus, work = await small_corpus(connection), new_work()
+    broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
+    with pytest.raises(Exception, match="null value"):
+        await keep(connection, corpus.id, replace(work, chunks=broken))
+    assert (await works.listed(connection, corpus.id, WorksWanted())).total == 0
+
+    kept = await keep(connection, corpus.id, work)
     stored = await chunks_of_work(connection, kept.work_id)
 
     assert kept.outcome is ImportOutcome.NEW
@@ -72,16 +77,6 @@ async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_
     assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
     assert "Tea" not in str(refused.value)
     assert kept.outcome is ImportOutcome.NEW
-
-
-async def test_a_work_that_cannot_be_stored_whole_is_not_stored(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
-    work = new_work()
-    broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
-    with pytest.raises(Exception, match="null value"):
-        await keep(connection, corpus.id, replace(work, chunks=broken))
-
-    assert (await works.listed(connection, corpus.id, WorksWanted())).total == 0
 
 
 async def test_a_changed_work_gives_no_lines(connection: Connection) -> None:

@@ -19,7 +19,6 @@ from store.runs import chain, overviews, stages
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
-    a_question,
     complete_stages,
     request,
     settings,
@@ -109,24 +108,20 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_submitted_agai
     for job_id in stored.job_ids:
         await complete_stages(connection, job_id, "expand", "embed")
     assert (await store_run(connection, planned)).is_new is False
-    query = await queries.of_job(connection, stored.job_ids[0])
-    assert query is not None
+    query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+    assert query is not None and other is not None
+
+    # One with a running stage is not deleted.
+    await claimed(connection, other.job_id, "retrieve")
+    running = await queries.get(connection, other.id)
+    with pytest.raises(StageRunningError):
+        await query_runs.delete_query(connection, other.id)
+    assert await queries.get(connection, other.id) == running
 
     await query_runs.delete_query(connection, query.id)
 
     assert await marked(connection) == []
     assert (await overviews.get(connection, stored.run_id)).jobs == 1
-    assert (await chain.audit(connection, stored.run_id)) == (2, [])
+    assert (await chain.audit(connection, stored.run_id)) == (3, [])
     again = await store_run(connection, planned)
     assert (again.is_new, len(again.job_ids)) == (True, 2)
-
-
-async def test_a_question_with_a_running_stage_is_not_deleted(connection: Connection) -> None:
-    query = await a_question(connection)
-    await stages.claim(connection, query.job_id, "expand", "worker", 60)
-    stored = await queries.get(connection, query.id)
-
-    with pytest.raises(StageRunningError):
-        await query_runs.delete_query(connection, query.id)
-
-    assert await queries.get(connection, query.id) == stored

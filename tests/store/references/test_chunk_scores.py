@@ -78,25 +78,21 @@ async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: 
     assert sorted(await asyncio.gather(*(database.once(publish, claim) for claim in claims))) == [False, True]
 
 
-async def test_a_run_that_left_a_chunk_out_stores_nothing(connection: Connection) -> None:
-    (job_id,) = await submitted(connection, 1)
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
-        await publish(connection, await scored(connection, job_id, 1))
-
-    assert await sleep_scores(connection) == [None, None]
-
-
 @pytest.mark.parametrize(
-    ("digest", "is_replaced", "refusal"),
-    [("new", False, "2 different weights or prompts"), ("w", True, "Reference index 7 was replaced")],
+    ("chunk_ids", "digest", "is_replaced", "refusal"),
+    [
+        ([1], "w", False, "scored 1 of 2 chunks"),
+        ([1, 2], "new", False, "2 different weights or prompts"),
+        ([1, 2], "w", True, "Reference index 7 was replaced"),
+    ],
 )
-async def test_scores_by_different_weights_or_of_an_index_that_was_replaced_meanwhile_are_not_stored(
-    connection: Connection, digest: str, is_replaced: bool, refusal: str
+async def test_scores_by_different_weights_or_of_not_all_or_replaced_chunks_are_not_stored(
+    connection: Connection, chunk_ids: list[int], digest: str, is_replaced: bool, refusal: str
 ) -> None:
-    jobs = await submitted(connection, 1, 2)
-    await publish(connection, await scored(connection, jobs[0], 1))
-    last = await scored(connection, jobs[1], 1, digest=digest)
+    *first, final = await submitted(connection, *chunk_ids)
+    for job_id in first:
+        await publish(connection, await scored(connection, job_id, 1))
+    last = await scored(connection, final, 1, digest=digest)
     await connection.execute("UPDATE reference_index SET replaced_at = now() WHERE $1", is_replaced)
 
     with pytest.raises(EmbeddingArtifactMismatchError, match=refusal):

@@ -52,20 +52,15 @@ async def test_a_failure_is_a_problem_until_a_retry_and_resolved_when_that_succe
 
 async def test_every_failed_job_is_a_problem_by_its_own_error(connection: Connection) -> None:
     await enroll(connection, "extract", "score")
-    await store_scored_run(connection, {SUBJECT: TIMED_OUT, OTHER: BROKEN})
-
-    reasons = [one.reason for one in await problems(connection, is_broker_away=False)]
-
-    assert sorted(reason.partition(":")[0] for reason in reasons if reason) == [BROKEN.type, TIMED_OUT.category]
-
-
-async def test_what_a_retry_would_not_find_either_has_another_remedy(connection: Connection) -> None:
     nothing = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
-    run_id = await store_scored_run(connection, {SUBJECT: nothing})
+    run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT, OTHER: BROKEN, ("few_shot", 316): nothing})
 
-    (problem,) = await problems(connection, is_broker_away=False)
+    found = {(one.reason or "").partition(":")[0]: one for one in await problems(connection, is_broker_away=False)}
 
-    assert (problem.what, problem.remedy) == (ProblemKind.NOTHING_FOUND, f"ragq failures r{run_id}")
+    assert set(found) == {BROKEN.type, TIMED_OUT.category, nothing.category}
+    # What a retry would not find either has another remedy.
+    other = found["nothing_relevant"]
+    assert (other.what, other.remedy) == (ProblemKind.NOTHING_FOUND, f"ragq failures r{run_id}")
 
 
 async def test_of_several_replies_that_could_not_be_used_the_last_one_names_the_item(connection: Connection) -> None:

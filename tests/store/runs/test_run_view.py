@@ -1,6 +1,6 @@
 """Runs for display: failed jobs first, the progress of each, what is left to do, and where it was computed."""
 
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import JobStatus
 from schemas.values.runs import Environment
 from stages.reports.words import origin_words
 from store.database import Connection
@@ -38,11 +38,8 @@ async def test_every_job_lists_its_stages_in_order_and_those_left(connection: Co
     found = await jobs.progress(connection, stored.job_ids)
     left = await jobs.pending_chains(connection, [second, first, second])
 
-    assert [(view.stage, view.status) for view in found[first].stages] == [
-        ("extract", StageStatus.DONE),
-        ("embed", StageStatus.READY),
-        ("assemble", StageStatus.WAITING),
-    ]
+    states = [(view.stage, str(view.status)) for view in found[first].stages]
+    assert states == [("extract", "done"), ("embed", "ready"), ("assemble", "waiting")]
     assert (found[first].done, found[first].current) == (1, "embed")
     assert (found[second].done, found[second].current) == (0, "extract")
     assert found[first].is_done("extract") and not found[first].is_done("embed") and not found[first].is_done("score")
@@ -71,11 +68,10 @@ async def test_stages_are_counted_by_environments_and_cut_texts(connection: Conn
     stored = await store_run("316", "319", stages=("extract", "embed"))
     for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
         await enroll(connection, "extract", name=worker, environment=environment)
+    first, second = stored.job_ids
     for job_id, stage, worker in [
-        (stored.job_ids[0], "extract", "one"),
-        (stored.job_ids[0], "embed", "two"),
-        (stored.job_ids[1], "extract", "three"),
-        (stored.job_ids[1], "embed", "unknown"),
+        *((first, "extract", "one"), (first, "embed", "two")),
+        *((second, "extract", "three"), (second, "embed", "unknown")),
     ]:
         claim = await stages.claim(connection, job_id, stage, worker, 60)
         assert claim is not None

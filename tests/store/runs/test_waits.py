@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.references import references
@@ -68,22 +66,11 @@ async def test_a_run_waits_while_the_other_one_works_or_is_paused(connection: Co
     assert await jobs.end_waits(connection) == []
 
 
-@pytest.mark.parametrize(("first", "ends"), [(DONE, "waiting"), (FAILED, "cancelled")])
 async def test_it_begins_after_success_and_is_cancelled_with_a_reason_after_anything_else(
-    first: Mapping[Any, Any], ends: str, connection: Connection
+    connection: Connection,
 ) -> None:
-    after_id, run_id = await waiting_run(connection, first)
-
-    ((ended, after, has_succeeded),) = await jobs.end_waits(connection)
-
-    assert (ended, after, has_succeeded) == (run_id, after_id, ends == "waiting")
-    reason = None if has_succeeded else f"r{after_id}, which it waited for, did not succeed."
-    assert await state(connection, run_id) == (ends, reason)
-    assert await jobs.end_waits(connection) == []
-
-
-async def test_it_is_cancelled_with_a_run_that_waited_or_is_deleted(connection: Connection) -> None:
-    _, second = await waiting_run(connection, FAILED)
+    (succeeded, begun), (failed, second) = [await waiting_run(connection, first) for first in (DONE, FAILED)]
+    assert await jobs.end_waits(connection) == [(begun, succeeded, True), (second, failed, False)]
     third = await store_scored_run(connection, OPEN)
     await jobs.wait_for(connection, third, second)
     deleted, of_deleted = await waiting_run(connection, DONE)
@@ -91,10 +78,12 @@ async def test_it_is_cancelled_with_a_run_that_waited_or_is_deleted(connection: 
     _, resumed = await waiting_run(connection, FAILED)
     await jobs.resume(connection, run_id=resumed)
 
-    for _ in range(2):
-        await jobs.end_waits(connection)
+    for ended in (3, 0):
+        assert len(await jobs.end_waits(connection)) == ended
 
-    assert [(await state(connection, one))[0] for one in (second, third, of_deleted)] == ["cancelled"] * 3
+    assert await state(connection, begun) == ("waiting", None)
+    assert await state(connection, second) == ("cancelled", f"r{failed}, which it waited for, did not succeed.")
+    assert [(await state(connection, one))[0] for one in (third, of_deleted)] == ["cancelled"] * 2
     assert await state(connection, resumed) == ("waiting", None)
 
 
@@ -164,16 +153,9 @@ async def test_a_failure_is_shown_with_its_next_time_and_forgotten_when_accepted
     assert "status 500; sent again at" in words[1] and "status 410; given up after 1 attempt" in words[2]
     assert accepted.error is None and "accepted at" in words[3]
     assert "url" not in accepted.model_dump() and accepted.model_dump()["receiver"]
-
-
-async def test_a_newer_message_is_not_marked_by_the_answer_to_an_older_one(connection: Connection) -> None:
-    run_id = await told_run(connection, DONE)
-    await make_due(connection)
-    older = await due(connection)
+    # A newer message is not marked by the answer to an older one.
     await notifications.keep(connection, run_id, URL)
     await make_due(connection)
-
-    await notifications.sent(connection, older)
-
+    await notifications.sent(connection, message)
     assert (await found(connection, run_id)).sent_at is None
-    assert (await due(connection)).message_id != older.message_id
+    assert (await due(connection)).message_id != message.message_id
