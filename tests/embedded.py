@@ -14,7 +14,9 @@ _START_S = 60.0
 _POLL_S = 0.05
 
 
-class _Started(server.EmbeddedServer):
+class Started(server.EmbeddedServer):
+    """A server that is started, killed, and started again on its port."""
+
     _process: "subprocess.Popen[bytes]"
 
     @property
@@ -62,7 +64,7 @@ class _Started(server.EmbeddedServer):
             self._process.wait(STOP_TIMEOUT_S)
 
 
-class PostgresServer(_Started, Postgres):
+class PostgresServer(Started, Postgres):
     """A Postgres that forces nothing to disk: its commits outlive the server, and not the machine."""
 
     def command(self) -> list[str]:
@@ -74,7 +76,7 @@ class PostgresServer(_Started, Postgres):
         return postgres_answers(self.url)
 
 
-class ValkeyServer(_Started, server.ValkeyServer):
+class ValkeyServer(Started, server.ValkeyServer):
     """A Valkey."""
 
     def answers(self) -> bool:

@@ -15,6 +15,7 @@ import psutil
 import redis
 
 from tests.acceptance.fault_tolerance.breakable import SHORT_TIMES, BreakableInstallation, Servers, Supervisor
+from tests.embedded import Started
 
 #: Sets the clock of a process; a worker by worker where Debian's libfaketime is installed.
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
@@ -41,21 +42,11 @@ class Monkey:
         # Some are more usual than others.
         self._faults: list[Callable[[], None]] = [
             *([self.set_the_clock_of_a_worker] if FAKETIME is not None else []),
-            self.kill_a_worker,
-            self.kill_a_worker,
-            self.freeze_a_worker,
-            self.stop_a_worker,
-            self.restart_the_broker,
-            self.stop_the_broker,
-            self.freeze_the_broker,
-            self.fill_the_broker,
-            self.empty_the_broker,
-            self.restart_the_database,
-            self.freeze_the_database,
-            self.make_the_database_read_only,
-            self.take_every_connection,
-            self.end_every_session,
-            self.end_every_session,
+            *(self.kill_a_worker, self.kill_a_worker, self.freeze_a_worker, self.stop_a_worker),
+            *(self.restart_the_broker, self.stop_the_broker, self.freeze_the_broker),
+            *(self.fill_the_broker, self.empty_the_broker),
+            *(self.restart_the_database, self.freeze_the_database, self.make_the_database_read_only),
+            *(self.take_every_connection, self.end_every_session, self.end_every_session),
         ]
 
     def act(self) -> None:
@@ -84,22 +75,17 @@ class Monkey:
     def set_the_clock_of_a_worker(self) -> None:
         """SIGKILL; the next one has a clock that is hours ahead, hours behind, or right."""
         wrong = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        self._workers.environment = self._random.choice(
-            [{}, {**wrong, "FAKETIME": "+6h"}, {**wrong, "FAKETIME": "-6h"}]
-        )
+        clocks = [{}, {**wrong, "FAKETIME": "+6h"}, {**wrong, "FAKETIME": "-6h"}]
+        self._workers.environment = self._random.choice(clocks)
         self.kill_a_worker()
 
     def restart_the_broker(self) -> None:
         """SIGKILL; messages that it had not stored are lost."""
-        self._servers.valkey.kill()
-        time.sleep(self._random.uniform(0.0, 0.5))
-        self._servers.valkey.start()
+        self._restart(self._servers.valkey, after_s=self._random.uniform(0.0, 0.5))
 
     def stop_the_broker(self) -> None:
         """SIGKILL, and nobody listens for longer than a lease."""
-        self._servers.valkey.kill()
-        time.sleep(LONGER_THAN_A_LEASE_S)
-        self._servers.valkey.start()
+        self._restart(self._servers.valkey, after_s=LONGER_THAN_A_LEASE_S)
 
     def freeze_the_broker(self) -> None:
         """SIGSTOP: it accepts connections and answers nothing."""
@@ -118,9 +104,7 @@ class Monkey:
 
     def restart_the_database(self) -> None:
         """SIGKILL, and a recovery."""
-        self._servers.postgres.kill()
-        time.sleep(self._random.uniform(0.0, 0.5))
-        self._servers.postgres.start()
+        self._restart(self._servers.postgres, after_s=self._random.uniform(0.0, 0.5))
 
     def freeze_the_database(self) -> None:
         """SIGSTOP of every process of it."""
@@ -158,11 +142,14 @@ class Monkey:
         """Terminate every connection to the database."""
         self._installation.terminate_sessions()
 
+    def _restart(self, server: Started, *, after_s: float) -> None:
+        server.kill()
+        time.sleep(after_s)
+        server.start()
+
     def _freeze(self, *pids: int) -> None:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
-        time.sleep(LONGER_THAN_A_LEASE_S)
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(LONGER_THAN_A_LEASE_S if number == signal.SIGSTOP else 0)

@@ -59,31 +59,20 @@ def test_kustomize_renders_the_same_objects(manifests: list[dict[str, Any]]) -> 
     assert images == {"registry.example/ragq:1"}
 
 
-def test_the_workers_share_the_stages_as_on_one_machine(manifests: list[dict[str, Any]]) -> None:
-    deployments = of_kind(manifests, "Deployment")
+def test_the_workers_share_the_stages_as_on_one_machine_and_scale_by_a_metric_that_exists(
+    manifests: list[dict[str, Any]],
+) -> None:
+    metrics = (ROOT / Path(*Metrics.__module__.split(".")).with_suffix(".py")).read_text()
     for name, queues in WORKER_QUEUES.items():
-        arguments = deployments[f"worker-{name}"]["template"]["spec"]["containers"][0]["args"]
-        concurrency = str(WORKER_CONCURRENCY[name])
-        assert arguments == ["worker", "--stages", name, "--concurrency", concurrency]
+        deployment = of_kind(manifests, "Deployment")[f"worker-{name}"]
+        arguments = deployment["template"]["spec"]["containers"][0]["args"]
+        assert arguments == ["worker", "--stages", name, "--concurrency", str(WORKER_CONCURRENCY[name])]
         scaler = of_kind(manifests, "HorizontalPodAutoscaler")[f"worker-{name}"]
         metric = scaler["metrics"][0]["external"]["metric"]
         assert metric["selector"]["matchExpressions"][0]["values"] == list(queues)
+        assert f'"{metric["name"].removeprefix("ragq_")}"' in metrics
         assert scaler["scaleTargetRef"]["name"] == f"worker-{name}"
-        assert "replicas" not in deployments[f"worker-{name}"]
-
-
-def test_the_autoscaler_reads_a_metric_that_exists(manifests: list[dict[str, Any]]) -> None:
-    metrics = Path(str(Metrics.__module__).replace(".", "/") + ".py")
-    for scaler in of_kind(manifests, "HorizontalPodAutoscaler").values():
-        name = scaler["metrics"][0]["external"]["metric"]["name"].removeprefix("ragq_")
-        assert f'"{name}"' in (ROOT / metrics).read_text()
-
-
-def test_a_worker_has_time_to_give_its_stages_back(manifests: list[dict[str, Any]]) -> None:
-    (configuration,) = (found["data"] for found in manifests if found["kind"] == "ConfigMap")
-    for name, pod in pods(manifests):
-        if name.startswith("worker-"):
-            assert pod["terminationGracePeriodSeconds"] >= float(configuration["RAGQ_STOP_SECONDS"]) + 20
+        assert "replicas" not in deployment
 
 
 def test_every_setting_exists_and_passwords_come_from_the_secret(manifests: list[dict[str, Any]]) -> None:
@@ -92,9 +81,12 @@ def test_every_setting_exists_and_passwords_come_from_the_secret(manifests: list
     secrets = {"DATABASE_URL": "postgresql://db/ragq", "REDIS_URL": "redis://broker"}
     ProcessSettings.from_environment(configuration | secrets)
     assert not any(found["kind"] == "Secret" for found in manifests)
-    for _, pod in pods(manifests):
+    for name, pod in pods(manifests):
         sources = [next(iter(source.values()))["name"] for source in pod["containers"][0]["envFrom"]]
         assert sources == ["ragq", "ragq"]
+        # A worker has time to give its stages back.
+        if name.startswith("worker-"):
+            assert pod["terminationGracePeriodSeconds"] >= float(configuration["RAGQ_STOP_SECONDS"]) + 20
 
 
 def test_pods_keep_to_the_restricted_standard(manifests: list[dict[str, Any]]) -> None:
