@@ -1,6 +1,6 @@
 """Batches a step at a time, against a scripted provider: who gathers, sends, collects, and what is due then."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,6 @@ from tests.store.enrolled import enroll
 from tests.store.scored import claimed
 from workers.batches import BatchSender
 from workers.leases import AwaitsBatch, give_back
-
-
-@pytest.fixture
-def server() -> Iterator[Provider]:
-    with provider() as found:
-        yield found
 
 
 @dataclass
@@ -56,6 +50,15 @@ class Work:
     async def put_off(self, of: int = 0) -> None:
         await give_back(self.database, self.claims[of], AwaitsBatch(self.server.url, 24))
 
+    async def cancel(self, *, place: int | None = None) -> None:
+        """Cancel a job, or all."""
+        job_ids = [claim.job_id for at, claim in enumerate(self.claims) if place in (None, at)]
+        await self.connection.execute("UPDATE job SET status = 'cancelled' WHERE id = ANY($1::bigint[])", job_ids)
+
+    async def begin(self) -> batches.ClaimedBatch | None:
+        """Claim a batch to send or to look at."""
+        return await batches.claim(self.connection, self.server.url, begins_s=1200, looks_s=0)
+
     async def due(self) -> set[int]:
         """The places of the stages that are due."""
         sql = "SELECT job_id FROM stage_run WHERE status = 'ready' AND not_before <= now()"
@@ -71,13 +74,12 @@ def call(text: str) -> ChatCall:
 
 
 @pytest.fixture
-async def work(
-    database: Database, connection: Connection, server: Provider, store_run: StoreRun
-) -> AsyncIterator[Work]:
+async def work(database: Database, connection: Connection, store_run: StoreRun) -> AsyncIterator[Work]:
     stored = await store_run("316", "319", "320")
     await batches.ask_for(connection, stored.run_id, 24)
-    claims = [await claimed(connection, job_id, "extract") for job_id in stored.job_ids]
-    yield Work(database, connection, server, claims)
+    claims = [await claimed(connection, job_id) for job_id in stored.job_ids]
+    with provider() as server:
+        yield Work(database, connection, server, claims)
 
 
 async def test_stages_are_due_when_all_of_their_answers_are_there(work: Work) -> None:
@@ -173,30 +175,26 @@ async def test_answers_without_text_and_expired_ones_are_sent_singly(work: Work)
     assert await work.value("SELECT count(*) FROM llm_call") == 0
 
 
-async def test_nothing_is_sent_of_jobs_that_are_cancelled_and_calls_of_deleted_runs_are_deleted(work: Work) -> None:
-    await work.register("a")
-    await work.connection.execute("UPDATE job SET status = 'cancelled'")
-    await work.step()
-    assert work.server.batches == {}
-    assert await work.value("SELECT count(*) FROM llm_batch_call") == 1
-    await work.connection.execute("DELETE FROM run")
-    await work.step()
-
-    assert await work.value("SELECT count(*) FROM llm_batch_call") == 0
-
-
-async def test_a_batch_is_cancelled_with_all_of_its_jobs(work: Work) -> None:
+async def test_a_batch_is_cancelled_with_all_of_its_jobs_and_calls_of_deleted_runs_are_deleted(work: Work) -> None:
     work.server.is_held = True
     for place in (0, 1):
         await work.register(str(place), place)
     await work.step()
-    await work.connection.execute("UPDATE job SET status = 'cancelled' WHERE id = $1", work.claims[0].job_id)
+    await work.cancel(place=0)
     await work.step()
     assert work.server.batches["batch-1"].status == "in_progress"
-    await work.connection.execute("UPDATE job SET status = 'cancelled'")
+    # Nothing more is sent of it.
+    await work.register("a")
     await work.step()
+    assert (len(work.server.batches), await work.value("SELECT count(*) FROM llm_batch_call")) == (1, 3)
 
+    await work.cancel()
+    await work.step()
     assert work.server.batches["batch-1"].status == "cancelling"
+
+    await work.connection.execute("DELETE FROM run")
+    await work.step()
+    assert await work.value("SELECT count(*) FROM llm_batch_call") == 0
 
 
 async def test_who_looks_at_a_batch_that_another_has_ended_changes_nothing(work: Work) -> None:
@@ -205,7 +203,7 @@ async def test_who_looks_at_a_batch_that_another_has_ended_changes_nothing(work:
     await work.put_off()
     work.server.answers_at_most = 1
     await work.step()
-    slow = await batches.claim(work.connection, work.server.url, begins_s=60, looks_s=0)
+    slow = await work.begin()
     assert slow is not None
     await work.step()
 
@@ -265,24 +263,16 @@ async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
     monkeypatch.setattr(batches, "MOST_CALLS", 3)
     for number in range(5):
         await work.register(str(number))
-    made = [
-        await batches.gather(work.connection, url, quiet_s=quiet_s)
-        for url, quiet_s in [
-            *((work.server.url, 60), (work.server.url, 60)),
-            *(("https://other.example.org/v1", 0), (work.server.url, 0)),
-        ]
-    ]
+    url, other = work.server.url, "https://other.example.org/v1"
+    asked = ((url, 60), (url, 60), (other, 0), (url, 0))
+    made = [await batches.gather(work.connection, of, quiet_s=quiet_s) for of, quiet_s in asked]
 
     assert made == [1, 0, 0, 1]
-    rows = await work.connection.fetch("SELECT calls FROM llm_batch ORDER BY id")
-    assert [row["calls"] for row in rows] == [3, 2]
+    assert await work.value("SELECT array_agg(calls ORDER BY id) FROM llm_batch") == [3, 2]
 
 
 async def test_nobody_else_begins_a_batch_meanwhile(work: Work) -> None:
     await work.register("a")
     await batches.gather(work.connection, work.server.url, quiet_s=0)
 
-    first = await batches.claim(work.connection, work.server.url, begins_s=1200, looks_s=1)
-
-    assert first is not None
-    assert await batches.claim(work.connection, work.server.url, begins_s=1200, looks_s=1) is None
+    assert [await work.begin() is not None for _ in range(2)] == [True, False]
