@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.settings.process import LLMLimits, ProcessSettings
 from schemas.settings.run import RunSettings, thaw
-from store.database import Connection, Database
+from store.database import Database
 from store.runs import runs, stages
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
@@ -55,14 +55,14 @@ class ModelAlone:
 
 
 async def run_stage(
-    connection: Connection, database: Database, job_id: int, stage: str, function: StageFunction, model: Any
+    database: Database, job_id: int, stage: str, function: StageFunction, model: Any
 ) -> tuple[Result[Any], dict[str, Any]]:
     """Run a stage of a job with a model, and store it. Its result, and the inputs that it noted."""
-    claim = await claimed(connection, job_id, stage)
-    settings = thaw(await runs.settings(connection, claim.run_id))
+    claim = await database.ask(claimed, job_id, stage)
+    settings = thaw(await database.ask(runs.settings, claim.run_id))
     wiring: Any = ModelAlone(database, model)
     read: dict[str, Any] = {}
     result = await function(Work(claim, settings.run, database, wiring, read, settings.preset))
     output = result.output.model_dump(mode="json")
-    await stages.commit(connection, claim, inputs=read, output=output, effect=result.effect)
+    await database.ask(stages.commit, claim, inputs=read, output=output, effect=result.effect)
     return result, read

@@ -1,8 +1,11 @@
-"""What the stages of a question read: how many sources it shows, which model it asks, and which ranker it has."""
+"""What the stages of a question read, which model and ranker they take, and what they publish meanwhile."""
 
+import asyncio
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Final, Literal, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,12 +17,16 @@ from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import runs
+from store.questions.queries import StoredQuery
+from store.runs import answer_pieces, runs, stages
+from store.runs.stages import Claim
+from tests.eventually import until
 from tests.fakes.chat import ScriptedChat, served
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.services.questions.questions import CONTEXT, FOUND, WHOLE, a_question, complete_stages
 from tests.store.scored import claimed, committing, take
-from tests.workers.processes import run_stage
+from tests.workers.processes import ModelAlone, run_stage
+from workers.ledger_chat import EVERY_SECONDS, published
 from workers.queries import run_augment, run_expand, run_generate, run_rerank
 from workers.work import StageFunction, Work
 
@@ -37,23 +44,21 @@ class Shows:
 
 
 async def augmented(
-    connection: Connection, database: Database, job_id: int, context_tokens: int | None = None
+    database: Database, job_id: int, context_tokens: int | None = None
 ) -> tuple[AugmentedPrompt, dict[str, Any]]:
     """The output of the stage and its inputs."""
-    result, read = await run_stage(connection, database, job_id, "augment", run_augment, Shows(context_tokens))
+    result, read = await run_stage(database, job_id, "augment", run_augment, Shows(context_tokens))
     return result.output, read
 
 
-async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(
-    database: Database, connection: Connection
-) -> None:
-    query = await a_question(connection, *WHOLE[:6], preset_values={"augmentation.top_n_contexts": "3"})
-    by_preset, read_by_preset = await augmented(connection, database, query.job_id)
+async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(database: Database) -> None:
+    query = await database.ask(a_question, *WHOLE[:6], preset_values={"augmentation.top_n_contexts": "3"})
+    by_preset, read_by_preset = await augmented(database, query.job_id)
 
-    await run_stages(connection, query.id, Step.ANSWER, top_n=1)
-    chosen, read = await augmented(connection, database, query.job_id)
-    await run_stages(connection, query.id, Step.ANSWER)
-    again, _ = await augmented(connection, database, query.job_id)
+    await database.ask(run_stages, query.id, Step.ANSWER, top_n=1)
+    chosen, read = await augmented(database, query.job_id)
+    await database.ask(run_stages, query.id, Step.ANSWER)
+    again, _ = await augmented(database, query.job_id)
 
     assert [len(prompt.sources) for prompt in (by_preset, chosen, again)] == [3, 1, 3]
     assert (read["top_n"], "top_n" in read_by_preset) == (1, False)
@@ -65,14 +70,10 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(
     [({}, 4096, 4096), ({}, None, None), ({"RAGQ_CONTEXT_TOKENS": "2048"}, 4096, 2048)],
 )
 async def test_a_prompt_fits_the_context_of_the_model_that_is_going_to_answer(
-    database: Database,
-    connection: Connection,
-    environment: dict[str, str],
-    reported: int | None,
-    expected: int | None,
+    database: Database, environment: dict[str, str], reported: int | None, expected: int | None
 ) -> None:
-    query = await a_question(connection, *WHOLE[:6], environment=environment)
-    asked, read = await augmented(connection, database, query.job_id, reported)
+    query = await database.ask(a_question, *WHOLE[:6], environment=environment)
+    asked, read = await augmented(database, query.job_id, reported)
 
     assert (asked.context_tokens, read.get("context_tokens")) == (expected, expected)
 
@@ -94,10 +95,10 @@ def _reply(call: ChatCall) -> str:
     return json.dumps(EXPANSION) if call.purpose == "expand query" else "By oxygen [S1]."
 
 
-async def make(connection: Connection, database: Database, job_id: int, stage: str) -> Asked:
+async def make(database: Database, job_id: int, stage: str) -> Asked:
     """Run a stage that asks a model."""
     model = ScriptedChat(_reply)
-    _, read = await run_stage(connection, database, job_id, stage, STAGES[stage], model)
+    _, read = await run_stage(database, job_id, stage, STAGES[stage], model)
     (call,) = model.calls
     return Asked(call.model, read.get("model"))
 
@@ -107,39 +108,27 @@ async def make(connection: Connection, database: Database, job_id: int, stage: s
     [(BOTH, False, Asked("own", None)), (BOTH, True, Asked("quick", "quick")), (ONE, True, Asked("own", None))],
 )
 async def test_an_expansion_is_by_the_model_that_was_asked_for(
-    database: Database, connection: Connection, environment: dict[str, str], light: bool, expected: Asked
+    database: Database, environment: dict[str, str], light: bool, expected: Asked
 ) -> None:
-    query = await a_question(connection, environment=environment, until="expand", use_full_model=not light)
+    query = await database.ask(a_question, environment=environment, until="expand", use_full_model=not light)
 
-    assert await make(connection, database, query.job_id, "expand") == expected
+    assert await make(database, query.job_id, "expand") == expected
 
 
-@pytest.mark.parametrize(
-    ("environment", "expected"), [(BOTH, Asked("quick", "quick")), (ONE, Asked("own", None))], ids=["both", "one"]
-)
+@pytest.mark.parametrize(("environment", "expected"), [(BOTH, Asked("quick", "quick")), (ONE, Asked("own", None))])
 async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
-    database: Database, connection: Connection, environment: dict[str, str], expected: Asked
+    database: Database, environment: dict[str, str], expected: Asked
 ) -> None:
-    query = await a_question(connection, *WHOLE[:6], environment=environment)
+    query = await database.ask(a_question, *WHOLE[:6], environment=environment)
     made = []
     for light in (True, False):
-        await run_stages(connection, query.id, Step.ANSWER, use_light_model=light)
-        await complete_stages(connection, query.job_id, "augment")
-        made.append(await make(connection, database, query.job_id, "generate"))
+        await database.ask(run_stages, query.id, Step.ANSWER, use_light_model=light)
+        await database.ask(complete_stages, query.job_id, "augment")
+        made.append(await make(database, query.job_id, "generate"))
 
     assert made == [expected, Asked("own", None)]
-    named = [(result.model, result.is_light) for result in await queries.results(connection, query.id)]
+    named = [(result.model, result.is_light) for result in await database.ask(queries.results, query.id)]
     assert named == [("own", False), (expected.model, expected.noted is not None)]
-
-
-class NoWeights:
-    """The wiring of a process whose cross-encoder cannot be loaded."""
-
-    def pair_scorer(self, model: str) -> FakePairScorer:
-        def fail(query: str, passage: str) -> float:
-            raise RerankerUnavailableError(f"{model} cannot be loaded")
-
-        return FakePairScorer(fail, name=model)
 
 
 @pytest.mark.parametrize("without_weights", ["fail", "score-fusion"])
@@ -154,7 +143,8 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
     settings = thaw(await runs.settings(connection, query.run_id))
     reranking = RerankingPreset(ranker="cross-encoder", model="bge", without_weights=without_weights)
     preset = Preset(reranking=reranking)
-    wiring: Any = NoWeights()
+    unavailable = Mock(side_effect=RerankerUnavailableError("bge cannot be loaded"))
+    wiring: Any = SimpleNamespace(pair_scorer=lambda model: FakePairScorer(unavailable, name=model))
     ranking = run_rerank(Work(claim, settings.run, database, wiring, {}, preset))
 
     if without_weights == "fail":
@@ -162,3 +152,90 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
             await ranking
     else:
         assert (await ranking).output.ranker == "score-fusion, without the weights of bge"
+
+
+@pytest.fixture
+async def asked(connection: Connection) -> StoredQuery:
+    """A question whose prompt is stored."""
+    return await a_question(connection, *WHOLE[:7])
+
+
+@pytest.fixture
+async def claim(connection: Connection, asked: StoredQuery) -> Claim:
+    """The claim on its stage `generate`."""
+    return await claimed(connection, asked.job_id, "generate")
+
+
+async def pieces(connection: Connection) -> list[str]:
+    return [row["text"] for row in await connection.fetch("SELECT text FROM answer_piece ORDER BY attempt_id, ordinal")]
+
+
+async def until_published(connection: Connection, text: str) -> None:
+    async def is_so() -> bool:
+        return "".join(await pieces(connection)) == text
+
+    await until(is_so, timeout_s=10)
+
+
+async def test_many_pieces_become_few_writes(database: Database, connection: Connection, claim: Claim) -> None:
+    async with published(database, claim.attempt_id) as on_text:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for _ in range(100):
+            on_text("ox\0ygen \ud83d")
+            await asyncio.sleep(0.01)
+        await until_published(connection, "oxygen ?" * 100)
+        most = (clock() - began) / EVERY_SECONDS + 1
+        written = len(await pieces(connection))
+
+    assert 2 <= written <= most
+
+
+async def test_neither_nothing_nor_what_the_stored_answer_holds_anyway_is_written(
+    database: Database, connection: Connection, claim: Claim
+) -> None:
+    async with published(database, claim.attempt_id) as on_text:
+        on_text("")
+        await asyncio.sleep(0.05)
+        on_text("By oxygen")
+
+    assert await pieces(connection) == []
+
+
+async def test_a_database_that_is_away_does_not_fail_the_stage(
+    database: Database, connection: Connection, claim: Claim
+) -> None:
+    await connection.execute("ALTER TABLE answer_piece RENAME TO gone")
+
+    async with published(database, claim.attempt_id) as on_text:
+        on_text("By ")
+        await asyncio.sleep(0.05)
+        on_text("oxygen")
+
+
+async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_as_without(
+    database: Database, connection: Connection, asked: StoredQuery, claim: Claim
+) -> None:
+    is_read = asyncio.Event()
+
+    class Writing(ScriptedChat):
+        """Writes an answer, and waits until it is read."""
+
+        async def chat(self, call: Any, on_text: Any = None) -> Any:
+            reply = await super().chat(call, on_text)
+            await is_read.wait()
+            return reply
+
+    settings = thaw(await runs.settings(connection, asked.run_id))
+    wiring: Any = ModelAlone(database, Writing(lambda call: "By oxygen [S1]."))
+    running = asyncio.create_task(run_generate(Work(claim, settings.run, database, wiring, {}, settings.preset)))
+    await until_published(connection, "By oxygen [S1].")
+    is_read.set()
+    result = await running
+    output = result.output.model_dump(mode="json")
+    await stages.commit(connection, claim, inputs={}, output=output, effect=result.effect)
+    found = await answer_pieces.read(connection, asked.id)
+    kept = await connection.fetchval("SELECT reply FROM llm_call")
+
+    assert (output["text"], kept, await pieces(connection)) == ("By oxygen [S1].", "By oxygen [S1].", [])
+    assert found is not None and (found.is_awaited, found.result_id is None) == (False, False)
