@@ -51,7 +51,8 @@ class Network:
         self._wire = subprocess.Popen(
             command, pass_fds=taps, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
-        self._open.callback(self._end_wire)
+        # It ends with its orders.
+        self._open.enter_context(self._wire)
         self._order()
         return self
 
@@ -93,12 +94,6 @@ class Network:
         assert self._wire.stdin is not None and self._wire.stdout is not None
         self._wire.stdin.write(json.dumps({**self._quality, "cut": cut}) + "\n")
         assert self._wire.stdout.readline() == "obeyed\n"
-
-    def _end_wire(self) -> None:
-        assert self._wire.stdin is not None and self._wire.stdout is not None
-        self._wire.stdin.close()
-        self._wire.wait()
-        self._wire.stdout.close()
 
     @contextmanager
     def _host(self, host: str) -> Iterator[int]:
