@@ -134,6 +134,7 @@ async def store_small_corpus(connection: Connection) -> None:
 
 async def a_question(
     connection: Connection,
+    /,
     *done: str,
     text: str = "Why is tea dark?",
     environment: Mapping[str, str] = NOTHING_SET,
