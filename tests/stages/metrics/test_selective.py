@@ -1,51 +1,42 @@
-"""Areas under risk-coverage curves and measures of rankings, against values by hand.
+"""Confidences, areas under risk-coverage curves and measures of rankings, against values by hand.
 
-`tests/recorded` compares curves, areas and intervals with those of the published code.
+`tests/recorded` compares confidences, curves, areas and intervals with those of the published code.
 """
-
-from functools import partial
 
 import numpy as np
 import pytest
 
-from stages.metrics.confidence import evidence_count
-from stages.metrics.scores import Cohort
-from stages.metrics.selective import (
-    Curve,
-    areas_under,
-    augrc_optimal,
-    aurc_optimal,
-    lower_hulls,
-    measure_rankings,
-    risk_coverage_curve,
-)
+from schemas.errors import Refused
+from schemas.values.scoring import ItemScore
+from stages.metrics.confidence import variant_named
+from stages.metrics.selective import Curve, areas_under, lower_hulls, measure_rankings
 from tests.stages.metrics.builders import cohort
-from tests.stages.metrics.formulas import of_curve, risk_at, value_of
-
-WORKED = cohort(("0101----", "0003", "3221"))
-"""Confidences 3, 2, 2, 1 with losses 0, 1/3, 0, 2/3, and four abstentions."""
+from tests.stages.metrics.formulas import of_curve, value_of
 
 
-def test_the_curve_and_the_areas_of_a_worked_example() -> None:
-    # k = 1, 3, 4 of N = 8; the losses taken add up to 0, 1/3, 1.
-    points = [
-        (point.confidence, point.coverage, point.selective_risk, point.generalized_risk)
-        for point in risk_coverage_curve(WORKED, confidence=evidence_count, loss="abs_norm")
-    ]
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, "needs token probabilities") for name in ("token_msp", "token_pe", "token_energy")),
+        ("consistency", "CONSISTENCY_ENABLED=true"),
+        ("secondary:token_msp+retrieval_similarity_mean:average", "needs token probabilities"),
+    ],
+)
+def test_a_confidence_is_refused_without_the_signals_of_a_whole_run(name: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        variant_named(name).confidence(ItemScore(score=2))
 
-    expected = [(3, 1 / 8, 0, 0), (2, 3 / 8, 1 / 9, 1 / 24), (1, 4 / 8, 1 / 4, 1 / 8)]
-    assert points == [pytest.approx(point) for point in expected]
-    # In the order 0, 0, 1/3, 2/3 the selective risks are 0, 0, 1/9, 1/4, the generalised ones 0, 0, 1/24, 1/8.
-    best = partial(aurc_optimal, loss="abs_norm"), partial(augrc_optimal, loss="abs_norm")
-    assert value_of(best[0], WORKED) == pytest.approx((1 / 9 / 2 + (1 / 9 + 1 / 4) / 2) / 8)
-    assert value_of(best[1], WORKED) == pytest.approx((1 / 24 / 2 + (1 / 24 + 1 / 8) / 2) / 8)
-    # The step of confidence 2 is above the oracle's area: its line rises from 1/8 on, the oracle's from 2/8 on.
-    assert value_of(of_curve("excess_aurc"), WORKED) == pytest.approx(1 / 9 / 2 / 8)
-    assert value_of(of_curve("excess_augrc"), WORKED) == pytest.approx(1 / 24 / 2 / 8)
+
+@pytest.mark.parametrize(
+    "name", ["", "LLM", "secondary:llm:average", "secondary:llm+llm:sum", "secondary:llm+luck:average"]
+)
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(Refused, match=r"choose one of llm, |write secondary:A"):
+        variant_named(name)
 
 
 def test_the_worked_numbers_of_the_specification() -> None:
-    # The same four items with one abstention, N = 5.
+    # Losses 0, 1/3, 0, 2/3 by falling confidence, of which the second and the third have the same, and N = 5.
     items, lost = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([[0.0], [0.0], [1 / 3], [1.0]])
     found = areas_under(Curve(items, lost, lost / np.maximum(items, 1), np.array([5.0])))
 
@@ -53,18 +44,13 @@ def test_the_worked_numbers_of_the_specification() -> None:
     assert [one.tolist() for one in found] == [[pytest.approx(0.058333, abs=1e-6)], [pytest.approx(0.04)]]
 
 
-@pytest.mark.parametrize(("coverage", "expected"), [(0.1, 0), (0.125, 0), (0.2, 1 / 9), (0.5, 1 / 4), (0.51, None)])
-def test_risk_at_coverage_is_that_of_the_first_step_that_reaches_it(coverage: float, expected: float | None) -> None:
-    found = value_of(risk_at(coverage), WORKED)
+def test_the_areas_above_those_of_the_oracle_are_the_excess() -> None:
+    # The same four items and four abstentions. In the order of the oracle, 0, 0, 1/3, 2/3, the risks at 3/8 are 1/9
+    # and 1/24, as here: its line rises from 2/8 on, that of confidence 2 from 1/8 on.
+    worked = cohort(("0101----", "0003", "3221"))
 
-    assert found == (None if expected is None else pytest.approx(expected))
-
-
-@pytest.mark.parametrize("empty", [cohort(), cohort(("-", "1"), ("-", "2"))])
-def test_with_nothing_scored_there_is_no_curve_and_no_area(empty: Cohort) -> None:
-    for name in ("aurc", "augrc", "excess_aurc", "excess_augrc", "aurc_achievable", "0.5"):
-        assert value_of(of_curve(name), empty) is None
-    assert risk_coverage_curve(empty, confidence=evidence_count, loss="abs_norm") == ()
+    assert value_of(of_curve("excess_aurc"), worked) == pytest.approx(1 / 9 / 2 / 8)
+    assert value_of(of_curve("excess_augrc"), worked) == pytest.approx(1 / 24 / 2 / 8)
 
 
 def test_each_resample_has_a_hull_of_its_own_points() -> None:

@@ -27,21 +27,6 @@ from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import RUN
 
 
-@pytest.mark.parametrize(
-    ("lines", "starts"),
-    [
-        (0, []),
-        (1, [0]),
-        (8, [0]),
-        (9, [0, 1]),  # 9 - 8 = 1 is no multiple of 2: a last window from 1
-        (10, [0, 2]),  # 10 - 8 = 2 is one
-        (13, [0, 2, 4, 5]),  # 13 - 8 = 5
-    ],
-)
-def test_windows_of_eight_every_two_reach_the_end(lines: int, starts: list[int]) -> None:
-    assert window_starts(lines, size=8, step=2) == starts
-
-
 def test_windows_that_lose_lines_are_refused_and_short_ones_left_out() -> None:
     for size, step in ((1, 1), (8, 0), (8, 9)):
         with pytest.raises(ValueError, match=f"Windows of {size} lines every {step} are not possible"):
@@ -134,17 +119,16 @@ def test_a_phrase_tags_its_own_item_in_any_case_and_spacing_and_no_other() -> No
 
 
 @pytest.mark.parametrize(
-    "text",
+    "said",
     [
-        "Participant: since i retired i read a lot",
-        "Participant: he attired himself",
-        "Participant: two failures of the engine",
-        "Participant: the space outside",
-        "Participant: a guiltless day with appetizers",
-        "Participant: it was slow\nParticipant: motion is hard",
-        "Ellie: how are you doing today",
-        "",
+        "since i retired i read a lot",
+        "he attired himself",
+        "two failures of the engine",
+        "the space outside",
+        "a guiltless day with appetizers",
+        "it was slow\nParticipant: motion is hard",
+        "how are you doing today",
     ],
 )
-def test_no_phrase_matches_inside_other_words_or_across_lines(text: str) -> None:
-    assert tag_chunk(text) == ()
+def test_no_phrase_matches_inside_other_words_or_across_lines(said: str) -> None:
+    assert tag_chunk(f"Participant: {said}") == ()

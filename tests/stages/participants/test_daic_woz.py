@@ -16,44 +16,39 @@ TRAIN = f"{ITEM_HEADER}\n303,0,0,0,0,0,0,0,0,0,0,0\n302,1,24,1,3,3,3,3,3,3,3,3\n
 DEV = f"{ITEM_HEADER}\n319,0,8,0,1,1,1,1,1,1,1,1\n".encode()
 
 
-def transcript(participant_id: int) -> dict[str, bytes]:
-    name = f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
-    return {name: b"start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"}
+NAMES = {
+    **{part: f"{part}_split_Depression_AVEC2017.csv" for part in ("train", "dev", "test")},
+    "totals": "full_test_split.csv",
+    **{f"paper_{part}": f"paper_splits/paper_split_{part}.csv" for part in ("train", "val", "test")},
+    **{f"of_{number}": f"transcripts/{number}_P/{number}_TRANSCRIPT.csv" for number in (300, 302, 303, 319)},
+}
+SAID = b"start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"
 
 
-def whole() -> dict[str, bytes]:
-    ids = {"train": [302], "val": [303], "test": [319]}
+def whole(**changes: bytes) -> dict[str, bytes]:
+    files = {
+        "train": TRAIN,
+        "dev": DEV,
+        "test": b"participant_ID,Gender\n300,1\n",
+        "totals": b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n",
+        "paper_train": b"Participant_ID\n302\n",
+        "paper_val": b"Participant_ID\n303\n",
+        "paper_test": b"Participant_ID\n319\n",
+        **{f"of_{number}": SAID for number in (303, 302, 319, 300)},
+    } | changes
+    strange = {"303_COVAREP.csv": b"\0", "304_TRANSCRIPT.csv": b"of someone else"}
     return {
-        **transcript(303),
-        **transcript(302),
-        **transcript(319),
-        **transcript(300),
-        "train_split_Depression_AVEC2017.csv": TRAIN,
-        "dev_split_Depression_AVEC2017.csv": DEV,
-        "test_split_Depression_AVEC2017.csv": b"participant_ID,Gender\n300,1\n",
-        "full_test_split.csv": b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n",
-        **{f"paper_splits/paper_split_{name}.csv": f"Participant_ID\n{ids[name][0]}\n".encode() for name in ids},
-        "transcripts/303_P/303_COVAREP.csv": b"\0",
-        "transcripts/303_P/304_TRANSCRIPT.csv": b"of someone else",
+        **{NAMES[name]: data for name, data in files.items()},
+        **{f"transcripts/303_P/{name}": data for name, data in strange.items()},
     }
 
 
 def problems_with(**changes: bytes) -> list[str]:
-    names = {
-        "train": "train_split_Depression_AVEC2017.csv",
-        "dev": "dev_split_Depression_AVEC2017.csv",
-        "test": "test_split_Depression_AVEC2017.csv",
-        "totals": "full_test_split.csv",
-        "paper_train": "paper_splits/paper_split_train.csv",
-        "paper_val": "paper_splits/paper_split_val.csv",
-        "interview": "transcripts/319_P/319_TRANSCRIPT.csv",
-    }
-    files = whole() | {names[name]: data for name, data in changes.items()}
-    return [str(problem) for problem in parse_data_set({name: data for name, data in files.items() if data}).problems]
+    return [str(problem) for problem in parse_data_set(whole(**changes)).problems]
 
 
 def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
-    parsed = parse_data_set(whole() | {"test_split_Depression_AVEC2017.csv": b"participant_ID,Gender\n300,1\n301,0\n"})
+    parsed = parse_data_set(whole(test=b"participant_ID,Gender\n300,1\n301,0\n"))
     said = parsed.value.participants[300].utterances
     labels: dict[int, dict[str, Any]] = {
         300: {"gender": 1, "phq8_binary": 0, "phq8_score": 2},
@@ -76,14 +71,14 @@ def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
         },
     )
     assert [*parsed.value.participants] == [300, 302, 303, 319]
-    with_blank = {"dev_split_Depression_AVEC2017.csv": f"{ITEM_HEADER}\n319,0,8,0,1,1,,1,1,1,1,1\n".encode()}
-    rebuilt = parse_data_set(whole() | with_blank, patch_missing_items=True)
+    with_blank = f"{ITEM_HEADER}\n319,0,8,0,1,1,,1,1,1,1,1\n".encode()
+    rebuilt = parse_data_set(whole(dev=with_blank), patch_missing_items=True)
     assert (rebuilt.problems, rebuilt.value.patched) == ((), {319: PHQ8Item.SLEEP})
     assert rebuilt.value.participants[319].items == dict.fromkeys(PHQ8Item, 1)
 
 
 def test_the_problems_of_all_files_are_reported_together() -> None:
-    assert problems_with(interview=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
+    assert problems_with(of_319=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
         "transcripts/319_P/319_TRANSCRIPT.csv:1: lacks the columns start_time, stop_time, speaker and has value; "
         "separate the columns with a TAB and name them in the first line",
         "dev_split_Depression_AVEC2017.csv:1: is not UTF-8; save it as UTF-8",

@@ -23,8 +23,8 @@ PROMPT = AssembledPrompt(block="", messages=(), statistics=dict.fromkeys(PHQ8Ite
 def neighbours(*found: tuple[int, float]) -> tuple[Neighbour, ...]:
     """Neighbours by score and similarity; their numbers are 301, 302 ..."""
     return tuple(
-        Neighbour(participant_id=301 + at, score=score, similarity=similarity)
-        for at, (score, similarity) in enumerate(found)
+        Neighbour(participant_id=number, score=score, similarity=similarity)
+        for number, (score, similarity) in enumerate(found, start=301)
     )
 
 
@@ -79,9 +79,8 @@ async def test_the_score_is_the_weighted_mean_of_the_nearest(found: list[tuple[i
 async def test_without_evidence_on_either_side_the_score_is_the_median_and_says_so(items: tuple[PHQ8Item, ...]) -> None:
     found = (await scores(Found(scores=(0, 0, 1, 3)), *items)).items[SLEEP]
 
-    assert (found.score, found.basis) == (1, ScoreBasis.MEDIAN)
     assert found.consistency is not None
-    assert found.consistency.samples == (0, 0, 1, 3)
+    assert (found.score, found.basis, found.consistency.samples) == (1, ScoreBasis.MEDIAN, (0, 0, 1, 3))
 
 
 async def test_nobody_of_the_own_split_is_a_neighbour() -> None:

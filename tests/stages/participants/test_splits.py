@@ -36,12 +36,6 @@ def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
     ]
 
 
-def test_the_splits_are_those_of_the_paper() -> None:
-    assert {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()} == SIZES
-    assert len(set(PUBLISHED_IDS)) == 142
-    assert all(list(ids) == sorted(ids) for ids in PUBLISHED_SPLITS.values())
-
-
 SIZES = {"train": 58, "val": 43, "test": 41}
 COHORT = [Labelled(300 + place, (place * 7) % 20, place % 2) for place in range(142)]
 
@@ -103,39 +97,28 @@ def found(splits: list[StoredSplit], people: Mapping[int, Labels] = EVERYBODY) -
     return [f"{problem.split}: {problem.found}" for problem in split_problems(splits, people)]
 
 
-def test_participants_that_are_not_stored_or_not_labelled_are_named() -> None:
+def test_what_is_wrong_with_splits_is_named() -> None:
     people = {number: labels for number, labels in EVERYBODY.items() if number != 303}
     people[316] = RIGHT.model_copy(update={"items": None})
+    listed, drawn = SplitOrigin(method=SplitMethod.LISTED), SplitOrigin(method=SplitMethod.STRATIFIED, seed=7)
+    paper = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
+    ids = (*PUBLISHED_SPLITS["test"][1:], 303)
 
     assert found(PAPER, people) == [
         "paper-train: participant 303 not stored (no transcript)",
         "paper-test: participant 316 without item labels, in no metric",
     ]
-
-
-def test_what_is_wrong_with_splits_by_themselves_is_named() -> None:
-    listed = SplitOrigin(method=SplitMethod.LISTED, file="ids.csv")
-    paper = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
-    ids = (*PUBLISHED_SPLITS["test"][1:], 303)
-    for splits, problems in [
-        (
-            [*paper, split("train", [303]), split("dev", [303])],
-            ["paper-train: participant 304 also in paper-test", "train: participant 303 also in dev"],
-        ),
-        (
-            [split("paper-test", ids)],
-            ["paper-test: lacks published participant 316; has unpublished participant 303"],
-        ),
-        # Others than the published are declared.
-        ([split("paper-test", ids, origin=SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))], []),
-        # Members were changed after the split was stored.
-        ([split("pilot", [303], of="0" * 12)], ["pilot: its participants are not those of its hash"]),
-    ]:
-        assert found(splits) == problems
-
-
-def problems(data: bytes) -> list[str]:
-    return [str(problem) for problem in parse_listed_splits(data, file="ids").problems]
+    assert found([*paper, split("train", [303]), split("dev", [303])]) == [
+        "paper-train: participant 304 also in paper-test",
+        "train: participant 303 also in dev",
+    ]
+    assert found([split("paper-test", ids)]) == [
+        "paper-test: lacks published participant 316; has unpublished participant 303"
+    ]
+    # Others than the published are declared.
+    assert found([split("paper-test", ids, origin=drawn)]) == []
+    # Members were changed after the split was stored.
+    assert found([split("pilot", [303], of="0" * 12)]) == ["pilot: its participants are not those of its hash"]
 
 
 def test_the_papers_metadata_lists_its_three_splits() -> None:
@@ -144,9 +127,11 @@ def test_the_papers_metadata_lists_its_three_splits() -> None:
     parsed = parse_listed_splits(data, file="ids")
 
     assert parsed.problems == ()
-    assert {split.name: split.participant_ids for split in parsed.value} == {
-        f"paper-{part}": ids for part, ids in PUBLISHED_SPLITS.items()
-    }
+    listed = {split.name: split.participant_ids for split in parsed.value}
+    assert listed == {f"paper-{part}": ids for part, ids in PUBLISHED_SPLITS.items()}
+    assert {part: len(ids) for part, ids in PUBLISHED_SPLITS.items()} == SIZES
+    assert len(set(PUBLISHED_IDS)) == 142
+    assert all(list(ids) == sorted(ids) for ids in PUBLISHED_SPLITS.values())
 
 
 @pytest.mark.parametrize(
@@ -154,10 +139,7 @@ def test_the_papers_metadata_lists_its_three_splits() -> None:
     [
         (b"", "ids:1: lacks the columns Participant_ID, split"),
         (b"Participant_ID,split\n", "ids: lists no participant"),
-        (
-            b"Participant_ID,split\n3O3,pilot\n",
-            "ids:2: Participant_ID: Input should be a valid integer",
-        ),
+        (b"Participant_ID,split\n3O3,pilot\n", "ids:2: Participant_ID: Input should be a valid integer"),
         (b"Participant_ID,split\n303,\n", "ids: a split has no usable name"),
         (b"Participant_ID,split\n303,paper\n", "ids: 'paper' stands for another split"),
         (b"Participant_ID,split\n303,pilot\n303,pilot\n", "ids: pilot lists 303 more than once"),
@@ -168,7 +150,7 @@ def test_the_papers_metadata_lists_its_three_splits() -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(data: bytes, found: str) -> None:
-    assert problems(data)[0].startswith(found)
+    assert str(parse_listed_splits(data, file="ids").problems[0]).startswith(found)
 
 
 def test_a_name_stands_for_the_splits_of_every_data_set_unless_it_names_one() -> None:

@@ -41,11 +41,9 @@ def test_a_transcript_without_text_and_times_that_are_no_seconds_are_problems() 
             "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
         ]
     # Blank times are unknown.
-    assert [
-        (problem.line, problem.found) for problem in parsed("\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n").problems
-    ] == [
-        (3, "start_time is not a number of seconds"),
-        (3, "stop_time is not a number of seconds"),
+    times = parsed("\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n").problems
+    assert [(problem.line, problem.found) for problem in times] == [
+        (3, f"{name} is not a number of seconds") for name in ("start_time", "stop_time")
     ]
 
 
@@ -84,8 +82,8 @@ def utterances(*rows: str, start_s: float = 0.0) -> tuple[Utterance, ...]:
     )
 
 
-def values(utterances: tuple[Utterance, ...]) -> list[str]:
-    return [utterance.value for utterance in utterances]
+def cleaned(utterances: tuple[Utterance, ...], participant_id: int = 300) -> list[str]:
+    return [utterance.value for utterance in clean(utterances, participant_id=participant_id)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def values(utterances: tuple[Utterance, ...]) -> list[str]:
     ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags kept", "nothing"],
 )
 def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kept: list[str]) -> None:
-    assert values(clean(utterances(*rows), participant_id=300)) == kept
+    assert cleaned(utterances(*rows)) == kept
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kep
     ],
 )
 def test_rows_that_overlap_an_interruption_are_dropped(participant_id: int, start_s: float, kept: list[str]) -> None:
-    assert values(clean(utterances("E: a", "P: b", start_s=start_s), participant_id=participant_id)) == kept
+    assert cleaned(utterances("E: a", "P: b", start_s=start_s), participant_id) == kept
 
 
 @pytest.mark.parametrize(
@@ -129,9 +127,8 @@ def test_rows_that_overlap_an_interruption_are_dropped(participant_id: int, star
 def test_variants_keep_their_speakers(variant: str, text: str) -> None:
     whole = transcript_of(300, utterances("E: q1", "E: q2", "P: a", "P: b", "E: q3", "P: c"))
     kept = [row for row in whole.utterances if f"{row.speaker}: {row.value}" in text.split("\n")]
-    expected = transcript_of(300, kept)
     varied = vary(whole, TranscriptVariant(variant))
-    assert varied == expected.model_copy(update={"variant": TranscriptVariant(variant)})
+    assert varied == transcript_of(300, kept).model_copy(update={"variant": TranscriptVariant(variant)})
     assert varied.transcript == text
 
 

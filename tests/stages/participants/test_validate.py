@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,17 +68,16 @@ async def test_the_cap_holds_for_each_item() -> None:
 
     validated = await validate(ranking, deciding("reject", "accept", "accept"), max_refs=1)
 
-    kept = {PHQ8Item.SLEEP: (SECOND,), PHQ8Item.TIRED: (THIRD,)}
-    reject, accept = Decision.REJECT, Decision.ACCEPT
+    first, second = (
+        Verdict(rank=1, chunk_id=1, decision=Decision.REJECT),
+        Verdict(rank=2, chunk_id=2, decision=Decision.ACCEPT),
+    )
     assert validated == ValidatedReferences(
         validator="judge",
-        items={item: kept.get(item, ()) for item in PHQ8Item},
+        items=ranked({PHQ8Item.SLEEP: (SECOND,), PHQ8Item.TIRED: (THIRD,)}).items,
         verdicts={
-            PHQ8Item.SLEEP: (
-                Verdict(rank=1, chunk_id=1, decision=reject),
-                Verdict(rank=2, chunk_id=2, decision=accept),
-            ),
-            PHQ8Item.TIRED: (Verdict(rank=1, chunk_id=3, decision=accept),),
+            PHQ8Item.SLEEP: (first, second),
+            PHQ8Item.TIRED: (Verdict(rank=1, chunk_id=3, decision=Decision.ACCEPT),),
         },
     )
 
@@ -130,20 +128,15 @@ async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> N
     "error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken"), ConnectionResetError("gone")]
 )
 async def test_validator_errors_propagate(error: Exception) -> None:
-    chat = ScriptedChat(raising(error))
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    chat = ScriptedChat(fail)
 
     with pytest.raises(type(error)) as caught:
         await validate(ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND))), chat)
 
-    assert caught.value is error
-    assert len(chat.calls) == 1
-
-
-def raising(error: Exception) -> Callable[[ChatCall], str]:
-    def fail(call: ChatCall) -> str:
-        raise error
-
-    return fail
+    assert (caught.value, len(chat.calls)) == (error, 1)
 
 
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")

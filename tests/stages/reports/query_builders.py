@@ -73,23 +73,14 @@ def query(
             "status": JobStatus.FAILED if found is None else JobStatus.SUCCEEDED,
             "judgements": dict(relevance),
             "retrieved": found,
-            "ranker": None,
-            "ranking": None,
-            "selected": None,
-            "validator": None,
-            "verdicts": None,
-            "groups": None,
+            **dict.fromkeys(("ranker", "ranking", "selected", "validator", "verdicts", "groups")),
             **changes,
         }
     )
 
 
 def query_run(
-    *queries: RankedQuery,
-    run_id: int = 12,
-    settings: Mapping[str, Any] | None = None,
-    documents: Mapping[int, str] | None = None,
-    **changes: Any,
+    *queries: RankedQuery, run_id: int = 12, settings: Mapping[str, Any] | None = None, **changes: Any
 ) -> QueryRun:
     """A run of these queries; `retrieve` took each of them its job's number in seconds."""
     return QueryRun(
@@ -103,10 +94,8 @@ def query_run(
             "settings": {name: SettingValue(value=value, source="preset") for name, value in (settings or {}).items()},
             "submitted_at": NOON,
             "queries": queries,
-            "documents": {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
-            if documents is None
-            else documents,
-            "lines": {chunk_id: chunk_id for chunk_id in range(100)},
+            "documents": DOCUMENTS,
+            "lines": {chunk_id: chunk_id for chunk_id in DOCUMENTS},
             "unknown_documents": 0,
             "failures": {},
             "work": work(*queries, stage="retrieve"),

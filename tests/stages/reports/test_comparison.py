@@ -115,19 +115,17 @@ def test_rankings_are_compared_on_the_queries_of_both_and_those_that_moved_are_n
 
 
 def test_passages_that_both_have_are_counted_by_document_and_line_without_judgements() -> None:
-    copied = ASKED_AGAIN.model_copy(
-        update={
-            "queries": (query("x", {}, both_legs([31], [31], [31, 32])), query("b", {}, both_legs([41], [42], [41]))),
-            "documents": {31: "d", 32: "d", 41: "e", 42: "e"},
-            "lines": {31: 1, 32: 5, 41: 1, 42: 2},
-        }
+    copied = query_run(
+        query("x", {}, both_legs([31], [31], [31, 32])),
+        query("b", {}, both_legs([41], [42], [41])),
+        documents={31: "d", 32: "d", 41: "e", 42: "e"},
+        lines={31: 1, 32: 5, 41: 1, 42: 2},
     )
-    other = copied.model_copy(
-        update={
-            "queries": (query("x", {}, both_legs([71], [71], [71, 72])), query("b", {}, both_legs([81], [81], [82]))),
-            "documents": {71: "d", 72: "d", 81: "e", 82: "e"},
-            "lines": {71: 1, 72: 6, 81: 1, 82: 1},
-        }
+    other = query_run(
+        query("x", {}, both_legs([71], [71], [71, 72])),
+        query("b", {}, both_legs([81], [81], [82])),
+        documents={71: "d", 72: "d", 81: "e", 82: "e"},
+        lines={71: 1, 72: 6, 81: 1, 82: 1},
     )
 
     (compared,) = of_queries(copied, other).compared
@@ -135,18 +133,18 @@ def test_passages_that_both_have_are_counted_by_document_and_line_without_judgem
     assert shares == {"dense": 1.0, "lexical": 0.5, "fused": 0.75}
 
 
-def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> None:
-    keys = [str(place) for place in range(12)]
-    good = query_run(*(query(key, {"d1": 1}, both_legs([11], [11], [11])) for key in keys))
-    ranks = [[21, 11] if place % 2 else [11] for place in range(12)]
-    worse = [
-        query_run(
-            *(query(key, {"d1": 1}, both_legs([11], [11], of)) for key, of in zip(keys, ranks, strict=True)), run_id=n
-        )
-        for n in (13, 14, 15)
-    ]
+def judged(*fused: Sequence[int], lexical: Sequence[int] = (11,), run_id: int = 15) -> QueryRun:
+    """Twelve queries, which chunk 11 answers, with these fused rankings in turn."""
+    places = range(12)
+    found = [both_legs([11], lexical, fused[place % len(fused)]) for place in places]
+    return query_run(*(query(str(place), {"d1": 1}, found[place]) for place in places), run_id=run_id)
 
-    found = of_queries(good, *worse)
+
+GOOD = judged([11], lexical=[21, 11], run_id=12)
+
+
+def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> None:
+    found = of_queries(GOOD, *(judged([21, 11], [11], run_id=run_id) for run_id in (13, 14, 15)))
     one = found.compared[0].measures["fused"]["ndcg@10"]
 
     assert (found.comparisons, len(found.compared)) == (3, 3)
@@ -230,11 +228,6 @@ def test_every_condition_must_pass_and_a_difference_alone_decides_nothing() -> N
     assert list(gate_words(failed))[-1].startswith("1 failed in the second run alone")
 
 
-JUDGED = [str(place) for place in range(12)]
-GOOD = query_run(*(query(key, {"d1": 1}, both_legs([11], [21, 11], [11])) for key in JUDGED))
-BAD = query_run(*(query(key, {"d1": 1}, both_legs([11], [11, 21], [21, 11])) for key in JUDGED), run_id=15)
-
-
 @pytest.mark.parametrize(
     ("words", "of", "outcome"),
     [
@@ -244,16 +237,20 @@ BAD = query_run(*(query(key, {"d1": 1}, both_legs([11], [11, 21], [21, 11])) for
     ],
 )
 def test_queries_are_judged_by_their_last_ranking_unless_another_is_named(words: str, of: str, outcome: str) -> None:
-    (verdict,) = decided(of_queries(GOOD, BAD), words).verdicts
+    (verdict,) = decided(of_queries(GOOD, judged([21, 11], lexical=[11, 21])), words).verdicts
 
     assert (verdict.of, verdict.outcome, verdict.subjects) == (of, outcome, 12)
 
 
 def test_other_words_are_no_condition_and_what_is_not_compared_is_refused_with_what_is() -> None:
+    examples = ("", "mae", "mae rises", "mae increases by .1", "a b c increases", "mae increases by more than .")
     cases = [
-        *((words, "`mae increases`") for words in ("", "mae", "mae rises", "mae increases by .1", "a b c increases")),
-        *(("mae increases by more than .", "`mae increases`"), ("mea increases", "Did you mean 'mae'")),
-        *(("few_shot mae increases", "zero_shot"), ("ndcg@10 decreases", "cmax")),
+        *((words, "`mae increases`") for words in examples),
+        *(
+            ("mea increases", "Did you mean 'mae'"),
+            ("few_shot mae increases", "zero_shot"),
+            ("ndcg@10 decreases", "cmax"),
+        ),
     ]
     for words, said in cases:
         with pytest.raises(Refused, match=said):

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import PartialBuild, PHQ8Item
+from schemas.values.participants import ChunkScoresMeta, PartialBuild, PHQ8Item
 from stages.participants.artifacts import LoadRules
 from stages.participants.chunking import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
@@ -55,14 +55,12 @@ def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
 
 def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
-    once = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
+    first = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
+    once = {person.participant_id: person.vectors for person in first.participants}
 
-    written = npz({person.participant_id: person.vectors for person in once.participants})
-    again = load(rules(dimension=384), VECTORS=written, META=None)
+    again = load(rules(dimension=384), VECTORS=npz(once), META=None)
 
-    assert [person.vectors.tobytes() for person in again.participants] == [
-        person.vectors.tobytes() for person in once.participants
-    ]
+    assert [one.vectors.tobytes() for one in again.participants] == [rows.tobytes() for rows in once.values()]
 
 
 class Exploding:
@@ -110,27 +108,26 @@ def test_a_broken_file_is_refused_and_never_unpacked_into_memory(data: bytes, ki
     assert peak < 10_000_000
 
 
-def test_vectors_without_a_direction_are_refused_and_shorter_ones_may_be_left_out() -> None:
-    for value, word in (
-        (np.nan, "NaN"),
-        (np.inf, "infinite numbers"),
-        (-np.inf, "infinite numbers"),
-        (0, "only zeros"),
-    ):
-        rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
-        with pytest.raises(EmbeddingValidationError, match=f"participant 303, chunk 1: {word}"):
-            load(VECTORS=npz(VECTORS | {303: rows}))
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(np.nan, "NaN"), (np.inf, "infinite numbers"), (-np.inf, "infinite numbers"), (0, "only zeros")],
+)
+def test_vectors_without_a_direction_are_refused(value: float, word: str) -> None:
+    rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
+    with pytest.raises(EmbeddingValidationError, match=f"participant 303, chunk 1: {word}"):
+        load(VECTORS=npz(VECTORS | {303: rows}))
 
+
+def test_shorter_vectors_may_be_left_out() -> None:
     short = npz(VECTORS | {303: VECTORS[303][:, :3]})
+
     loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
 
     assert [person.participant_id for person in loaded.participants] == [304]
     assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; skipped",)
+    reasons = {"dimension_mismatch": 2}
     assert loaded.partial == PartialBuild(
-        skipped_participants=(303,),
-        skipped_participant_count=1,
-        skipped_chunks=2,
-        chunk_skip_reason_counts={"dimension_mismatch": 2},
+        skipped_participants=(303,), skipped_participant_count=1, skipped_chunks=2, chunk_skip_reason_counts=reasons
     )
 
 
@@ -187,11 +184,9 @@ def test_tags_that_are_not_asked_for_are_not_read() -> None:
     ("tags", "what"),
     [
         (None, "was requested and is missing"),
-        (b"{", "cannot be read: Expecting property name enclosed in double quotes at line 1, column 2"),
         (as_json({"303": TAGS["303"]}), "participant 304 has chunks and no entries"),
         (as_json(TAGS | {"305": []}), "participant 305 has entries and no chunks"),
         (as_json(TAGS | {"304": [[], []]}), "participant 304 does not have as many entries (2) as chunks (1)"),
-        (as_json(TAGS | {"304": "PHQ8_Sleep"}), "participant 304 has string where an array is expected"),
         (as_json(TAGS | {"304": ["PHQ8_Sleep"]}), "participant 304, chunk 0: expected an array of tags, found string"),
         (as_json(TAGS | {"304": [[1]]}), "participant 304, chunk 0: a tag is not a string"),
         (as_json(TAGS | {"304": [["Sleep"]]}), "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
@@ -210,9 +205,7 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
     loaded = load(rules(with_chunk_scores=True))
 
     of_sleep = [scores[PHQ8Item.SLEEP] for person in loaded.participants for scores in person.scores or ()]
-    assert of_sleep == [3, None, None]
-    assert loaded.chunk_scores_meta is not None
-    assert loaded.chunk_scores_meta.model_dump() == CHUNK_SCORES_META
+    assert (of_sleep, loaded.chunk_scores_meta) == ([3, None, None], ChunkScoresMeta.model_validate(CHUNK_SCORES_META))
 
 
 @pytest.mark.parametrize(
@@ -253,20 +246,14 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
 
 
 def test_a_partial_index_reports_what_was_left_out() -> None:
-    partial = {
-        "output_npz": "small.npz",
-        "skipped_participants": [297, 305],
-        "skipped_participant_count": 2,
-        "skipped_chunks": 2,
-        "chunk_skip_reason_counts": {"embedding_nan": 2},
-    }
-    loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(partial))
+    before = {"output_npz": "small.npz", "chunk_skip_reason_counts": {"embedding_nan": 2}}
+    partial = {"skipped_participants": [297, 305], "skipped_participant_count": 2, "skipped_chunks": 2}
+    found = {"skipped_participants": [297, 304, 305], "skipped_participant_count": 3, "skipped_chunks": 3}
+
+    loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(before | partial))
+
     assert loaded.partial is not None
-    assert loaded.partial.model_dump(mode="json") == partial | {
-        "skipped_participants": [297, 304, 305],
-        "skipped_participant_count": 3,
-        "skipped_chunks": 3,
-    }
+    assert loaded.partial.model_dump(mode="json") == before | found
 
 
 # Texts
