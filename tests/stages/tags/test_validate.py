@@ -48,9 +48,7 @@ def test_candidates_that_keep_the_contract_are_unchanged() -> None:
 
 
 BROKEN: dict[str, Callable[[], object]] = {
-    "1 of 3 are not in the vocabulary": lambda: validated(
-        lexicon=LEXICON.model_copy(update={"tags": tags_of({"a": 1, "b": 1})})
-    ),
+    "1 of 3 are not in the vocabulary": lambda: validated(lexicon=Lexicon(tags=tags_of({"a": 1, "b": 1}), aliases={})),
     "1 of 3 are not permitted": lambda: validated(allow_nsfw_tags=False),
     "3 of 3 were used less than 2 times": lambda: validated(min_tag_count=2),
     "there are 3, and 2 are allowed": lambda: validated(global_k=2),
