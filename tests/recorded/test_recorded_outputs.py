@@ -6,6 +6,7 @@ in `differences.json`, with the reason.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from schemas.values.participants import (
     ExtractedEvidence,
     PHQ8Item,
     Reference,
-    RetrievedReferences,
     SimilarityStatistics,
 )
 from schemas.values.scoring import Consistency, ItemScore, Subject
@@ -81,11 +81,16 @@ def test_reference_blocks_are_equal_to_the_byte(case: Any) -> None:
 @pytest.mark.parametrize("case", recorded("selection")["cases"])
 async def test_the_same_references_are_selected_in_the_same_order(case: Any) -> None:
     chosen = case["settings"]
-    item = PHQ8Item(chosen["item"])
-    source = {"enable_item_tag_filter": chosen["tag_filter"], "reference_score_source": chosen["source"]}
-    retrieved = await search(case["rows"], case["matrix"], case["query"], item, **source)
-
-    kept = select(retrieved, item, chosen["min_similarity"], chosen["top_k"], chosen["max_chars"])
+    kept = await selected(
+        case["rows"],
+        case,
+        item=PHQ8Item(chosen["item"]),
+        enable_item_tag_filter=chosen["tag_filter"],
+        reference_score_source=chosen["source"],
+        min_reference_similarity=chosen["min_similarity"],
+        top_k_references=chosen["top_k"],
+        max_reference_chars_per_item=chosen["max_chars"],
+    )
 
     assert [(one.participant_id, one.ordinal, one.score) for one in kept] == [
         (participant_id, ordinal, score) for participant_id, ordinal, _, score in case["kept"]
@@ -94,13 +99,9 @@ async def test_the_same_references_are_selected_in_the_same_order(case: Any) -> 
     assert [one.similarity for one in kept] == pytest.approx([one[2] for one in case["kept"]], abs=1e-6)
 
 
-async def search(
-    rows: Sequence[Sequence[Any]],
-    matrix: Sequence[Sequence[float]],
-    query: Sequence[float],
-    item: PHQ8Item,
-    **embedding: Any,
-) -> RetrievedReferences:
+async def selected(
+    rows: Sequence[Sequence[Any]], case: Mapping[str, Any], *, item: PHQ8Item = PHQ8Item.SLEEP, **embedding: Any
+) -> tuple[Reference, ...]:
     chunks = [
         IndexedChunk(
             chunk_id=place,
@@ -113,30 +114,21 @@ async def search(
             tags=(item,) if is_tagged else (),
         )
         for place, ((participant_id, ordinal, chars, is_tagged, score, own), vector) in enumerate(
-            zip(rows, matrix, strict=True)
+            zip(rows, case["matrix"], strict=True)
         )
     ]
-    embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=len(query), items=(item,), embedding_calls=1)
-    return await retrieve_references(
-        embedded,
-        np.array([query], dtype=np.float32),
+    query = np.array([case["query"]], dtype=np.float32)
+    run = settings(embedding=embedding, ragq={"retrieve_candidates": len(chunks)})
+    retrieved = await retrieve_references(
+        EmbeddedEvidence(model="m", model_digest="d", dimension=query.size, items=(item,), embedding_calls=1),
+        query,
         search=InMemoryReferenceSearch({1: chunks}),
         index_id=1,
         participant_id=NOBODY,
         excluded=(),
-        settings=settings(embedding=embedding, ragq={"retrieve_candidates": len(chunks)}),
+        settings=run,
     )
-
-
-def select(
-    retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
-) -> tuple[Reference, ...]:
-    embedding = {
-        "min_reference_similarity": min_similarity,
-        "top_k_references": top_k,
-        "max_reference_chars_per_item": max_chars,
-    }
-    return rank_references(retrieved, settings(embedding=embedding)).items[item]
+    return rank_references(retrieved, run).items[item]
 
 
 @pytest.mark.parametrize("case", recorded("confidences")["cases"])
@@ -332,22 +324,16 @@ def read_scores(reply: str) -> dict[str, int | None]:
 DIFFERENCES = recorded("differences")
 
 
-async def test_top_k_holds_with_validation_off() -> None:
-    case = DIFFERENCES["top_k"]
-
-    assert await selected(case, case["top_k"]) == case["ours"] != case["theirs"]
-
-
-async def test_ties_are_ties_in_float64() -> None:
-    case = DIFFERENCES["ties"]
-
-    assert await selected(case, 2) == case["ours"] != case["theirs"]
-
-
-async def selected(case: Mapping[str, Any], top_k: int) -> list[int]:
+@pytest.mark.parametrize(("name", "top_k"), [("top_k", 4), ("ties", 2)])
+async def test_top_k_holds_with_validation_off_and_ties_are_ties_in_float64(name: str, top_k: int) -> None:
+    case = DIFFERENCES[name]
     rows = [(303 + place, 0, 10, False, 1, None) for place in range(len(case["matrix"]))]
-    retrieved = await search(rows, case["matrix"], case["query"], PHQ8Item.SLEEP)
-    return [one.participant_id for one in select(retrieved, PHQ8Item.SLEEP, 0.0, top_k, 0)]
+
+    kept = await selected(
+        rows, case, min_reference_similarity=0.0, top_k_references=top_k, max_reference_chars_per_item=0
+    )
+
+    assert [one.participant_id for one in kept] == case["ours"] != case["theirs"]
 
 
 def test_areas_of_a_cohort_without_scores_have_no_value() -> None:
@@ -369,10 +355,9 @@ async def test_a_quote_in_valid_json_stays_as_the_model_wrote_it() -> None:
 @pytest.mark.parametrize("name", ["several_answers", "true_is_a_score"])
 def test_a_reply_that_is_no_single_answer_is_not_read_as_the_published_code_reads_it(name: str) -> None:
     case = DIFFERENCES[name]
-    try:
-        found: dict[str, int | None] | None = read_scores(case["reply"])
-    except LLMResponseParseError:
-        found = None
+    found: dict[str, int | None] | None = None
+    with suppress(LLMResponseParseError):
+        found = read_scores(case["reply"])
 
     assert found != case["theirs"]
     if "ours" in case:
