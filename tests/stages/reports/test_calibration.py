@@ -1,5 +1,7 @@
 """Calibrators, and the errors by which they are judged."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,14 +74,8 @@ def test_isotonic_regression_pools_what_decreases() -> None:
     # The means are 1, 0.5, 0 and 1: the first three decrease, so they are pooled to 2 / 4.
     fitted = fit_isotonic(counts, np.array([True, True, False, False, True]))
 
-    assert fitted.probabilities(np.array([[0.0], [1.0], [3.0], [3.5], [4.0], [9.0]])).tolist() == [
-        0.5,
-        0.5,
-        0.5,
-        0.75,
-        1.0,
-        1.0,
-    ]
+    asked = np.array([[0.0], [1.0], [3.0], [3.5], [4.0], [9.0]])
+    assert fitted.probabilities(asked).tolist() == [0.5, 0.5, 0.5, 0.75, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +88,8 @@ def test_isotonic_regression_pools_what_decreases() -> None:
     ],
 )
 def test_what_a_method_cannot_fit_is_refused(
-    fit: object, confidences: list[list[float]], exact: list[bool], words: str
+    fit: Callable[[Floats, Exact], object], confidences: list[list[float]], exact: list[bool], words: str
 ) -> None:
-    assert callable(fit)
     with pytest.raises(Refused, match=f"(?i){words}"):
         fit(np.array(confidences), np.array(exact))
 

@@ -19,7 +19,7 @@ from schemas.values.participants import (
     ValidatedReferences,
     Verdict,
 )
-from schemas.values.reports import CalibratedConfidence, ReferenceCounts, Report
+from schemas.values.reports import CalibratedConfidence, ReferenceCounts
 from schemas.values.runs import OutputTelemetry, ScoredJob, ScoredRun
 from schemas.values.scoring import Consistency, Draw, ItemScore, ParticipantScores
 from stages.metrics.confidence import Variant, evidence_count
@@ -73,39 +73,38 @@ RUN = run(
 )
 
 
+def with_signal(scored: ParticipantScores, **signal: TokenSignals | Consistency) -> ParticipantScores:
+    items = {item: score.model_copy(update=signal) for item, score in scored.items.items()}
+    return scored.model_copy(update={"items": items})
+
+
 def both_modes() -> ScoredRun:
     """Zero-shot with probabilities of tokens; few-shot with samples and references, one job unfinished; the second of
     two draws.
     """
-    one = scores("10")
-    tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
-    with_tokens = {item: score.model_copy(update={"tokens": tokens}) for item, score in one.items.items()}
     asked_again = (ReaskReason.SCHEMA_VALIDATION, ReaskReason.CUT_OFF, ReaskReason.SCHEMA_VALIDATION)
-    update = {"items": with_tokens, "repairs": ("json_fixups_applied",), "reasks": asked_again}
-    unfinished = referenced(FIRST, JUDGED).model_copy(
-        update={"job_id": 3, "participant_id": 319, "validated": None, "status": JobStatus.RUNNING}
-    )
+    repaired = {"repairs": ("json_fixups_applied",), "reasks": asked_again}
     agreed = Consistency(
         samples=(2, 2, None), modal_score=2, modal_count=2, modal_confidence=2 / 3, score_std=0.0, na_rate=1 / 3
     )
-    other = scores("2")
-    sampled = {item: score.model_copy(update={"consistency": agreed}) for item, score in other.items.items()}
-    few_shot = referenced(FIRST, JUDGED, other.model_copy(update={"items": sampled}))
+    zero_shot = with_signal(scores("10"), tokens=TokenSignals(msp=0.9, pe=0.5, energy=-0.1))
+    unfinished = {"job_id": 3, "participant_id": 319, "validated": None, "status": JobStatus.RUNNING}
+    baseline = {"split": "train", "participants": 58, "median": labels("11111111"), "mode": labels("0")}
     found = run(
-        job(1, 316, one.model_copy(update=update), "10"), few_shot, unfinished,
-        request={
-            "draw": 1,
-            "baseline": {"split": "train", "participants": 58, "median": labels("11111111"), "mode": labels("0")},
-        },
-    )  # fmt: skip
+        job(1, 316, zero_shot.model_copy(update=repaired), "10"),
+        referenced(FIRST, JUDGED, with_signal(scores("2"), consistency=agreed)),
+        referenced(FIRST, JUDGED).model_copy(update=unfinished),
+        request={"draw": 1, "baseline": baseline},
+    )
     of_two = {"job_id": 2, "repairs": (), "reasks": ()}
     texts = [OutputTelemetry(stage=stage, cut_texts=cut, **of_two) for stage, cut in (("embed", 3), ("extract", None))]
-    siblings = [
-        Draw(run_id=f"r{11 + draw}", draw=draw, mode=ZERO_SHOT, evaluated=1, item_mae_weighted=mae,
-             prediction_coverage=0.25)
-        for draw, mae in ((1, 0.5), (0, 1.0))
-    ]  # fmt: skip
-    return found.model_copy(update={"telemetry": (*found.telemetry, *texts), "siblings": tuple(siblings)})
+    draws = [
+        Draw(
+            run_id=f"r{11 + at}", draw=at, mode=ZERO_SHOT, evaluated=1, item_mae_weighted=mae, prediction_coverage=0.25
+        )
+        for at, mae in ((1, 0.5), (0, 1.0))
+    ]
+    return found.model_copy(update={"telemetry": (*found.telemetry, *texts), "siblings": tuple(draws)})
 
 
 @pytest.mark.parametrize(("name", "of"), [("report", RUN), ("both_modes", both_modes())])
@@ -143,13 +142,8 @@ def test_measures_are_those_that_were_chosen_then_those_of_the_run() -> None:
     found = measures_of(run(settings=settings).settings, {"binary_threshold": 11})
 
     assert (found.coverage_grid, found.binary_threshold, found.prediction_mode) == ((0.1, 0.5), 11, "total")
-    of_run = {name: f"{name} of the run, option" for name in settings}
-    assert list(found.sources.values()) == [
-        of_run["PREDICTION_MODE"],
-        "default",
-        "option",
-        of_run["RAGQ_COVERAGE_GRID"],
-    ]
+    of_run = [f"{name} of the run, option" for name in ("PREDICTION_MODE", "RAGQ_COVERAGE_GRID")]
+    assert list(found.sources.values()) == [of_run[0], "default", "option", of_run[1]]
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
@@ -185,14 +179,16 @@ TRAINING = run(
 ).model_copy(update={"request": {"split": "paper-val"}})
 
 
-def report(confidence: str, *, on: ScoredRun | None = TRAINING) -> Report:
-    return build_report(TEST, measures=FEW.model_copy(update={"confidence": confidence}), calibrate_on=on)
+def calibrated(confidence: str, *, on: ScoredRun | None = TRAINING) -> CalibratedConfidence:
+    measures = FEW.model_copy(update={"confidence": confidence})
+    found = build_report(TEST, measures=measures, calibrate_on=on).experiments[0].calibrated
+    assert isinstance(found, CalibratedConfidence)
+    return found
 
 
 def test_a_temperature_is_fitted_on_the_scores_of_the_other_run_with_a_stated_confidence() -> None:
-    found = report("calibrated:temperature:verbalized").experiments[0].calibrated
+    found = calibrated("calibrated:temperature:verbalized")
 
-    assert isinstance(found, CalibratedConfidence)
     assert (found.method, found.fitted_on, found.split) == ("temperature", "r7", "paper-val")
     # 302 states two confidences, 307 one; the score without one counts as 0.5, from which nothing is learnt.
     assert (found.participants, found.items, list(found.parameters)) == (2, 3, ["temperature"])
@@ -223,7 +219,7 @@ def test_a_temperature_is_fitted_on_the_scores_of_the_other_run_with_a_stated_co
 )
 def test_what_cannot_be_calibrated_is_refused(confidence: str, on: ScoredRun | None, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        report(confidence, on=on)
+        calibrated(confidence, on=on)
 
 
 def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
@@ -232,10 +228,8 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     counts = reference_counts([referenced(FIRST, JUDGED), referenced(second, keep_all(second))])
 
     # Of the three of the first, one is not accepted, one is, and the third is not judged.
-    dropped = {
-        **{"threshold": 6, "duplicate": 0, "top_k": 7, "budget": 1},
-        **{"rejected": 1, "validation_limit": 1, "unscored": 1, "context": 0},
-    }
+    before = {"threshold": 6, "duplicate": 0, "top_k": 7, "budget": 1}
+    dropped = before | {"rejected": 1, "validation_limit": 1, "unscored": 1, "context": 0}
     assert counts[SLEEP] == ReferenceCounts(untagged=90, retrieved=5 + 1 + 3 + 1 + 7 + 2, dropped=dropped, shown=2)
     assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
     assert list(counts) == list(PHQ8Item)
