@@ -8,17 +8,12 @@ from playwright.async_api import Page
 #: The script of axe, which a page has to have once.
 _AXE: Final = Axe().axe_script
 
-_COLOURS: Final = ("color-contrast", "link-in-text-block")
-_VIOLATIONS: Final = {"resultTypes": ["violations"]}
-
 # Hit areas of at least 24 pixels are among the rules that axe has and does not apply by itself.
-EVERY_RULE: Final[dict[str, Any]] = {**_VIOLATIONS, "rules": {"target-size": {"enabled": True}}}
-#: What another scheme of colours may break. It takes half of the time of all rules.
-OF_COLOURS: Final[dict[str, Any]] = {**_VIOLATIONS, "runOnly": _COLOURS}
-#: What another width may break.
-OF_LAYOUT: Final[dict[str, Any]] = {
-    **_VIOLATIONS,
-    "rules": {**EVERY_RULE["rules"], **{rule: {"enabled": False} for rule in _COLOURS}},
+EVERY_RULE: Final[dict[str, Any]] = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+#: What another scheme of colours and another width may break.
+OF_COLOURS_AND_LAYOUT: Final[dict[str, Any]] = {
+    **EVERY_RULE,
+    "runOnly": ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"],
 }
 
 

@@ -1,4 +1,4 @@
-"""One visit of every page: light, dark and narrow, from the keyboard, and without JavaScript.
+"""One visit of every page: in a narrow and a wide window, light and dark, from the keyboard, and without JavaScript.
 
 The pictures of the docs are left in the folder `pictures` of pytest's base folder, for tests/browser/pictures.py.
 """
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pytest
 from playwright.async_api import Page
 
-from tests.browser.accessibility import EVERY_RULE, OF_COLOURS, OF_LAYOUT, findings
+from tests.browser.accessibility import EVERY_RULE, OF_COLOURS_AND_LAYOUT, findings
 from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
 from tests.browser.pictures import SOURCES
@@ -27,11 +27,11 @@ class Look(NamedTuple):
     rules: dict[str, Any]
 
 
-#: The last one is that of the walk by keyboard. Styles of narrow windows change no colours.
+#: The rules of colours are checked in both schemes, those of layout at both widths; the last window is that of the walk
+#: by keyboard.
 LOOKS: Final = {
-    "narrow": Look("light", (390, 844), OF_LAYOUT),
-    "dark": Look("dark", (1280, 900), OF_COLOURS),
-    "light": Look("light", (1280, 900), EVERY_RULE),
+    "narrow": Look("light", (390, 844), EVERY_RULE),
+    "dark": Look("dark", (1280, 900), OF_COLOURS_AND_LAYOUT),
 }
 #: A page in the window of the page before it is quicker than one in a window of its own.
 AT_ONCE: Final = 9
@@ -75,10 +75,12 @@ OVERLAPS: Final = """() => {
   return [...found].slice(0, 5);
 }"""
 
-#: The text of a page without what needs scripts: local times, copying.
+#: The text of a page, or of its source as a browser without scripts reads it, without what needs them: local times,
+#: copying.
 TEXT: Final = """
-() => {
-  const words = document.querySelector("main").cloneNode(true);
+(source) => {
+  const shown = source ? new DOMParser().parseFromString(source, "text/html") : document;
+  const words = shown.querySelector("main").cloneNode(true);
   const scripted = "time, [data-copy], [data-copy] + [role=status]";
   for (const element of words.querySelectorAll(scripted)) element.remove();
   return words.textContent.split("\\n").map((line) => line.trim()).filter((line) => line);
@@ -87,19 +89,20 @@ TEXT: Final = """
 
 MOST_STOPS: Final = 600
 
-#: What the focus is on: its index among the elements of the page, and whether it is visible.
-FOCUSED: Final = """
+#: Keeps what each key leaves the focus on, until it comes round: its index on the page, and whether it is visible.
+KEEP_STOPS: Final = """
 () => {
-  const element = document.activeElement;
-  if (element === document.body) return null;
-  const style = getComputedStyle(element), box = element.getBoundingClientRect();
-  const ring = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
-  const inside = box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0;
-  return {
-    place: [...document.querySelectorAll("*")].indexOf(element),
-    shown: ring && inside,
-    html: element.outerHTML.slice(0, 120),
-  };
+  const places = new Map([...document.querySelectorAll("*")].map((element, place) => [element, place]));
+  window.stops = [];
+  document.addEventListener("keyup", () => {
+    const element = document.activeElement;
+    window.isRound ||= element === document.body || places.get(element) === window.stops[0]?.place;
+    if (window.isRound) return;
+    const style = getComputedStyle(element), box = element.getBoundingClientRect();
+    const ring = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
+    const inside = box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0;
+    window.stops.push({place: places.get(element), shown: ring && inside, html: element.outerHTML.slice(0, 120)});
+  });
 }
 """
 #: What can be used on the page. In a radio group the keyboard stops at the checked one.
@@ -123,7 +126,7 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
     names: list[str], visit: Visit, read_only_site: Site, pictures: Path
 ) -> None:
     where = await addresses(read_only_site)
-    found, texts = {}, {}
+    found, texts, without_scripts = {}, {}, {}
     async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
         # Elements are identified by index; none may be replaced meanwhile.
         await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
@@ -131,6 +134,9 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
             reply = await page.goto(where[name])
             assert reply is not None and reply.status == (404 if name == "missing" else 200)
             texts[name] = await page.evaluate(TEXT)
+            without_scripts[name] = await page.evaluate(TEXT, await reply.text())
+            if (picture := f"{name}-light.png") in SOURCES:
+                await page.screenshot(path=pictures / picture, full_page=True)
             for look, (scheme, size, rules) in LOOKS.items():
                 await _resize(page, size)
                 await page.emulate_media(color_scheme=scheme)
@@ -138,11 +144,7 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
                     await page.screenshot(path=pictures / picture, full_page=True)
                 found[name, look] = [*await findings(page, rules), *await _misplaced(page)]
             found[name, "keyboard"] = await _unreached(page)
-    without_scripts = {}
-    async with visit(read_only_site, java_script_enabled=False) as page:
-        for name in names:
-            await page.goto(where[name])
-            without_scripts[name] = await page.evaluate(TEXT)
+            await page.emulate_media(color_scheme="light")
 
     assert {where: problems for where, problems in found.items() if problems} == {}
     assert without_scripts == texts
@@ -168,13 +170,13 @@ async def _unreached(page: Page) -> list[str]:
 
 async def _stops(page: Page) -> list[dict[str, Any]]:
     """The focus stops from the beginning of the page to its end."""
-    found: list[dict[str, Any]] = []
-    while len(found) < MOST_STOPS:
-        await page.keyboard.press("Tab")
-        focused = await page.evaluate(FOCUSED)
-        if focused is None or (found and focused["place"] == found[0]["place"]):
+    await page.evaluate(KEEP_STOPS)
+    for _ in range(MOST_STOPS // AT_ONCE):
+        for _ in range(AT_ONCE):
+            await page.keyboard.press("Tab")
+        if await page.evaluate("window.isRound || document.activeElement === document.body"):
+            found: list[dict[str, Any]] = await page.evaluate("window.stops")
             return found
-        found.append(focused)
     raise AssertionError(f"The focus does not come round within {MOST_STOPS} stops.")
 
 
