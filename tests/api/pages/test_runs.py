@@ -13,16 +13,17 @@ from schemas.values.requests import RunChanges
 from services.runs import change_run
 from store.database import Connection
 from store.runs import batches, jobs, notifications, overviews
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
+from tests.services.questions.questions import WHOLE, a_question
 from tests.store.enrolled import enroll
 from tests.store.noticed import NOTICES, noticed_run
 
 
 async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(
-    client: httpx.AsyncClient, connection: Connection
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
-    shown, asked = await participant_run(connection), await question_run(connection)
+    asked = await a_question(connection, *WHOLE)
     await change_run(connection, shown.run_id, RunChanges(name="Baseline <b>", note="of the paper"))
 
     assert "tea" not in words(await see(client, "/runs"))

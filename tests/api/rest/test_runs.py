@@ -11,10 +11,10 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
 from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
-from tests.api.pages.example_runs import question_run
 from tests.api.rest.problems import problem
 from tests.cli.test_results import twelve_worse, two_runs
 from tests.fakes.chat import served
+from tests.services.questions.questions import a_question
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, claimed, committing, failing, take
 
@@ -168,7 +168,7 @@ async def test_a_job_is_forked_and_computed_again(client: httpx.AsyncClient, par
 
 
 async def test_the_scores_of_a_run_are_beside_the_truth(client: httpx.AsyncClient, connection: Connection) -> None:
-    scored, query = (await two_runs(connection))[0], await question_run(connection)
+    scored, query = (await two_runs(connection))[0], await a_question(connection)
 
     found = (await client.get(f"/runs/{scored}/scores")).json()
     other = await client.get(f"/runs/{query.run_id}/scores")
