@@ -1,13 +1,17 @@
 """Clients with and without tokens."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from api.app import make_app
 from api.context import ApiContext
+from schemas.settings.process import ProcessSettings
 from store import access
 from store.access import Scope
 
@@ -18,15 +22,25 @@ Revoke = Callable[[str], Awaitable[None]]
 
 
 @pytest.fixture
-def visit(app: FastAPI) -> Client:
-    """Makes a client that has an address, sends a token if it is given one, and asks for a host name."""
+def visit(app: FastAPI, ctx: ApiContext) -> Client:
+    """Makes a client that has an address, sends a token if it is given one, and asks for a host name.
+
+    With `settings` it visits an application that has them.
+    """
 
     def made(
-        token: str | None = None, *, address: str = LOCAL, name: str = LOCAL, scheme: str = "http", **headers: str
+        token: str | None = None,
+        *,
+        address: str = LOCAL,
+        name: str = LOCAL,
+        scheme: str = "http",
+        settings: dict[str, Any] | None = None,
+        **headers: str,
     ) -> httpx.AsyncClient:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 50000))
+        visited = guarded(make_app(replace(ctx, settings=ProcessSettings(**settings)))) if settings else app
+        transport = httpx.ASGITransport(visited, raise_app_exceptions=False, client=(address, 50000))
         return httpx.AsyncClient(transport=transport, base_url=f"{scheme}://{name}", headers=headers)
 
     return made
@@ -54,14 +68,16 @@ def revoke(ctx: ApiContext) -> Revoke:
     return revoked
 
 
-@pytest.fixture(autouse=True)
-def guarded_routes(app: FastAPI) -> None:
-    """A guarded address to read and one to change."""
+def guarded(app: FastAPI) -> FastAPI:
+    """The application with a guarded address to read and to change."""
 
     @app.get("/guarded")
-    async def read() -> dict[str, str]:
-        return {"read": "yes"}
-
     @app.post("/guarded")
-    async def change() -> dict[str, str]:
-        return {"changed": "yes"}
+    async def reply() -> None: ...
+
+    return app
+
+
+@pytest.fixture(autouse=True)
+def guarded_routes(app: FastAPI) -> None:
+    guarded(app)

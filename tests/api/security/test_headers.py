@@ -6,17 +6,13 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from hashlib import sha256
 
-import httpx
 import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 from structlog.testing import capture_logs
 
 from api import problems
-from api.app import make_app
-from api.context import ApiContext
 from api.security.headers import CONTENT_SECURITY_POLICY, HEADERS
-from schemas.settings.process import ProcessSettings
 from tests.api.security.conftest import Client, MakeToken
 
 
@@ -72,14 +68,8 @@ async def test_it_answers_to_addresses_and_localhost_and_refuses_names_that_anot
         assert [name for name, reply in replies.items() if name and name in reply.text] == []
 
 
-async def test_names_of_its_own_are_listed(ctx: ApiContext) -> None:
-    named = ApiContext(
-        settings=ProcessSettings(ragq_api_allowed_hosts="ragq.lan", ragq_api_host="box.lan"),
-        database=ctx.database,
-        broker=ctx.broker,
-    )
-    transport = httpx.ASGITransport(make_app(named))
-    async with httpx.AsyncClient(transport=transport, base_url="http://RAGQ.lan") as client:
+async def test_names_of_its_own_are_listed(visit: Client) -> None:
+    async with visit(settings={"ragq_api_allowed_hosts": "ragq.lan", "ragq_api_host": "box.lan"}) as client:
         for host in ("RAGQ.lan:8420", "box.lan"):
             assert (await client.get("/static/style.css", headers={"Host": host})).status_code == 200
 
@@ -113,42 +103,27 @@ async def drop_by_drop() -> AsyncIterator[bytes]:
         await asyncio.sleep(0.02)
 
 
-async def test_a_body_that_does_not_arrive_in_time_is_refused(ctx: ApiContext) -> None:
-    hurried = ApiContext(settings=ProcessSettings(ragq_api_body_seconds=0.2), database=ctx.database, broker=ctx.broker)
-    transport = httpx.ASGITransport(make_app(hurried))
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+async def test_a_body_that_does_not_arrive_in_time_is_refused(visit: Client) -> None:
+    async with visit(settings={"ragq_api_body_seconds": 0.2}) as client:
         reply = await client.post("/sessions", content=drop_by_drop(), headers={"Content-Type": "application/json"})
 
     assert (reply.status_code, reply.json()["type"]) == (408, "urn:ragq:problem:request-timeout")
     assert "RAGQ_API_BODY_SECONDS" in reply.json()["detail"]
 
 
-async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext, visit: Client) -> None:
-    preflight = {"Origin": "https://notes.example", "Access-Control-Request-Method": "POST"}
+async def test_other_origins_may_call_only_when_they_are_listed(visit: Client) -> None:
+    notes, evil = ({"Origin": f"https://{name}.example"} for name in ("notes", "evil"))
+    before = {"Access-Control-Request-Method": "POST"}
     async with visit() as client:
-        refused = await client.options("/guarded", headers=preflight)
-        assert "access-control-allow-origin" not in refused.headers
+        refused = await client.options("/guarded", headers=notes | before)
+    async with visit(settings={"ragq_api_cors_origins": notes["Origin"]}) as client:
+        asked = [(await client.options("/guarded", headers=origin | before)).status_code for origin in (notes, evil)]
+        sent, of_evil = [await client.post("/guarded", headers=origin) for origin in (notes, evil)]
 
-    with_cors = make_app(
-        ApiContext(
-            settings=ProcessSettings(ragq_api_cors_origins="https://notes.example"),
-            database=ctx.database,
-            broker=ctx.broker,
-        )
-    )
-
-    @with_cors.post("/guarded")
-    async def change() -> None: ...
-
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(with_cors), base_url="http://127.0.0.1") as client:
-        assert (await client.options("/guarded", headers=preflight)).status_code == 200
-        sent = await client.post("/guarded", headers={"Origin": "https://notes.example"})
-        assert (sent.status_code, sent.headers["access-control-allow-origin"]) == (200, "https://notes.example")
-        assert "access-control-allow-credentials" not in sent.headers
-        assert (
-            await client.options("/guarded", headers=preflight | {"Origin": "https://evil.example"})
-        ).status_code == 400
-        assert (await client.post("/guarded", headers={"Origin": "https://evil.example"})).status_code == 403
+    assert "access-control-allow-origin" not in refused.headers
+    assert (asked, sent.status_code, of_evil.status_code) == ([200, 400], 200, 403)
+    assert sent.headers["access-control-allow-origin"] == notes["Origin"]
+    assert "access-control-allow-credentials" not in sent.headers
 
 
 async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
