@@ -51,51 +51,35 @@ values = ["expand", "embed", "retrieve", "rerank"]
 include-path = "/readyz"
 checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
 
-# The server signs no messages: RAGQ_WEBHOOK_SECRET is not set. Questions follow below.
+# Values of a preset and of a run depend on each other, ids of questions differ, judgements are of these questions,
+# Markdown has a heading, names of settings have no NUL, a name belongs to one run, only stored passages can be kept,
+# and the server signs no messages: RAGQ_WEBHOOK_SECRET is not set.
 [[operations]]
-include-operation-id = ["submit_participants", "submit_phrases"]
+include-operation-id = [
+    "submit_participants", "submit_phrases", "submit_query_set", "change_preset", "create_preset", "import_files",
+    "fork_run", "fork_job", "patch_run", "change_query", "run_augmented_prompt", "run_query", "retrieve_chunks",
+    "consolidate_context", "embed_query",
+]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# Too many questions or phrases are too large a body.
+[[operations]]
+include-operation-id = ["submit_query_set", "submit_phrases"]
+checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
 
 # It is the default preset.
 [[operations]]
 include-operation-id = "delete_preset"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
-# Values of a preset depend on each other.
-[[operations]]
-include-operation-id = ["change_preset", "create_preset"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
 # Ten tokens a minute may be tried.
 [[operations]]
 include-operation-id = "create_session"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
 
-# Ids of questions differ, and judgements are of these questions; values of a preset have ranges.
+# A pasted reply has a line for each heading, or holds one JSON object.
 [[operations]]
-include-operation-id = ["submit_query_set"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-# Too many questions are too large a body.
-checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
-
-# Markdown has a heading.
-[[operations]]
-include-operation-id = ["import_files"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
-# Too many phrases are too large a body.
-[[operations]]
-include-operation-id = ["submit_phrases"]
-checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
-
-# Names of settings have no NUL, which no schema of a key expresses.
-[[operations]]
-include-operation-id = ["fork_run", "fork_job"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
-# A pasted reply has a line for each heading.
-[[operations]]
-include-operation-id = ["paste_document_reply"]
+include-operation-id = ["paste_document_reply", "save_manual_expansion"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 
 # A template has the placeholders of its tag.
@@ -103,35 +87,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 include-operation-id = ["add_version", "change_version"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "422"]
 
-# The server sets the database, the folders and the backend, and nothing is dropped.
+# A run that works is not deleted; the server sets the database, the folders and the backend, and nothing is dropped.
 [[operations]]
-include-operation-id = ["change_database", "change_paths", "change_models", "init_database"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "409"]
-
-# A pasted reply is a text that holds one JSON object.
-[[operations]]
-include-operation-id = "save_manual_expansion"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
-
-# A value in the query differs from that in the body, or a value of a preset is out of range.
-[[operations]]
-include-operation-id = ["run_augmented_prompt", "run_query", "retrieve_chunks", "consolidate_context", "embed_query"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
-# A name belongs to one run, and is no number of a run.
-[[operations]]
-include-operation-id = "patch_run"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-
-# A run that works is not deleted.
-[[operations]]
-include-operation-id = "remove_run"
+include-operation-id = ["remove_run", "change_database", "change_paths", "change_models", "init_database"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409"]
-
-# Only stored passages can be kept.
-[[operations]]
-include-operation-id = "change_query"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 """
 
 #: A key belongs to one request: with the same key in each, all but the first would be refused. No worker does the

@@ -35,22 +35,18 @@ def test_a_folder_of_plots_that_is_named_like_a_file_is_refused_and_not_made(
     assert (ragq("plot", "r1", "--output", "p.svg").exit_code, (tmp_path / "p.svg").exists()) == (2, False)
 
 
-def test_ratings_are_read_by_the_name_of_the_original(ragq: Ragq, tmp_path: Path) -> None:
+def test_ratings_have_the_name_of_the_original_too_and_files_that_are_not_read_are_named(
+    ragq: Ragq, tmp_path: Path
+) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
     (folder / "ratings.csv").rename(folder / "word_rating_probabilities.csv")
-
     done = ragq("import", "tags", str(folder))
-
     assert ("3 rated" in done.stdout, "Not read" in done.stderr) == (True, False)
 
-
-def test_files_that_are_not_read_are_named_with_what_they_may_be_for(ragq: Ragq, tmp_path: Path) -> None:
-    folder = write_wardrobe(tmp_path / "wardrobe")
-    (folder / "ratings.csv").rename(folder / "unsafe.csv")
+    (folder / "word_rating_probabilities.csv").rename(folder / "unsafe.csv")
     (folder / "tag_lists.txt").rename(folder / "tag_list.txt")
     (folder / "notes.csv").write_text("who,when\nme,today\n")
-
-    done = ragq("import", "tags", str(folder))
+    done = ragq("import", "tags", str(folder), "--name", "other")
 
     said = " ".join(done.stderr.split())
     assert "notes.csv, tag_list.txt (is it tag_lists.txt, lists of tags" in said

@@ -2,14 +2,12 @@
 
 import fcntl
 import io
-import json
 import os
 import pty
 import select
 import struct
 import sys
 import termios
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -25,33 +23,7 @@ from cli.output import (
     draw,
     figure_table,
     plain_table,
-    print_json,
 )
-from schemas.statuses import JobStatus
-from schemas.values.runs import StageFailure
-from store.runs.run_view import JobView
-
-
-def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
-    error = StageFailure(stage="score", attempt=1, type="E", message="it broke", category="unknown")
-    job = JobView(
-        job_id=7,
-        mode="few_shot",
-        subject="316",
-        status=JobStatus.FAILED,
-        note=None,
-        stages=[],
-        kept={},
-        rejected={},
-        llm_paid=0,
-        llm_reused=0,
-        error=error,
-    )
-    print_json(job)
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-
-    assert (printed["job_id"], printed["status"]) == (7, "failed")
-    assert printed["error"] == error.model_dump()
 
 
 def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) -> str:
@@ -82,32 +54,25 @@ def _of_an_ordinary_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-
+def test_a_terminal_gets_colours_where_it_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words_in_a_terminal(monkeypatch, a_state(), "done") == (
         "\x1b[1mjob\x1b[0m\x1b[1m \x1b[0m\x1b[1m \x1b[0m\x1b[1mstatus\x1b[0m\nj1   \x1b[31mfailed\x1b[0m\ndone\n"
     )
+    for name, value in [("NO_COLOR", "1"), ("TERM", "dumb")]:
+        with monkeypatch.context() as patched:
+            patched.setenv(name, value)
+            assert "[31m" not in words_in_a_terminal(patched, a_state())
 
 
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_a_terminal_without_colours_gets_none(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, value)
-
-    assert "[31m" not in words_in_a_terminal(monkeypatch, a_state())
-
-
-@pytest.mark.parametrize(("forced", "has_colours"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
 def test_a_pipe_gets_wide_lines_and_colours_only_where_they_are_forced(
-    forced: dict[str, str], has_colours: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in forced.items():
-        monkeypatch.setenv(name, value)
-
     draw(a_state(), "x" * 1_000)
-    seen = capsys.readouterr().out
+    assert capsys.readouterr().out == f"job  status\nj1   failed\n{'x' * 1_000}\n"
 
-    assert ("\x1b[31m" in seen) is has_colours
-    assert has_colours or seen == f"job  status\nj1   failed\n{'x' * 1_000}\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    draw(a_state())
+    assert "\x1b[31m" in capsys.readouterr().out
 
 
 def drawn(drawing: Drawing, width: int) -> list[str]:
@@ -124,21 +89,14 @@ def runs() -> FittingTable:
     return table
 
 
-def test_words_move_no_cursor_and_choose_no_colour() -> None:
-    hostile = Text("\x1b[2J\x9b31mred\x07 \u202eand\u2066\r gone\x7f\nnext")
-
-    assert drawn(hostile, 80) == ["␛[2J�31mred␇ �and�␍ gone�", "next"]
-
-
-def test_nothing_in_words_or_cells_is_markup() -> None:
+def test_words_and_cells_control_nothing_and_texts_alone_are_wrapped() -> None:
     table = plain_table("[bold]run")
     table.add_row("r10 [red]kept[/red]")
 
+    hostile = Text("\x1b[2J\x9b31mred\x07 \u202eand\u2066\r gone\x7f\nnext")
+    assert drawn(hostile, 80) == ["␛[2J�31mred␇ �and�␍ gone�", "next"]
     assert drawn(table, 80) == ["[bold]run", "r10 [red]kept[/red]"]
     assert drawn("[dim]words :smile:", 80) == ["[dim]words :smile:"]
-
-
-def test_texts_are_wrapped_and_other_columns_are_whole() -> None:
     assert drawn(runs(), 40) == [
         "run  kind         asked for",
         "r12  participant  the first three of the",

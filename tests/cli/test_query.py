@@ -12,29 +12,21 @@ from tests.services.questions.questions import PROMPT, WHOLE, a_question
 STEPS = WHOLE[:-1]
 
 
-def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Stored) -> None:
+def test_a_prompt_a_pasted_answer_and_their_deletion_after_a_question(ragq: Ragq, stored: Stored) -> None:
     query = stored(a_question, *STEPS)
+    number = str(query.id)
     Path("reply.txt").write_text("Because of its catechins [S1].")
 
-    prompt = json.loads(ragq("query", "prompt", str(query.id), "--json").stdout)
-    answered = json.loads(ragq("query", "answer", str(query.id), "reply.txt", "--json").stdout)
+    prompt = json.loads(ragq("query", "prompt", number, "--json").stdout)
+    answered = json.loads(ragq("query", "answer", number, "reply.txt", "--json").stdout)
+    kept = ragq("query", "delete", number)
+    deleted, gone = [ragq("query", "delete", number, "--yes") for _ in range(2)]
 
     assert prompt == {"query": query.id, **PROMPT.model_dump(mode="json")}
     assert answered == {"query": query.id, "answer": 1}
-
-
-def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, stored: Stored) -> None:
-    query = stored(a_question, *STEPS)
-    Path("reply.txt").write_text("Because of its catechins [S1].")
-    ragq("query", "answer", str(query.id), "reply.txt")
-
-    kept = ragq("query", "delete", str(query.id))
-    deleted = ragq("query", "delete", str(query.id), "--yes")
-
     assert kept.exit_code == 1
     assert f"Delete question {query.id} of r{query.run_id} with 1 answer?" in kept.stderr
     assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")
-    gone = ragq("query", "delete", str(query.id), "--yes")
     assert isinstance(gone.exception, MissingError)
 
 

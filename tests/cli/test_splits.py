@@ -21,9 +21,15 @@ def members(ragq: Ragq, name: str) -> list[int]:
     return next(list(split["participant_ids"]) for split in listed if split["name"] == name)
 
 
-def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: Ragq, plain: str) -> None:
+def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_unasked(ragq: Ragq, plain: str) -> None:
     ragq("import", "participants", plain)
 
+    Path("mine.csv").write_text("Participant_ID,split\n303,paper-test\n")
+
+    overlapping = ragq("splits", "make", "--from", "mine.csv", "--replace").exception
+    assert isinstance(overlapping, Refused)
+    assert "paper-train: participant 303 also in paper-test" in str(overlapping)
+    assert members(ragq, "paper-test") == list(PUBLISHED_SPLITS["test"])
     refused = ragq("splits", "make", "--paper", "--seed", "7").exception
     assert isinstance(refused, Refused)
     assert "split paper-train (58 other participants, published ids)" in str(refused)
@@ -45,17 +51,6 @@ def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: 
     assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None}
     assert origins["train"]["method"] == "file"
     assert [split["name"] for split in listed if not split["imported_at"].endswith("Z")] == []
-
-
-def test_splits_that_would_overlap_are_refused(ragq: Ragq, plain: str) -> None:
-    ragq("import", "participants", plain)
-    Path("mine.csv").write_text("Participant_ID,split\n303,paper-test\n")
-
-    refused = ragq("splits", "make", "--from", "mine.csv", "--replace").exception
-
-    assert isinstance(refused, Refused)
-    assert "paper-train: participant 303 also in paper-test" in str(refused)
-    assert members(ragq, "paper-test") == list(PUBLISHED_SPLITS["test"])
 
 
 def test_the_list_says_what_is_wrong_and_exits_with_1(ragq: Ragq, tmp_path: Path) -> None:

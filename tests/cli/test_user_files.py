@@ -19,7 +19,9 @@ def one_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGQ_MAX_FILE_MB", "1")
 
 
-def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_there_or_larger_than_the_largest_size_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "queries.jsonl"
     file.write_bytes(LARGEST * b"x")
     assert len(read_file(file)) == LARGEST
@@ -27,13 +29,11 @@ def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_refused(tmp_path
     file.write_bytes((LARGEST + 1) * b"x")
     with pytest.raises(FileRefused, match=r"queries\.jsonl is larger than 1 MB; split it, or raise RAGQ_MAX_FILE_MB"):
         read_file(file)
-
-
-def test_more_than_the_largest_size_from_stdin_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((LARGEST + 1) * b"x")))
-
     with pytest.raises(FileRefused, match="<stdin> is larger than 1 MB"):
         read_stdin()
+    with pytest.raises(FileRefused, match=r"reply\.txt cannot be read \(No such file or directory\)"):
+        read_file(tmp_path / "reply.txt")
 
 
 def test_a_pipe_without_a_writer_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
@@ -43,8 +43,3 @@ def test_a_pipe_without_a_writer_is_refused_instead_of_waited_for(tmp_path: Path
 
     with pytest.raises(ProblemsFound, match=r"300_TRANSCRIPT\.csv: is not a regular file; copy its content into one"):
         read_directory(tmp_path)
-
-
-def test_a_file_that_is_not_there_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"reply\.txt cannot be read \(No such file or directory\)"):
-        read_file(tmp_path / "reply.txt")

@@ -27,34 +27,30 @@ def at(small: StoredPreset) -> str:
     return f"/presets/{small.id}"
 
 
-async def test_values_are_saved_together(client: httpx.AsyncClient, ctx: ApiContext, at: str) -> None:
+async def test_values_are_saved_together_and_each_invalid_one_stays_in_its_field_with_the_reason(
+    client: httpx.AsyncClient, ctx: ApiContext, at: str
+) -> None:
+    shown = await see(client, at)
+    wrong = {"retrieval.dense_limit": "500", "retrieval.mmr_lambda": "2"}
     values = {"retrieval.dense_limit": "7", "retrieval.lexical": "websearch", "validation.enabled": "true"}
 
-    saved = await send(client, await see(client, at), at, description=" Fewer ", **values)
+    refused = await send(client, shown, at, **wrong, **{"consolidation.line_gap": "9"})
+    left = (await stored(ctx, "Small")).preset
+    saved = await send(client, shown, at, description=" Fewer ", **values)
 
+    assert refused.status_code == 422
+    assert "Nothing was saved: 2 values cannot be used." in words(refused)
+    assert [name for name in wrong if f'id="wrong-{name}"' not in refused.text] == []
+    filled = form(refused, at)
+    assert (filled["retrieval.dense_limit"], filled["consolidation.line_gap"]) == ("500", "9")
+    assert "allowed is a whole number from 0 to 100" in words(refused)
+    assert left.consolidation.line_gap != 9
     small = await stored(ctx, "Small")
     assert (saved.status_code, saved.headers["location"]) == (303, f"{at}?notice=saved")
     assert (small.preset.retrieval.dense_limit, small.preset.retrieval.lexical) == (7, "websearch")
     assert (small.preset.validation.enabled, small.preset.augmentation.top_n_contexts) == (True, 2)
     assert small.description == "Fewer"
     assert "The preset is saved." in words(await see(client, saved.headers["location"]))
-
-
-async def test_every_invalid_value_stays_in_its_field_with_the_reason(
-    client: httpx.AsyncClient, ctx: ApiContext, at: str
-) -> None:
-    wrong = {"retrieval.dense_limit": "500", "retrieval.mmr_lambda": "2"}
-
-    reply = await send(client, await see(client, at), at, **wrong, **{"consolidation.line_gap": "9"})
-
-    assert reply.status_code == 422
-    assert "Nothing was saved: 2 values cannot be used." in words(reply)
-    for name in wrong:
-        assert f'id="wrong-{name}"' in reply.text
-    filled = form(reply, at)
-    assert (filled["retrieval.dense_limit"], filled["consolidation.line_gap"]) == ("500", "9")
-    assert "allowed is a whole number from 0 to 100" in words(reply)
-    assert (await stored(ctx, "Small")).preset.consolidation.line_gap != 9
 
 
 async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(

@@ -1,5 +1,7 @@
 """The list of questions, the page of one with its prompt and answers, and the page that shows and edits its outputs."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -14,34 +16,22 @@ from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain, complete_stages
 
 
-@pytest.mark.parametrize(("done", "button"), [(1, "Embed"), (2, "Retrieve"), (5, "Consolidate")])
-async def test_an_idle_question_offers_its_next_step_and_runs_it(
-    client: httpx.AsyncClient, connection: Connection, done: int, button: str
-) -> None:
-    query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1])
-    shown = await see(client, "/rag")
-
-    address = f"/rag/{query.id}/steps"
-    reply = await client.post(address, headers=HTML, data=form(shown, address, button))
-
-    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
-    assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
-
-
-async def test_run_all_runs_the_remaining_steps_on_the_server(
+async def test_an_idle_question_offers_its_next_step_and_all_that_remain_and_runs_them(
     client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    query = await a_question(connection, *WHOLE[:2], until="embed")
-    shown = await see(client, "/rag")
+    for done, button in [(1, "Embed"), (2, "Retrieve"), (5, "Consolidate"), (2, "Run all")]:
+        query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1], text=f"Why {done} {button}?")
+        address = f"/rag/{query.id}/steps"
+        fields = form(await see(client, "/rag"), address, button)
 
-    address = f"/rag/{query.id}/steps"
-    reply = await client.post(address, headers=HTML, data=form(shown, address, "Run all"))
+        reply = await client.post(address, headers=HTML, data=fields)
 
-    assert reply.status_code == 303
+        assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
+        assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
     assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
-    assert "1 question is running." in words(shown)
+    assert "4 questions are running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith("/steps")]
 
 
@@ -171,42 +161,36 @@ async def put(
     return await client.post(f"/rag/{query.id}/context", headers=HTML, data=fields)
 
 
-@pytest.mark.parametrize(
-    ("values", "part", "value"),
-    [
-        ({"intent": "Buy a teapot"}, "intent", "Buy a teapot"),
-        ({"queries": "one\r\n\r\n two \r\nthree"}, "queries", ("one", "two", "three")),
-    ],
-)
-async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str], part: str, value: object
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **values)
-
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
-    edited = await expansion(ctx, ready)
-    assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
-    async with ctx.database.connection() as connection:
-        (line,) = await queries.lines(connection)
-        needs = ("needs_retrieval", "embed") if part in ("intent", "entities") else ("needs_embeddings", "expand")
-        assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
-    assert "The expansion is saved." in words(await see(client, reply.headers["location"]))
-
-
-async def test_an_invalid_value_is_reported_at_its_field(
+async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed_and_an_invalid_one_stays_in_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
+    at = f"/rag/{ready.id}/inspect"
+    refused = await send(
+        client, await see(client, at), f"/rag/{ready.id}/expansion", queries="x" * 501, hyde_answer="N"
+    )
+    assert (refused.status_code, 'id="wrong-expanded_queries"' in refused.text) == (422, True)
+    fields = form(refused, f"/rag/{ready.id}/expansion")
+    assert (fields["queries"], fields["hyde_answer"]) == ("x" * 501, "N")
+    expected = EXPANSION
+    assert await expansion(ctx, ready) == expected
+    edits: list[tuple[dict[str, str], dict[str, Any], tuple[str, str]]] = [
+        ({"intent": "Buy a teapot"}, {"intent": "Buy a teapot"}, ("needs_retrieval", "embed")),
+        (
+            {"queries": "one\r\n\r\n two \r\nthree"},
+            {"queries": ("one", "two", "three")},
+            ("needs_embeddings", "expand"),
+        ),
+    ]
+    for typed, changed, needs in edits:
+        reply = await send(client, await see(client, at), f"/rag/{ready.id}/expansion", **typed)
 
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", queries="x" * 501, hyde_answer="New.")
-
-    assert reply.status_code == 422
-    assert 'id="wrong-expanded_queries"' in reply.text
-    fields = form(reply, f"/rag/{ready.id}/expansion")
-    assert (fields["queries"], fields["hyde_answer"]) == ("x" * 501, "New.")
-    assert await expansion(ctx, ready) == EXPANSION
+        assert reply.headers["location"] == f"{at}?notice=expansion"
+        expected = expected.model_copy(update={**changed, "origin": Origin.EDITED})
+        assert await expansion(ctx, ready) == expected
+        async with ctx.database.connection() as connection:
+            (line,) = await queries.lines(connection)
+            assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
+        assert "The expansion is saved." in words(await see(client, reply.headers["location"]))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from schemas.settings.process import KNOWN_NAMES
 from store import access
 from store.access import Scope
 from store.database import Connection
+from tests.acceptance.forked import forked_ragq
 from tests.embedded import ValkeyServer
 from tests.services.questions.questions import store_small_corpus
 
@@ -55,7 +55,7 @@ def start(database_url: str, valkey: ValkeyServer) -> Connect:
         servers = {"DATABASE_URL": database_url, "REDIS_URL": valkey.url, "RAGQ_PROFILE": "demo"}
         kept = {name: value for name, value in os.environ.items() if name not in KNOWN_NAMES}
         return Client(
-            StdioServerParameters(command=sys.executable, args=["-m", "ragq", "mcp", *options], env=kept | servers)
+            StdioServerParameters(command=str(forked_ragq() / "ragq"), args=["mcp", *options], env=kept | servers)
         )
 
     return started

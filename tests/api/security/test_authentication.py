@@ -50,10 +50,11 @@ async def test_local_access_needs_no_token_while_none_is_live(
 
 
 async def test_remote_clients_and_those_behind_a_proxy_or_off_loopback_need_a_token(visit: Client) -> None:
-    for where in (
+    elsewhere: list[dict[str, Any]] = [
         *({"address": address} for address in ("10.0.0.9", "::ffff:10.0.0.9", "testclient")),
         *({"name": "203.0.113.7"}, {"settings": {"ragq_api_host": "0.0.0.0"}}),
-    ):
+    ]
+    for where in elsewhere:
         async with visit(**where) as client:
             assert problem(await client.get("/guarded")) == (401, "unauthorized"), where
 

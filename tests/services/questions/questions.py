@@ -27,6 +27,7 @@ from schemas.values.queries import (
 from schemas.values.requests import QueryRequest
 from services.questions.edits import ask
 from stages.queries.query_files import single_query
+from store.corpora import corpora
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import chain as chains
@@ -141,7 +142,8 @@ async def a_question(
     **wanted: Any,
 ) -> StoredQuery:
     """A stored question with these stages completed."""
-    await store_small_corpus(connection)
+    if await corpora.find(connection, "small") is None:
+        await store_small_corpus(connection)
     query, _ = await ask(connection, request(text, **wanted), settings(environment))
     await complete_stages(connection, query.job_id, *done)
     return query
