@@ -82,6 +82,7 @@ async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient, co
     judged = {"query_id": "tea", "document": "d", "relevance": 1}
     of_participants: list[tuple[dict[str, Any], int, str]] = [
         ({"split": "paper-tset"}, 409, "Stored splits: paper-test, paper-train"),
+        ({"split": "paper-tset", "dry_run": True}, 409, "Stored splits: paper-test, paper-train"),
         ({"settings": {"EMBEDDING_TOP_K_REFERENCES": 30}}, 409, "a whole number from 1 to 10"),
         ({"references": "nowhere"}, 409, "Zero-shot jobs search no references"),
         ({"modes": ["zero_shot", "zero_shot"]}, 422, "name each mode once"),
