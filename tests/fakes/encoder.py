@@ -24,24 +24,18 @@ class FakeEncoder:
         self.passes: list[tuple[str, ...]] = []
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """See TextEncoder."""
         self.passes.append(tuple(texts))
-        rows = [self._vector(text) for text in texts]
+        rows = [self._vector(text.split()[: self.max_tokens]) for text in texts]
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
-        """See TextEncoder."""
         return [len(text.split()) for text in texts]
 
     @property
     def forward_passes(self) -> int:
-        """See TextEncoder."""
         return sum(map(bool, self.passes))
 
-    def _seen(self, text: str) -> list[str]:
-        return text.split()[: self.max_tokens]
-
-    def _vector(self, text: str) -> Vectors:
-        seed = hashlib.sha256(" ".join(self._seen(text)).encode()).digest()
+    def _vector(self, words: Sequence[str]) -> Vectors:
+        seed = hashlib.sha256(" ".join(words).encode()).digest()
         row = np.random.default_rng(list(seed)).standard_normal(self.dimension)
         return np.asarray(row / np.linalg.norm(row), dtype=np.float32)

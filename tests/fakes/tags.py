@@ -25,7 +25,6 @@ class InMemoryVocabulary:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
-        """See TagLexicon."""
         if tokens and vocabulary_id != 1:
             raise vocabulary_missing(vocabulary_id)
         aliases = {token: self.aliases[token] for token in tokens if token in self.aliases}
@@ -48,6 +47,5 @@ class NotedSearch:
         self.asked: list[tuple[str, ...]] = []
 
     def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
-        """See NeighbourSearch."""
         self.asked.append(tuple(query.token for query in queries))
         return self._table.nearest(queries, limit)

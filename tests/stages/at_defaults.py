@@ -2,16 +2,11 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from schemas.settings.preset import (
-    ORIGINAL,
-    AugmentationPreset,
-    ExpansionPreset,
-    Preset,
-    RetrievalPreset,
-    ValidationPreset,
-)
+from pydantic import BaseModel
+
+from schemas.settings.preset import ORIGINAL, Preset
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
@@ -25,32 +20,22 @@ RUN = RunSettings()
 GROUNDING = RUN.quantitative
 #: The limits of the original pipeline, which the specification of the stages names.
 _PRESET = Preset().changed(ORIGINAL | {"retrieval.fusion": "zscore", "retrieval.lexical": "bm25"}, origin="test")
+Group = TypeVar("Group", bound=BaseModel)
+
+
+def _with(group: Group, **values: Any) -> Group:
+    return group.model_copy(update=values)
 
 
 def settings(**groups: Mapping[str, Any]) -> RunSettings:
     """The settings of a run with other values in some groups, such as `ragq={"reply_retries": 0}`."""
-    changed = {name: getattr(RUN, name).model_copy(update=dict(values)) for name, values in groups.items()}
-    return RUN.model_copy(update=changed)
+    return _with(RUN, **{name: _with(getattr(RUN, name), **values) for name, values in groups.items()})
 
 
-def expansion(**values: Any) -> ExpansionPreset:
-    """The group of a preset, with these values."""
-    return _PRESET.expansion.model_copy(update=values)
-
-
-def retrieval(**values: Any) -> RetrievalPreset:
-    """The group of a preset, with these values."""
-    return _PRESET.retrieval.model_copy(update=values)
-
-
-def validation(**values: Any) -> ValidationPreset:
-    """The group of a preset, with these values."""
-    return _PRESET.validation.model_copy(update=values)
-
-
-def augmentation(**values: Any) -> AugmentationPreset:
-    """The group of a preset, with these values."""
-    return _PRESET.augmentation.model_copy(update=values)
+expansion = partial(_with, _PRESET.expansion)
+retrieval = partial(_with, _PRESET.retrieval)
+validation = partial(_with, _PRESET.validation)
+augmentation = partial(_with, _PRESET.augmentation)
 
 
 assemble_prompt = partial(_assemble_prompt, passages=None, settings=RUN)

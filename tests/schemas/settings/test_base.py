@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from annotated_types import Ge, Gt, Le
@@ -18,7 +18,6 @@ from schemas.settings.base import (
     ("annotation", "words"),
     [
         (bool, "true or false"),
-        (Literal["a", "b"], "a or b"),
         (Annotated[int, Ge(0)], "a whole number from 0 up"),
         (Annotated[float, Gt(0)], "a number above 0"),
         (Annotated[float, Ge(0.5), Le(1.0)], "a number from 0.5 to 1"),

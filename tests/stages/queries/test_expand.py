@@ -24,13 +24,7 @@ REPLY: dict[str, Any] = {
     "entities": ["oxidation", "black tea"],
 }
 JSON = json.dumps(REPLY)
-EXPANSION = Expansion(
-    origin=Origin.PASTED,
-    queries=tuple(REPLY["queries"]),
-    hyde_answer=REPLY["hyde_answer"],
-    intent=Intent.MECHANISM,
-    entities=("oxidation", "black tea"),
-)
+EXPANSION = Expansion.model_validate(REPLY | {"origin": Origin.PASTED, "intent": Intent.MECHANISM})
 TEMPLATE = default_template(TemplateTag.QUERY_EXPANSION)
 
 
@@ -54,12 +48,12 @@ def test_b1_fenced_and_unfenced_replies_are_read(reply: str) -> None:
 
 
 def test_b1_backticks_inside_a_string_end_no_fence() -> None:
-    answer = "Call ```boil``` first."
-
-    pasted = pasted_expansion(f"```json\n{json.dumps({'hyde_answer': answer, 'queries': list('abcd')})}\n```")
-
     # A pasted reply may have any number of queries.
-    assert (pasted.hyde_answer, pasted.queries) == (answer, ("a", "b", "c", "d"))
+    reply = {"hyde_answer": "Call ```boil``` first.", "queries": list("abcd")}
+
+    pasted = pasted_expansion(f"```json\n{json.dumps(reply)}\n```")
+
+    assert (pasted.hyde_answer, [*pasted.queries]) == (reply["hyde_answer"], reply["queries"])
 
 
 @pytest.mark.parametrize(
@@ -98,10 +92,7 @@ def test_b1_a_broken_reply_is_an_error_that_names_the_problem(reply: str, wrong:
         ({"entities": [""]}, {"entities.0": "String should have at least 1 character"}),
         ({"entities": ["a\0"]}, {"entities.0": "Text has a NUL character or half of a surrogate pair"}),
         ({"note": "x"}, {"the object": "Extra inputs are not permitted"}),
-        (
-            {"queries": 3, "entities": None},
-            {"queries": "Input should be a valid list", "entities": "Input should be a valid list"},
-        ),
+        ({"queries": 3, "entities": None}, dict.fromkeys(("queries", "entities"), "Input should be a valid list")),
     ],
 )
 def test_b1_an_object_of_the_wrong_shape_is_an_error_with_all_that_is_wrong(
