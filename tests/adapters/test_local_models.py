@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
+from adapters.cutting import measure_of
 from adapters.local_models import CrossEncoderScorer, SentenceTransformerEncoder, fitting_dtype
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, embedder_folder, llm_file
 from schemas.errors import FailureCategory, LLMTimeoutError, StackError
@@ -139,6 +140,17 @@ def test_texts_are_tokenized_once_to_count_them_and_once_for_the_pass(
     assert minilm.count_whole_tokens(["a b", "a b c d"]) == [4, 6]
     minilm.encode(["a b c d"])
     assert tokenized == [["a b", "a b c d"], ["a b c d"]]
+
+
+@pytest.mark.servers
+def test_what_is_embedded_of_a_chunk_is_counted_as_the_embedder_counts_it(minilm: SentenceTransformerEncoder) -> None:
+    measure = measure_of("huggingface", PACKAGED_EMBEDDER, embeds_headings=True)
+    content = "Polyphenol oxidase darkens the leaf. It rests, e.g. at 25 °C, for an hour."
+
+    assert measure is not None
+    for headings, text in (("Tea > Oxidation", f"Tea > Oxidation\n{content}"), (None, content)):
+        assert measure.around(headings) + measure.length(content) == minilm.count_whole_tokens([text])[0]
+    assert measure.reads == minilm.max_tokens
 
 
 @pytest.mark.servers

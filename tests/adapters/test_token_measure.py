@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.cutting import TokenMeasure, measure_of
-from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from schemas.statuses import VectorStatus
 from stages.corpora.blocks import read_markdown
@@ -24,17 +23,6 @@ def measure() -> TokenMeasure:
     found = measure_of("huggingface", PACKAGED_EMBEDDER, embeds_headings=True)
     assert found is not None
     return found
-
-
-@pytest.mark.servers
-def test_what_is_embedded_of_a_chunk_is_counted_as_the_embedder_counts_it(measure: TokenMeasure) -> None:
-    encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER)
-    content = "Polyphenol oxidase darkens the leaf. It rests, e.g. at 25 °C, for an hour."
-
-    for headings in ("Tea > Oxidation", None):
-        text = content if headings is None else f"{headings}\n{content}"
-        assert measure.around(headings) + measure.length(content) == encoder.count_whole_tokens([text])[0]
-    assert measure.reads == encoder.max_tokens
 
 
 @given(TEXTS.map(lambda text: " ".join(text.split())), st.integers(1, 20))
