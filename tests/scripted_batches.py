@@ -33,8 +33,8 @@ class Sent:
     def shown(self) -> dict[str, Any]:
         """As JSON has it."""
         counts = {"total": len(self.lines), "completed": self.answered, "failed": 0}
-        names = ("id", "input_file_id", "metadata", "created_at", "status", "output_file_id", "error_file_id")
-        return {"object": "batch", **{name: getattr(self, name) for name in names}, "request_counts": counts}
+        hidden = {"lines", "answered"}
+        return {name: value for name, value in vars(self).items() if name not in hidden} | {"request_counts": counts}
 
 
 @dataclass

@@ -4,43 +4,34 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tests.canned import http
 from tests.fakes.embedder import hash_vector
 
 
+@dataclass
 class ScriptedOpenAI:
-    """The server, on a free port of loopback from `async with` to the end of the block. It counts its chats.
+    """The server, on a free port of loopback from `async with` to the end of the block.
 
     It embeds a text by `hash_vector`, and each character of it is a token.
     """
 
-    def __init__(
-        self,
-        *entries: dict[str, Any],
-        text: str = "yes",
-        list_status: int = 200,
-        pieces: Sequence[str] = (),
-        reads: int = 10**9,
-        cuts: bool = False,
-        reports_usage: bool = True,
-    ) -> None:
-        self.entries = list(entries)
-        self.text = text
-        self.list_status = list_status
-        self.pieces = pieces
-        """Set: what a request for a stream gets before the connection closes; else it gets the whole reply."""
-        self.reads = reads
-        """The tokens of a text that the embedder reads."""
-        self.cuts = cuts
-        """Cut longer texts, instead of refusing them."""
-        self.reports_usage = reports_usage
-        self.chats = 0
-        self.asked: list[dict[str, Any]] = []
-        """The bodies of all requests."""
-        self.url = ""
-        """The base URL, while it runs."""
+    entries: Sequence[dict[str, Any]] = ()
+    text: str = "yes"
+    list_status: int = 200
+    pieces: Sequence[str] = ()
+    """Set: what a request for a stream gets before the connection closes; else it gets the whole reply."""
+    reads: int = 10**9
+    """The tokens of a text that the embedder reads."""
+    cuts: bool = False
+    """Cut longer texts, instead of refusing them."""
+    reports_usage: bool = True
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """The bodies of all requests."""
+    url: str = ""
+    """The base URL, while it runs."""
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
@@ -56,13 +47,12 @@ class ScriptedOpenAI:
             length = head.partition("content-length:")[2].partition("\r\n")[0]
             body = json.loads(await reader.readexactly(int(length or 0)) or "{}")
             if head.startswith("get"):
-                writer.write(http(self.list_status, json.dumps({"object": "list", "data": self.entries})))
+                writer.write(http(self.list_status, json.dumps({"object": "list", "data": [*self.entries]})))
             elif "/embeddings " in head:
                 self.asked.append(body)
                 writer.write(self._embeddings(body["input"]))
             else:
                 self.asked.append(body)
-                self.chats += 1
                 writer.write(self._streamed() if body.get("stream") and self.pieces else self._completion())
             await writer.drain()
 

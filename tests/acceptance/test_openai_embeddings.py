@@ -22,7 +22,7 @@ WHERE j.mode = 'corpus'
 def test_participants_corpora_and_questions_are_embedded_and_what_was_cut_is_counted(
     install: Install, migrated_template: str, data_directory: Path, evidence: GiveEvidence, tmp_path: Path
 ) -> None:
-    scripted = ScriptedOpenAI({"id": MODEL, "owned_by": "test"}, reads=READS)
+    scripted = ScriptedOpenAI([{"id": MODEL, "owned_by": "test"}], reads=READS)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(scripted) as server,

@@ -38,7 +38,7 @@ def test_a_server_has_the_name_of_its_url_without_secrets(url: str, name: str) -
 
 
 async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.AsyncClient) -> None:
-    async with ScriptedOpenAI(ENTRY, {"id": "other"}) as server:
+    async with ScriptedOpenAI([ENTRY, {"id": "other"}]) as server:
         found = await openai_identity(client, server.url, "m")
 
     assert (found.backend, found.server, found.model, found.digest) == ("openai", server.url, "m", "")
@@ -53,7 +53,7 @@ async def test_a_model_has_the_context_that_its_server_lists_or_shows(client: ht
         "odd": {"context_length": "long"},
         "silent": {},
     }
-    async with ScriptedOpenAI(*({"id": name, **entry} for name, entry in entries.items())) as server:
+    async with ScriptedOpenAI([{"id": name, **entry} for name, entry in entries.items()]) as server:
         listed = {name: (await openai_identity(client, server.url, name)).context_tokens for name in entries}
     assert listed == {"vllm": 8192, "llama.cpp": 32768, "router": 131072, "odd": None, "silent": None}
 
@@ -66,7 +66,7 @@ async def test_a_model_has_the_context_that_its_server_lists_or_shows(client: ht
 async def test_a_key_that_may_not_read_the_list_can_chat_and_another_refusal_is_an_error(
     closing: Closing, status: int
 ) -> None:
-    async with ScriptedOpenAI(ENTRY, list_status=status) as server:
+    async with ScriptedOpenAI([ENTRY], list_status=status) as server:
         chat = closing(OpenAIChat(server.url))
         if status == 503:
             with pytest.raises(LLMError, match="status 503") as caught:

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from ollama._types import ChatRequest, EmbedRequest, ShowRequest
@@ -15,30 +15,15 @@ from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
-Chatting = Callable[[str], OllamaChat]
-Embedding = Callable[[str, str], OllamaEmbedder]
-
-
-@pytest.fixture
-def chat(closing: Closing) -> Chatting:
-    """Makes chat models of a URL."""
-    return lambda url: closing(OllamaChat(url))
-
-
-@pytest.fixture
-def embedder(closing: Closing) -> Embedding:
-    """Makes embedders of a name and a URL."""
-    return lambda name, url: closing(OllamaEmbedder(name, url=url))
-
 
 def asking(content: str, **fields: object) -> ChatCall:
     return ChatCall.model_validate({"model": "m", "messages": [{"role": "user", "content": content}], **fields})
 
 
-async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never_shrinks(chat: Chatting) -> None:
+async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never_shrinks(closing: Closing) -> None:
     with ScriptedOllama() as server:
         server.model(name="m")
-        model = chat(f"http://127.0.0.1:{server.port}")
+        model = closing(OllamaChat(f"http://127.0.0.1:{server.port}"))
         await model.chat(asking("Am I?", temperature=0.2, sample=3, max_tokens=50))
         for length in (20_000, 10, 10_000_000):
             await model.chat(asking("a" * length))
@@ -57,28 +42,29 @@ async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never
     assert [request["options"]["num_ctx"] for request in requests] == [4096, 16384, 16384, 32768]
 
 
-async def test_the_digest_of_the_packaged_model_is_that_of_its_file(chat: Chatting, ollama_url: str) -> None:
-    assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
-
-
-async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(
-    chat: Chatting, embedder: Embedding, ollama_url: str
+async def test_the_packaged_model_has_the_digest_of_its_file_and_cuts_no_prompt(
+    closing: Closing, ollama_url: str
 ) -> None:
+    model = closing(OllamaChat(ollama_url))
+    assert (await model.identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
+    with pytest.raises(LLMError, match=f"longer than the context of model '{PACKAGED_LLM}'.*nothing was cut") as caught:
+        await model.chat(asking("word " * 9000, model=PACKAGED_LLM))
+    assert caught.value.status == 400
+
+
+async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(closing: Closing, ollama_url: str) -> None:
     for ask, expected in (
-        (chat(ollama_url).identity("m"), r"has no model 'm'. It has: .*--profile demo"),
-        (chat(ollama_url).chat(asking("a")), r"has no model 'm'. It has: .*--profile demo"),
-        (embedder("nope", ollama_url).digest(), "has no model 'nope'"),
-        (embedder("nope", ollama_url).embed_batch(["a"], timeout_s=9, truncate=False), "has no model 'nope'"),
+        (closing(OllamaChat(ollama_url)).identity("m"), r"has no model 'm'. It has: .*--profile demo"),
+        (closing(OllamaChat(ollama_url)).chat(asking("a")), r"has no model 'm'. It has: .*--profile demo"),
+        (closing(OllamaEmbedder("nope", url=ollama_url)).digest(), "has no model 'nope'"),
+        (
+            closing(OllamaEmbedder("nope", url=ollama_url)).embed_batch(["a"], timeout_s=9, truncate=False),
+            "has no model 'nope'",
+        ),
     ):
         with pytest.raises(LLMError, match=expected) as caught:
             await ask
         assert caught.value.status == 404
-
-
-async def test_a_prompt_longer_than_the_model_is_refused_and_not_cut(chat: Chatting, ollama_url: str) -> None:
-    with pytest.raises(LLMError, match=f"longer than the context of model '{PACKAGED_LLM}'.*nothing was cut") as caught:
-        await chat(ollama_url).chat(asking("word " * 9000, model=PACKAGED_LLM))
-    assert caught.value.status == 400
 
 
 @pytest.mark.parametrize(
@@ -89,14 +75,14 @@ async def test_a_prompt_longer_than_the_model_is_refused_and_not_cut(chat: Chatt
     ],
 )
 async def test_a_reply_without_text_or_of_a_cut_prompt_is_an_error(
-    chat: Chatting, content: str | None, prompt_tokens: int, expected: str
+    closing: Closing, content: str | None, prompt_tokens: int, expected: str
 ) -> None:
     # Every path gets the fields of all.
     message = {"role": "assistant", "content": content}
     body = {"models": [{"model": "m"}], "model_info": {}, "message": message, "prompt_eval_count": prompt_tokens}
     async with canned(http(200, json.dumps(body))) as url:
         with pytest.raises(LLMError, match=expected):
-            await chat(url).chat(asking("a"))
+            await closing(OllamaChat(url)).chat(asking("a"))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +112,11 @@ def rows(*embeddings: Sequence[float]) -> str:
     ],
 )
 async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
-    embedder: Embedding, body: str, error: type[Exception], expected: str
+    closing: Closing, body: str, error: type[Exception], expected: str
 ) -> None:
     async with canned(http(200, body)) as url:
         with pytest.raises(error, match=expected) as caught:
-            await embedder("m", url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
+            await closing(OllamaEmbedder("m", url=url)).embed_batch(["a", "b"], timeout_s=9, truncate=False)
     assert "secret" not in repr(caught.value)
 
 
@@ -138,31 +124,33 @@ async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
 SERVER_ALONE = ("truncate", "shift")
 
 
-async def test_an_error_in_the_middle_of_a_stream_is_a_fault_that_may_pass(chat: Chatting) -> None:
+async def test_an_error_in_the_middle_of_a_stream_is_a_fault_that_may_pass(closing: Closing) -> None:
     """Its status is 200 by then, and the last line is an object with nothing but an error."""
     secret = "it said Good evening"
     pieces: list[str] = []
     with ScriptedOllama() as server:
         server.model(lambda prompt: ScriptedReply("Good evening", stream_error=secret), "m")
         with pytest.raises(LLMError) as caught:
-            await chat(f"http://127.0.0.1:{server.port}").chat(asking("Greet the keeper."), pieces.append)
+            await closing(OllamaChat(f"http://127.0.0.1:{server.port}")).chat(
+                asking("Greet the keeper."), pieces.append
+            )
 
     assert (pieces[0], is_transport_error(caught.value), caught.value.detail) == ("Good", True, secret)
     assert "ended its reply for model" in str(caught.value)
     assert secret not in str(caught.value)
 
 
-async def test_what_ragq_sends_is_what_the_client_of_ollama_sends(chat: Chatting, embedder: Embedding) -> None:
+async def test_what_ragq_sends_is_what_the_client_of_ollama_sends(closing: Closing) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     plain = asking("Greet the keeper.", max_tokens=8)
     with ScriptedOllama() as server:
         server.model(name="m")
         url = f"http://127.0.0.1:{server.port}"
-        model = chat(url)
+        model = closing(OllamaChat(url))
         for call in (plain, plain.model_copy(update={"json_schema": schema, "top_logprobs": 5, "sample": 2})):
             await model.chat(call)
             await model.chat(call, lambda piece: None)
-        await embedder("m", url).embed_batch(["one", "two"], timeout_s=30, truncate=True)
+        await closing(OllamaEmbedder("m", url=url)).embed_batch(["one", "two"], timeout_s=30, truncate=True)
 
     kinds: dict[str, type[BaseModel]] = {"/api/chat": ChatRequest, "/api/embed": EmbedRequest, "/api/show": ShowRequest}
     assert {path for path, _ in server.requests} == set(kinds)

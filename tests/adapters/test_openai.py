@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import httpx
 import numpy as np
@@ -9,6 +9,7 @@ from adapters.openai import TEXTS_PER_REQUEST, OpenAIChat, OpenAIEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall, Message
 from stages.failures import is_transport_error
+from stages.ports import TextVectors
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 from tests.fakes.embedder import hash_vector
@@ -16,20 +17,6 @@ from tests.scripted_openai import ScriptedOpenAI
 
 SECRET = "I told nobody about the lighthouse. "
 CALL = ChatCall(model="m", messages=(Message(role="user", content="my secret"),), timeout_s=9)
-Chatting = Callable[[str], OpenAIChat]
-Embedding = Callable[[str], OpenAIEmbedder]
-
-
-@pytest.fixture
-def chat(closing: Closing) -> Chatting:
-    """Makes chat models of a URL."""
-    return lambda url: closing(OpenAIChat(url, api_key="sk-top"))
-
-
-@pytest.fixture
-def embedder(closing: Closing) -> Embedding:
-    """Makes embedders of a URL."""
-    return lambda url: closing(OpenAIEmbedder("m", base_url=url, api_key="sk-top"))
 
 
 @pytest.mark.parametrize(
@@ -37,14 +24,14 @@ def embedder(closing: Closing) -> Embedding:
     [(429, "7", True), (503, None, True), (401, None, False), (404, None, False)],
 )
 async def test_a_fault_is_recognised_by_its_status_and_shows_no_text_and_no_credentials(
-    chat: Chatting, status: int, retry_after: str | None, is_temporary: bool
+    closing: Closing, status: int, retry_after: str | None, is_temporary: bool
 ) -> None:
     reply = http(status, '{"error": {"message": "about my secret"}}')
     if retry_after is not None:
         reply = reply.replace(b"Connection:", f"Retry-After: {retry_after}\r\nConnection:".encode())
     async with canned(reply) as url:
         with pytest.raises(LLMError, match=f"model 'm' with status {status}") as caught:
-            await chat(url.replace("//", "//me:hidden@")).chat(CALL)
+            await closing(OpenAIChat(url.replace("//", "//me:hidden@"))).chat(CALL)
 
     assert (caught.value.status, is_transport_error(caught.value)) == (status, is_temporary)
     assert caught.value.retry_after_s == (7.0 if retry_after else None)
@@ -53,8 +40,8 @@ async def test_a_fault_is_recognised_by_its_status_and_shows_no_text_and_no_cred
     assert "hidden" not in repr(caught.value)
 
 
-async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
-    model = chat("http://127.0.0.1:1/v1/")
+async def test_no_repr_contains_the_api_key(closing: Closing) -> None:
+    model = closing(OpenAIChat("http://127.0.0.1:1/v1/", api_key="sk-top"))
     with pytest.raises(httpx.ConnectError) as caught:
         await model.chat(CALL)
     assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
@@ -81,48 +68,56 @@ async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
     ],
 )
 async def test_a_reply_of_another_shape_and_an_error_within_a_stream_quote_nothing(
-    chat: Chatting, body: str, problem: str
+    closing: Closing, body: str, problem: str
 ) -> None:
     is_stream = body.startswith("data:")
     reply = http(200, body)
     async with canned(reply.replace(b"application/json", b"text/event-stream") if is_stream else reply) as url:
         with pytest.raises(LLMError, match=problem) as caught:
-            await chat(url).chat(CALL, (lambda text: None) if is_stream else None)
+            await closing(OpenAIChat(url)).chat(CALL, (lambda text: None) if is_stream else None)
     assert ("my secret" in caught.value.detail, "secret" in repr(caught.value)) == (is_stream, False)
 
 
-async def test_many_texts_are_sent_in_several_requests_and_come_back_in_order(embedder: Embedding) -> None:
+async def embed(url: str, texts: Sequence[str], *, truncate: bool = True) -> TextVectors:
+    embedder = OpenAIEmbedder("m", base_url=url)
+    try:
+        return await embedder.embed_batch(texts, timeout_s=9, truncate=truncate)
+    finally:
+        await embedder.close()
+
+
+async def test_many_texts_are_sent_in_several_requests_and_come_back_in_order() -> None:
     texts = [f"text {number}" for number in range(TEXTS_PER_REQUEST + 1)]
     async with ScriptedOpenAI() as server:
-        embedded = await embedder(server.url).embed_batch(texts, timeout_s=9, truncate=False)
+        embedded = await embed(server.url, texts, truncate=False)
 
     assert [len(asked["input"]) for asked in server.asked] == [TEXTS_PER_REQUEST, 1]
     np.testing.assert_allclose(embedded.vectors, [hash_vector(text) for text in texts], atol=1e-6)
 
 
 @pytest.mark.parametrize("indices", [(0,), (0, 0), (0, 2), (0, 1, 2)])
-async def test_a_row_for_each_text_is_demanded(embedder: Embedding, indices: tuple[int, ...]) -> None:
+async def test_a_row_for_each_text_is_demanded(indices: tuple[int, ...]) -> None:
     rows = [{"index": index, "embedding": [1.0, 1.0]} for index in indices]
     async with canned(http(200, json.dumps({"data": rows}))) as url:
         with pytest.raises(EmbeddingValidationError, match="vectors for 2 texts, or not one for each"):
-            await embedder(url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
+            await embed(url, ["a", "b"], truncate=False)
 
 
 @pytest.mark.parametrize("reads", [1, 100, 127, 1000])
-async def test_of_a_long_text_the_longest_start_is_kept_to_within_an_eighth(embedder: Embedding, reads: int) -> None:
+async def test_of_a_long_text_the_longest_start_is_kept_to_within_an_eighth(reads: int) -> None:
     async with ScriptedOpenAI(reads=reads) as server:
-        embedded = await embedder(server.url).embed_batch([SECRET * 100], timeout_s=9, truncate=True)
+        embedded = await embed(server.url, [SECRET * 100])
 
     kept = max(len(asked["input"][0]) for asked in server.asked if len(asked["input"][0]) <= reads)
     assert (embedded.cut, reads * 7 / 8 <= kept) == ((0,), True)
     assert embedded.vectors[0].tolist() == pytest.approx(hash_vector((SECRET * 100)[:kept]))
 
 
-async def test_a_server_that_cuts_is_noticed_by_the_tokens_that_it_reports(embedder: Embedding) -> None:
+async def test_a_server_that_cuts_is_noticed_by_the_tokens_that_it_reports() -> None:
     async with ScriptedOpenAI(reads=200, cuts=True) as server:
-        cut = (await embedder(server.url).embed_batch([SECRET * 5, SECRET * 6], timeout_s=9, truncate=True)).cut
+        cut = (await embed(server.url, [SECRET * 5, SECRET * 6])).cut
     assert (len(SECRET * 5), cut) == (180, (1,))
 
     async with ScriptedOpenAI(reads=200, cuts=True, reports_usage=False) as server:
         with pytest.raises(LLMError, match=r"a text that it cut would go unnoticed.*--auto-truncate false"):
-            await embedder(server.url).embed_batch([SECRET * 5], timeout_s=9, truncate=True)
+            await embed(server.url, [SECRET * 5])

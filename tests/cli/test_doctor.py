@@ -76,7 +76,7 @@ def test_without_a_stage_that_asks_a_model_no_server_is_missed(doctor: Doctor) -
 
 
 async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:
-    async with ScriptedOpenAI({"id": "gpt"}) as server:
+    async with ScriptedOpenAI([{"id": "gpt"}]) as server:
         address = OpenAIAddress(server.url, "key")
         found = await asyncio.to_thread(
             lambda: list(_openai(address, {name: _Asked("A", ["answers"]) for name in ("gpt", "absent")}))

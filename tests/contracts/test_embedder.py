@@ -34,7 +34,7 @@ async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
         await batcher.close()
         return
     if request.param.startswith("openai"):
-        async with ScriptedOpenAI({"id": "m"}, reads=1000, cuts=request.param == "openai that cuts") as server:
+        async with ScriptedOpenAI([{"id": "m"}], reads=1000, cuts=request.param == "openai that cuts") as server:
             openai = OpenAIEmbedder("m", base_url=server.url)
             yield openai
             await openai.close()

@@ -50,12 +50,11 @@ class InMemoryReferenceSearch:
         if index_id not in self.indexes:
             raise index_missing(index_id)
         others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id not in exclude_participants]
-        return [
-            _ranked([chunk for chunk in others if not tagged_only or item in chunk.tags], item, query, score_source)[
-                :limit
-            ]
-            for item, query in queries
-        ]
+        found = []
+        for item, query in queries:
+            chunks = [chunk for chunk in others if not tagged_only or item in chunk.tags]
+            found.append(_ranked(chunks, item, query, score_source)[:limit])
+        return found
 
     async def count_untagged(
         self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
@@ -68,9 +67,7 @@ class InMemoryReferenceSearch:
 def _ranked(
     chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32], score_source: ScoreSource
 ) -> tuple[Reference, ...]:
-    if not chunks:
-        return ()
-    near = similarities(np.stack([chunk.vector for chunk in chunks]), query)
+    near = similarities(np.stack([chunk.vector for chunk in chunks]), query) if chunks else ()
     references = [
         Reference(
             chunk_id=chunk.chunk_id,

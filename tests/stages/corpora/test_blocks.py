@@ -50,21 +50,14 @@ def test_what_looks_like_a_heading_in_code_is_text_and_every_item_of_a_list_its_
     ]
 
 
-def test_a_table_keeps_its_lines() -> None:
+def test_a_table_keeps_its_lines_and_front_matter_moves_none() -> None:
     table = "| leaf | minutes |\n|---|---|\n| green | 2 |"
 
-    assert seen(f"Before.\n{table}\n\nAfter.\n") == [
-        (TEXT, 1, 1, "Before."),
-        (TABLE, 2, 4, table),
-        (TEXT, 6, 6, "After."),
+    assert seen(f"---\ntitle: Tea\n---\nBefore.\n{table}\n\nAfter.\n") == [
+        (TEXT, 4, 4, "Before."),
+        (TABLE, 5, 7, table),
+        (TEXT, 9, 9, "After."),
     ]
-
-
-def test_front_matter_is_no_block_and_moves_no_line() -> None:
-    document = read_markdown("---\ntitle: Tea\n---\n# Tea\n")
-
-    assert document.front_matter == "title: Tea"
-    assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
 
 
 def test_only_line_ends_end_lines() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,27 +41,17 @@ class CountingSearch:
 
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
-    async def dense(
-        self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
-    ) -> list[list[Hit]]:
+    async def dense(self, corpora: Sequence[int], vectors: Vectors, *, limit: int, **_: Any) -> list[list[Hit]]:
         self.asked.append(("dense", *corpora, len(vectors), limit))
         return [_hits(1, limit) for _ in vectors]
 
     async def lexical(
-        self,
-        corpora: Sequence[int],
-        texts: Sequence[str],
-        *,
-        limit: int,
-        scorer: str,
-        among: Sequence[int] | None = None,
+        self, corpora: Sequence[int], texts: Sequence[str], *, limit: int, scorer: str, **_: Any
     ) -> list[list[Hit]]:
         self.asked.append(("lexical", *corpora, tuple(texts), limit, scorer))
         return [_hits(101, limit) for _ in texts]
 
-    async def lexical_scores(
-        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
-    ) -> dict[int, float]:
+    async def lexical_scores(self, *_: Any, **__: Any) -> dict[int, float]:
         raise AssertionError("The stage asks for lists.")
 
 
@@ -175,18 +166,15 @@ def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[
     assert hits[0].chunk_id == 9
 
 
-async def embed(
-    expansion: Expansion, embedder: FakeEmbedder, *, digest: str = "digest of fake"
-) -> tuple[EmbeddedQuery, Vectors]:
-    embedding = RUN.embedding.model_copy(update={"dimension": 8})
-    return await embed_query("Why?", expansion, embedder=embedder, digest=digest, embedding=embedding)
-
-
-async def test_all_texts_are_embedded_in_one_call_in_order_and_the_question_alone_without_expansion() -> None:
+async def test_all_texts_are_embedded_in_one_call_in_order_and_none_with_other_weights_than_the_corpus() -> None:
     embedder = FakeEmbedder()
+    settings = RUN.embedding.model_copy(update={"dimension": 8})
+    embed = partial(embed_query, "Why?", embedder=embedder, embedding=settings)
 
-    embedded, vectors = await embed(EXPANSION, embedder)
-    alone, _ = await embed(no_expansion(), embedder)
+    embedded, vectors = await embed(EXPANSION, digest="digest of fake")
+    alone, _ = await embed(no_expansion(), digest="digest of fake")
+    with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
+        await embed(EXPANSION, digest="abcdef")
 
     assert embedder.calls == [["Why?", "black tea", "leaf enzymes", "They oxidise."], ["Why?"]]
     texts = (QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE)
@@ -196,12 +184,3 @@ async def test_all_texts_are_embedded_in_one_call_in_order_and_the_question_alon
     assert alone.texts == texts[:1]
     assert vectors.shape == (4, 8)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
-
-
-async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
-    embedder = FakeEmbedder()
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
-        await embed(EXPANSION, embedder, digest="abcdef")
-
-    assert embedder.calls == []
