@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingValidationError, LLMTimeoutError
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextVectors, Vectors
 from tests.fakes.encoder import FakeEncoder
 from workers.batcher import BatchedEmbedder, Batcher, waiting
 from workers.broker import BACKGROUND
 
-MakeBatcher = Callable[..., Batcher]
 POISON = "poison"
 
 
 class SlowEncoder(FakeEncoder):
     """A slow encoder that fails for one text."""
 
-    def __init__(self, seconds: float = 0.02) -> None:
+    def __init__(self, seconds: float) -> None:
         super().__init__()
         self.seconds = seconds
         self.threads: set[str] = set()
@@ -36,14 +35,18 @@ class SlowEncoder(FakeEncoder):
         return rows
 
 
+MakeBatcher = Callable[..., tuple[SlowEncoder, Batcher]]
+
+
 @pytest.fixture
 async def batcher() -> AsyncIterator[MakeBatcher]:
-    """Makes batchers that are closed at the end."""
+    """Makes batchers over slow encoders, which are closed at the end."""
     made: list[Batcher] = []
 
-    def make(encoder: FakeEncoder, **options: Any) -> Batcher:
+    def make(seconds: float = 0.02, **options: Any) -> tuple[SlowEncoder, Batcher]:
+        encoder = SlowEncoder(seconds)
         made.append(Batcher(encoder, **{"window_s": 0.01, "token_budget": 4096} | options))
-        return made[-1]
+        return encoder, made[-1]
 
     yield make
     for one in made:
@@ -62,8 +65,7 @@ async def asked(batcher: Batcher, *texts: str, **options: Any) -> "asyncio.Task[
 
 
 async def test_concurrent_requests_share_passes_on_one_thread_and_keep_their_rows(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder()
-    shared = batcher(encoder)
+    encoder, shared = batcher()
     requests = [[f"text {number}", f"other {number}"] for number in range(20)]
 
     matrices = await asyncio.gather(*(rows(shared, texts) for texts in requests))
@@ -76,7 +78,7 @@ async def test_concurrent_requests_share_passes_on_one_thread_and_keep_their_row
 
 
 async def test_waiting_for_others_is_no_work(batcher: MakeBatcher) -> None:
-    shared = batcher(SlowEncoder(0.3), window_s=0)
+    _, shared = batcher(0.3, window_s=0)
 
     async def waits_s(text: str) -> float:
         with waiting() as found:
@@ -91,8 +93,7 @@ async def test_waiting_for_others_is_no_work(batcher: MakeBatcher) -> None:
 
 
 async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher) -> None:
-    encoder = FakeEncoder()
-    crowded = batcher(encoder, is_crowded=lambda: True)
+    encoder, crowded = batcher(0, is_crowded=lambda: True)
 
     async def late() -> Vectors:
         await asyncio.sleep(0.005)
@@ -103,22 +104,8 @@ async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher
     assert encoder.passes == [("early", "late")]
 
 
-async def test_one_bad_text_fails_its_own_request_alone(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder()
-    shared = batcher(encoder)
-
-    first = await asked(shared, "keeps the model busy")
-    requests = (rows(shared, [text]) for text in ("good", POISON, "fine"))
-    outcomes = await asyncio.gather(*requests, return_exceptions=True)
-
-    await first
-    assert [type(outcome) for outcome in outcomes] == [np.ndarray, ValueError, np.ndarray]
-    np.testing.assert_array_equal(outcomes[2], FakeEncoder().encode(["fine"]))
-
-
 async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batcher: MakeBatcher) -> None:
-    encoder = FakeEncoder()
-    shared = batcher(encoder, token_budget=10)
+    encoder, shared = batcher(0, token_budget=10)
     texts = ["a " * 5, "b", "c " * 9, "d " * 2, "e " * 4]
 
     matrix = await rows(shared, texts)
@@ -133,37 +120,35 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
 
 
 async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatcher) -> None:
-    shared = batcher(SlowEncoder(seconds=0.1))
-    impatient = BatchedEmbedder(shared)
+    _, shared = batcher(0.1)
 
     kept = asyncio.create_task(rows(shared, ["kept"]))
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.02s"):
-        await impatient.embed_batch(["given up"], timeout_s=0.02, truncate=True)
+        await BatchedEmbedder(shared).embed_batch(["given up"], timeout_s=0.02, truncate=True)
 
     np.testing.assert_array_equal(await kept, FakeEncoder().encode(["kept"]))
     np.testing.assert_array_equal(await rows(shared, ["later"]), FakeEncoder().encode(["later"]))
 
 
-async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher) -> None:
-    class Careless(FakeEncoder):
-        def encode(self, texts: Sequence[str]) -> Vectors:
-            return super().encode(texts)[1:]
+async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, shared = batcher()
+    monkeypatch.setattr(encoder, "encode", lambda texts: FakeEncoder().encode(texts)[1:])
 
     with pytest.raises((ValueError, EmbeddingValidationError)):
-        await BatchedEmbedder(batcher(Careless())).embed_batch(["one", "two"], timeout_s=5, truncate=True)
+        await BatchedEmbedder(shared).embed_batch(["one", "two"], timeout_s=5, truncate=True)
 
 
 async def test_waiting_for_others_does_not_count_while_they_make_progress(batcher: MakeBatcher) -> None:
-    shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.05), token_budget=64))
+    _, shared = batcher(0.05, token_budget=64)
     texts = [f"text {number}" for number in range(64)]
 
-    requests = (shared.embed_batch(texts, timeout_s=1, truncate=True) for _ in range(20))
+    requests = (BatchedEmbedder(shared).embed_batch(texts, timeout_s=1, truncate=True) for _ in range(20))
 
     assert [len(embedded.vectors) for embedded in await asyncio.gather(*requests)] == [64] * 20
 
 
 async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBatcher) -> None:
-    shared = batcher(SlowEncoder(seconds=0.2))
+    _, shared = batcher(0.2)
     first, waiting = await asked(shared, "keeps the model busy"), await asked(shared, "waits")
 
     await shared.close()
@@ -174,8 +159,7 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
 
 
 async def test_one_request_of_several_that_timed_out_does_not_hold_its_neighbours(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.05)
-    shared = batcher(encoder, token_budget=1)
+    encoder, shared = batcher(0.05, token_budget=1)
     first = await asked(shared, "first")
     hasty = asyncio.create_task(shared.encode([f"hasty{number}" for number in range(40)], timeout_s=0.2))
     patient = asyncio.create_task(shared.encode(["z patient"], timeout_s=5))
@@ -188,28 +172,30 @@ async def test_one_request_of_several_that_timed_out_does_not_hold_its_neighbour
     assert sum(text.startswith("hasty") for texts in encoder.passes for text in texts) < 10
 
 
-async def test_a_text_that_is_too_long_fails_its_own_request_before_any_pass(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder()
+async def test_a_bad_text_and_one_that_is_too_long_fail_their_own_requests_alone(batcher: MakeBatcher) -> None:
+    encoder, shared = batcher()
     encoder.max_tokens = 3
-    shared = batcher(encoder)
     first = await asked(shared, "keeps the model busy")
 
-    outcomes = await asyncio.gather(
+    requests = [
         shared.encode(["good"], truncate=False),
+        shared.encode([POISON]),
         shared.encode(["fine", "far too long to be read"], truncate=False),
         shared.encode(["cut as it is requested"]),
-        return_exceptions=True,
-    )
+        shared.encode(["fine"]),
+    ]
+    good, bad, too_long, cut, fine = await asyncio.gather(*requests, return_exceptions=True)
 
     await first
-    assert [type(outcome).__name__ for outcome in outcomes] == ["TextVectors", "TextTooLongError", "TextVectors"]
+    assert (type(bad), type(too_long)) == (ValueError, TextTooLongError)
     assert "far too long to be read" not in [text for texts in encoder.passes for text in texts]
-    assert [getattr(outcome, "cut", None) for outcome in outcomes] == [(), None, (0,)]
+    assert isinstance(good, TextVectors) and isinstance(cut, TextVectors) and isinstance(fine, TextVectors)
+    assert (good.cut, cut.cut) == ((), (0,))
+    np.testing.assert_array_equal(fine.vectors, FakeEncoder().encode(["fine"]))
 
 
 async def test_a_question_waits_for_one_pass_of_an_import(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.05)
-    shared = batcher(encoder, token_budget=2)
+    encoder, shared = batcher(0.05, token_budget=2)
     imports = [asyncio.create_task(shared.encode([f"chunk {n}"] * 20, priority=BACKGROUND)) for n in range(3)]
     await asyncio.sleep(0.12)
 
@@ -222,8 +208,7 @@ async def test_a_question_waits_for_one_pass_of_an_import(batcher: MakeBatcher) 
 
 
 async def test_questions_that_waited_go_before_an_import_that_came_first(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.05)
-    shared = batcher(encoder)
+    encoder, shared = batcher(0.05)
     busy, chunk = await asked(shared, "keeps the model busy"), await asked(shared, "chunk", priority=BACKGROUND)
 
     await asyncio.gather(busy, chunk, shared.encode(["question"]))
@@ -236,8 +221,7 @@ async def test_an_import_leaves_the_cores_to_a_question_until_it_is_answered(
 ) -> None:
     monkeypatch.setattr("workers.batcher._LONGEST_PAUSE_S", 60.0)
     questions = 1
-    encoder = SlowEncoder(seconds=0)
-    shared = batcher(encoder, is_awaited=lambda: questions > 0)
+    encoder, shared = batcher(0, is_awaited=lambda: questions > 0)
     chunk = await asked(shared, "chunk", priority=BACKGROUND)
 
     await rows(shared, ["question"])
@@ -250,7 +234,7 @@ async def test_an_import_leaves_the_cores_to_a_question_until_it_is_answered(
 
 
 async def test_an_import_continues_among_questions_without_an_end(batcher: MakeBatcher) -> None:
-    shared = batcher(SlowEncoder(seconds=0), is_awaited=lambda: True)
+    _, shared = batcher(0, is_awaited=lambda: True)
 
     async with asyncio.timeout(10):
         await shared.encode(["chunk"], priority=BACKGROUND)

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import pytest
 from structlog.testing import capture_logs
@@ -26,52 +27,52 @@ from workers.ledger_chat import Remembered
 from workers.runner import Outcome, StageRunner, frozen_run
 from workers.work import Result, StageFunction, Work
 
-RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
-
 FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
 
 
-class Nothing(Value):
-    """An output."""
-
-
-async def nothing(work: Work) -> Result[Nothing]:
-    return Result(Nothing())
+async def nothing(work: Work) -> Result[Value]:
+    return Result(Value())
 
 
 def raising(error: Exception, cause: Exception | None = None) -> StageFunction:
     """A stage that fails with an error."""
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         raise error from cause
 
     return stage
 
 
-@pytest.fixture
-def leases(database_url: str) -> Iterator[Leases]:
-    """The leases of the process."""
-    made = Leases(database_url, "worker", lease_s=6)
-    yield made
-    made.stop()
+@dataclass
+class Process:
+    """A process that poisons at the third interruption."""
 
+    connection: Connection
+    leases: Leases
+    runner: StageRunner
 
-@pytest.fixture
-async def runner(database: Database, leases: Leases) -> AsyncIterator[StageRunner]:
-    """The runner of a process that poisons at the third interruption, with the functions that run_extract gives it."""
-    yield runner_of(database, leases, FUNCTIONS)
-    FUNCTIONS.clear()
-
-
-@pytest.fixture
-def run_extract(runner: StageRunner) -> RunStage:
-    """Runs `extract` of a job with a function."""
-
-    def run(job_id: int, function: StageFunction) -> Awaitable[Outcome]:
+    def extract(self, job_id: int, function: StageFunction) -> "asyncio.Future[Outcome]":
+        """Run `extract` of a job with a function."""
         FUNCTIONS["participant", "few_shot", "extract"] = function
-        return runner.run("extract", job_id, is_redelivered=False)
+        return asyncio.ensure_future(self.runner.run("extract", job_id, is_redelivered=False))
 
-    return run
+    async def look(self, job_id: int) -> stages.StageLook:
+        """The stage as it is stored."""
+        found = await stages.look(self.connection, job_id, "extract")
+        assert found is not None
+        return found
+
+    async def only_attempt(self, job_id: int) -> Attempt:
+        (attempt,) = await attempts.history(self.connection, job_id)
+        return attempt
+
+
+@pytest.fixture
+async def process(database: Database, connection: Connection) -> AsyncIterator[Process]:
+    leases = Leases(database.url, "worker", lease_s=6)
+    yield Process(connection, leases, runner_of(database, leases, FUNCTIONS))
+    leases.stop()
+    FUNCTIONS.clear()
 
 
 async def interrupt(connection: Connection, job_id: int, times: int) -> None:
@@ -80,139 +81,126 @@ async def interrupt(connection: Connection, job_id: int, times: int) -> None:
         await stages.expire(connection, max_interruptions=3)
 
 
-async def test_a_stage_has_the_draw_of_its_run(
-    connection: Connection, store_run: StoreRun, run_extract: RunStage
-) -> None:
+async def test_a_stage_has_the_draw_of_its_run(process: Process, store_run: StoreRun) -> None:
     ordinary, drawn = await store_run("316"), await store_run("316")
-    await connection.execute("""UPDATE run SET request = '{"draw": 7}' WHERE id = $1""", drawn.run_id)
+    await process.connection.execute("""UPDATE run SET request = '{"draw": 7}' WHERE id = $1""", drawn.run_id)
     seen: list[int] = []
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         seen.append(work.draw)
-        return Result(Nothing())
+        return Result(Value())
 
     for stored in (ordinary, drawn):
-        await run_extract(stored.job_ids[0], stage)
+        await process.extract(stored.job_ids[0], stage)
 
     assert seen == [0, 7]
 
 
-async def test_a_stage_at_its_last_attempt_runs_alone(
-    database: Database, store_run: StoreRun, run_extract: RunStage
-) -> None:
+async def test_a_stage_at_its_last_attempt_runs_alone(process: Process, store_run: StoreRun) -> None:
     job_ids = (await store_run("316", "319", "330")).job_ids
-    await database.ask(interrupt, job_ids[1], times=2)
+    await interrupt(process.connection, job_ids[1], times=2)
     seen: list[str] = []
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         seen.append(f"+{work.claim.subject}")
         await asyncio.sleep(0.6)
         seen.append(f"-{work.claim.subject}")
-        return Result(Nothing())
+        return Result(Value())
 
     running = []
     for job_id in job_ids:
-        running.append(asyncio.ensure_future(run_extract(job_id, stage)))
+        running.append(process.extract(job_id, stage))
         await asyncio.sleep(0.2)
 
     assert await asyncio.gather(*running) == [Outcome.STORED] * 3
     assert seen == ["+316", "-316", "+319", "-319", "+330", "-330"]
 
 
-async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
-    database: Database, store_run: StoreRun, run_extract: RunStage
-) -> None:
+async def test_a_stage_that_was_interrupted_once_still_runs_with_others(process: Process, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
-    await database.ask(interrupt, stored.job_ids[1], times=1)
+    await interrupt(process.connection, stored.job_ids[1], times=1)
     together = asyncio.Barrier(2)
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         await asyncio.wait_for(together.wait(), timeout=5)
-        return Result(Nothing())
+        return Result(Value())
 
-    outcomes = await asyncio.gather(*(run_extract(job_id, stage) for job_id in stored.job_ids))
+    outcomes = [process.extract(job_id, stage) for job_id in stored.job_ids]
 
-    assert outcomes == [Outcome.STORED] * 2
+    assert await asyncio.gather(*outcomes) == [Outcome.STORED] * 2
 
 
 async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
-    connection: Connection, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+    process: Process, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "319")
     is_running = asyncio.Event()
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         is_running.set()
         await asyncio.sleep(3600)
-        return Result(Nothing())
+        return Result(Value())
 
-    held = asyncio.ensure_future(run_extract(stored.job_ids[0], stage))
+    held = process.extract(stored.job_ids[0], stage)
     await is_running.wait()
-    runner.stop()
+    process.runner.stop()
 
     assert await held is Outcome.NOTHING_TO_DO
-    assert await run_extract(stored.job_ids[1], stage) is Outcome.NOTHING_TO_DO
-    looks = [await stages.look(connection, job_id, "extract") for job_id in stored.job_ids]
-    assert [(look.status, look.interruptions) for look in looks if look] == [(StageStatus.READY, 0)] * 2
-    histories = [await attempts.history(connection, job_id) for job_id in stored.job_ids]
+    assert await process.extract(stored.job_ids[1], stage) is Outcome.NOTHING_TO_DO
+    looks = [await process.look(job_id) for job_id in stored.job_ids]
+    assert [(look.status, look.interruptions) for look in looks] == [(StageStatus.READY, 0)] * 2
+    histories = [await attempts.history(process.connection, job_id) for job_id in stored.job_ids]
     assert [[attempt.database_s for attempt in history] for history in histories] == [[None], []]
 
 
-async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
-    connection: Connection, leases: Leases, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
-) -> None:
+async def test_what_runs_for_a_cancelled_job_is_ended_with_it(process: Process, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
-    loop = asyncio.get_running_loop()
-    leases.on_cancelled = lambda attempts: loop.call_soon_threadsafe(runner.cancel, attempts)
+    loop, connection = asyncio.get_running_loop(), process.connection
+    process.leases.on_cancelled = lambda attempts: loop.call_soon_threadsafe(process.runner.cancel, attempts)
     is_running, may_end = asyncio.Event(), asyncio.Event()
 
-    async def stage(work: Work) -> Result[Nothing]:
+    async def stage(work: Work) -> Result[Value]:
         is_running.set()
         await may_end.wait()
-        return Result(Nothing())
+        return Result(Value())
 
-    cancelled, other = (asyncio.ensure_future(run_extract(job_id, stage)) for job_id in stored.job_ids)
+    cancelled, other = (process.extract(job_id, stage) for job_id in stored.job_ids)
     await is_running.wait()
     await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
 
     assert await cancelled is Outcome.NOTHING_TO_DO
     may_end.set()
     assert await other is Outcome.STORED
-    (attempt,) = await attempts.history(connection, stored.job_ids[0])
+    attempt = await process.only_attempt(stored.job_ids[0])
     assert await failures.run_failures(connection, stored.run_id) == ()
     assert (await chain.audit(connection, stored.run_id)).flaws == []
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
 
 
-async def test_an_unavailable_database_is_no_failure_of_the_stage(
-    database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
-) -> None:
+async def test_an_unavailable_database_is_no_failure_of_the_stage(process: Process, one_run: StoredRun) -> None:
     unavailable = DatabaseUnavailableError(30, ConnectionRefusedError())
 
-    assert await run_extract(job_id, raising(unavailable)) is Outcome.NOTHING_TO_DO
-    assert (await database.ask(overviews.get, one_run.run_id)).states == {JobStatus.RUNNING: 1}
+    assert await process.extract(one_run.job_ids[0], raising(unavailable)) is Outcome.NOTHING_TO_DO
+    assert (await overviews.get(process.connection, one_run.run_id)).states == {JobStatus.RUNNING: 1}
 
 
 async def test_after_an_outage_a_stage_is_taken_over_when_its_worker_could_renew_its_lease(
-    database: Database, job_id: int, run_extract: RunStage, monkeypatch: pytest.MonkeyPatch
+    process: Process, job_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await database.ask(stages.claim, job_id, "extract", "silent worker", 0)
+    await stages.claim(process.connection, job_id, "extract", "silent worker", 0)
     for reachable_for_s, outcome in ((1.0, Outcome.NOTHING_TO_DO), (60.0, Outcome.STORED)):
         monkeypatch.setattr(Database, "reachable_for_s", reachable_for_s)
-        assert await run_extract(job_id, nothing) is outcome
+        assert await process.extract(job_id, nothing) is outcome
 
 
-async def test_a_lost_reply_is_retried_as_often_as_the_run_permits(
-    connection: Connection, one_run: StoredRun, job_id: int, run_extract: RunStage
-) -> None:
-    await permit_retries(connection, one_run.run_id, 1)
+async def test_a_lost_reply_is_retried_as_often_as_the_run_permits(process: Process, one_run: StoredRun) -> None:
+    await permit_retries(process.connection, one_run.run_id, 1)
     for status in (StageStatus.READY, StageStatus.FAILED):
         with pytest.raises(LLMTimeoutError):
-            await run_extract(job_id, raising(LLMTimeoutError(1)))
-        found = await stages.look(connection, job_id, "extract")
-        assert found is not None and found.status is status
-        await connection.execute("UPDATE stage_run SET not_before = now() WHERE job_id = $1", job_id)
+            await process.extract(one_run.job_ids[0], raising(LLMTimeoutError(1)))
+        assert (await process.look(one_run.job_ids[0])).status is status
+        await process.connection.execute("UPDATE stage_run SET not_before = now()")
 
 
 async def permit_retries(connection: Connection, run_id: int, retries: int) -> None:
@@ -220,43 +208,35 @@ async def permit_retries(connection: Connection, run_id: int, retries: int) -> N
     await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", run_id, chosen)
 
 
-async def only_attempt(database: Database, job_id: int) -> Attempt:
-    (attempt,) = await database.ask(attempts.history, job_id)
-    return attempt
-
-
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
-    database: Database, job_id: int, run_extract: RunStage, fails: bool
+    process: Process, job_id: int, fails: bool
 ) -> None:
-    async def stage(work: Work) -> Result[Nothing]:
+    async def slow(connection: Connection) -> None:
+        await connection.execute("SELECT pg_sleep(0.3)")
+
+    async def stage(work: Work) -> Result[Value]:
         await asyncio.gather(*(work.database.with_retry(slow) for _ in range(2)))
         await asyncio.sleep(0.2)
         if fails:
             raise EmptyTranscriptError("It has no text.")
-        return Result(Nothing())
+        return Result(Value())
 
     with pytest.raises(EmptyTranscriptError) if fails else nullcontext():
-        await run_extract(job_id, stage)
+        await process.extract(job_id, stage)
 
-    attempt = await only_attempt(database, job_id)
+    attempt = await process.only_attempt(job_id)
     assert attempt.database_s is not None
     assert 0.3 <= attempt.database_s <= attempt.seconds - 0.19
 
 
-async def slow(connection: Connection) -> None:
-    await connection.execute("SELECT pg_sleep(0.3)")
-
-
-async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
-    database: Database, job_id: int, run_extract: RunStage
-) -> None:
+async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(process: Process, job_id: int) -> None:
     words = "i felt lucky the whole ride home"
 
     with capture_logs() as logged, pytest.raises(StageFailed) as caught:
-        await run_extract(job_id, raising(KeyError(words), RuntimeError(words)))
+        await process.extract(job_id, raising(KeyError(words), RuntimeError(words)))
 
-    attempt = await only_attempt(database, job_id)
+    attempt = await process.only_attempt(job_id)
     assert attempt.error is not None and attempt.error.details is not None
     assert (attempt.error.type, attempt.error.category) == ("builtins.KeyError", "unknown")
     assert attempt.error.details["message"] == repr(words)
@@ -275,23 +255,23 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
     ids=["ragq", "NUL", "surrogate", "byte"],
 )
 async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_type(
-    database: Database, job_id: int, run_extract: RunStage, error: Exception, raised: type[Exception], category: str
+    process: Process, job_id: int, error: Exception, raised: type[Exception], category: str
 ) -> None:
     with pytest.raises(raised):
-        await run_extract(job_id, raising(error))
+        await process.extract(job_id, raising(error))
 
-    attempt = await only_attempt(database, job_id)
+    attempt = await process.only_attempt(job_id)
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type, attempt.error.category) == ("failed", type_name(error), category)
     assert (attempt.error.message == str(error)) is isinstance(error, EmptyTranscriptError)
 
 
-async def test_a_missing_output_is_named(database: Database, job_id: int, run_extract: RunStage) -> None:
+async def test_a_missing_output_is_named(process: Process, job_id: int) -> None:
     async def stage(work: Work) -> Result[EmbeddedEvidence]:
         return Result(await work.output(EmbeddedEvidence))
 
     with failing(FailureCategory.INPUT_CHANGED, f"'extract' of job j{job_id} needs 'embed'"):
-        await run_extract(job_id, stage)
+        await process.extract(job_id, stage)
 
 
 async def test_runs_of_equal_settings_share_them(database: Database, store_run: StoreRun) -> None:
