@@ -32,17 +32,14 @@ def test_roots_home_is_where_other_users_can_pass() -> None:
     assert find_home({}).folder.is_relative_to(expected)
 
 
-def test_the_state_is_read_as_it_was_written_and_private(tmp_path: Path) -> None:
+def test_the_state_is_read_as_it_was_written_private_and_one_of_another_making_is_refused(tmp_path: Path) -> None:
     Home(tmp_path).write_state(STATE)
     assert Home(tmp_path).read_state() == STATE
     assert mode(tmp_path / "state.json") == 0o600
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'])
-def test_a_state_of_another_making_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "state.json").write_text(text)
-    with pytest.raises(StackError, match=r"state\.json cannot be read .* run `ragq up`"):
-        Home(tmp_path).read_state()
+    for text in ("", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'):
+        (tmp_path / "state.json").write_text(text)
+        with pytest.raises(StackError, match=r"state\.json cannot be read .* run `ragq up`"):
+            Home(tmp_path).read_state()
 
 
 def test_a_supervisor_is_looked_for_by_its_pid_file_and_one_holds_the_lock(tmp_path: Path) -> None:

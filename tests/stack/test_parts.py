@@ -6,6 +6,7 @@ from schemas.errors import StackError
 from stack.home import Home, Part, State
 from stack.parts import ORDER, make_plan, servers_from_outside
 from stack.ports import free_port
+from tests import run_folder
 
 OUTSIDE = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -47,13 +48,14 @@ def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
     assert make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm"], running=ORDER) == first
 
 
-def test_no_two_parts_have_one_port(open_folder: Path) -> None:
+def test_no_two_parts_have_one_port() -> None:
+    folder = run_folder.new_folder()
     ports = {"api": free_port()}
     for name in ("postgres/port", "valkey/port", "llm.port"):
-        (open_folder / name).parent.mkdir(exist_ok=True)
-        (open_folder / name).write_text(str(ports["api"]))
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(str(ports["api"]))
 
-    plan = make_plan(Home(open_folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
+    plan = make_plan(Home(folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
 
     assert len({part.port for part in plan.parts.values()}) == 4
 

@@ -13,6 +13,7 @@ from schemas.errors import StackError
 from stack import ports
 from stack.ports import LOOPBACK
 from stack.probes import execute
+from tests import run_folder
 from tests.embedded import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.servers
@@ -21,9 +22,9 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres
 
 
 @pytest.fixture(scope="module")
-def postgres(module_folder: Path) -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     """One server for the module: every test leaves it running."""
-    with PostgresServer(module_folder / "postgres") as server:
+    with PostgresServer(run_folder.new_folder()) as server:
         yield server
 
 

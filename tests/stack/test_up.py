@@ -17,6 +17,7 @@ from stack.probes import execute
 from stack.processes import kill_tree
 from stack.status import PartStatus, status
 from stack.up import down, up
+from tests import run_folder
 
 pytestmark = pytest.mark.servers
 
@@ -71,9 +72,9 @@ def kill_supervisor(stack: Stack) -> None:
 
 
 @pytest.fixture(scope="module")
-def shared(module_folder: Path, ollama: str) -> Iterator[Stack]:
+def shared(ollama: str) -> Stack:
     """A stack whose data every test may use; it is stopped between the tests."""
-    yield Stack(module_folder / "home", ollama)
+    return Stack(run_folder.new_folder() / "home", ollama)
 
 
 @pytest.fixture
@@ -84,20 +85,15 @@ def stack(shared: Stack) -> Iterator[Stack]:
     assert shared.processes() == []
 
 
-def test_a_stack_keeps_its_data_beside_another_and_leaves_a_taken_port(
-    stack: Stack, open_folder: Path, ollama: str
-) -> None:
+def test_a_stack_keeps_its_data_beside_another_and_leaves_a_taken_port(stack: Stack, ollama: str) -> None:
     parts = stack.up(migrate=lambda url: execute(url, "CREATE TABLE kept ()"))
-    assert {name: (part.state == "external", part.healthy) for name, part in parts.items()} == {
-        "postgres": (False, True),
-        "valkey": (False, True),
-        "llm": (True, True),
-    }
+    found = [(part.name, part.state == "external", part.healthy) for part in parts.values()]
+    assert found == [("postgres", False, True), ("valkey", False, True), ("llm", True, True)]
     assert sorted(line.split()[0] for line in stack.reported) == ["postgres", "schema", "valkey"]
     url, port = stack.database_url, parts["valkey"].port
 
     # A deep path, so that the supervisor's socket must be elsewhere; with a space, as users have them.
-    other = Stack(open_folder / "another home" / ("deep" * 20), ollama)
+    other = Stack(run_folder.new_folder() / "another home" / ("deep" * 20), ollama)
     other.up()
     assert other.database_url != url
     assert sorted(other.down()) == ["postgres", "valkey"]

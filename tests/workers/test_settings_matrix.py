@@ -16,7 +16,7 @@ from schemas.chains import stages_of
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.settings.run import EmbeddingSettings, RunSettings
+from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -24,7 +24,6 @@ from schemas.values.participants import (
     ParticipantChunks,
     PHQ8Item,
     RankedReferences,
-    Reference,
     Split,
     ValidatedReferences,
 )
@@ -76,9 +75,8 @@ class FakeWiring(Wiring):
         return FakeEmbedder()
 
     def chat(self, settings: RunSettings) -> ChatModel:
-        return ScriptedChat(
-            lambda call: '{"decision": "reject"}' if "[odd]" in call.messages[-1].content else '{"decision": "accept"}'
-        )
+        decisions = {True: '{"decision": "reject"}', False: '{"decision": "accept"}'}
+        return ScriptedChat(lambda call: decisions["[odd]" in call.messages[-1].content])
 
     def pair_scorer(self, model: str) -> PairScorer:
         return FakePairScorer()
@@ -119,8 +117,9 @@ async def bench(database: Database) -> AsyncIterator[Bench]:
 async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: dict[str, str]) -> None:
     options = FULL | {"RAGQ_RERANKER_MODEL": "fake-cross-encoder"} | chosen
     effective = resolve(profile="paper", options=options, environment={})
-    embedding = effective.run.embedding
-    asked = zip(CAN_BE_MISSING, (embedding.enable_item_tag_filter, takes_own_score(embedding)), strict=True)
+    embedding, is_reranked = effective.run.embedding, effective.run.ragq.reranker == "cross_encoder"
+    has_own_scores = embedding.reference_score_source == "chunk"
+    asked = zip(CAN_BE_MISSING, (embedding.enable_item_tag_filter, has_own_scores), strict=True)
     refused_for = {name for name, is_asked in asked if is_asked and embedding.embeddings_file == "bare"}
     if refused_for:
         with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
@@ -135,32 +134,22 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
     ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))
     validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
     assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))
+    budget = embedding.max_reference_chars_per_item
     for item, kept in ranked.items.items():
-        hold_guards(embedding, item, kept, is_reranked=chosen["RAGQ_RERANKER"] == "cross_encoder")
+        assert item in QUOTES or not kept
+        assert len(kept) <= embedding.top_k_references
+        assert all(ref.similarity >= embedding.min_reference_similarity for ref in kept)
+        assert not budget or sum(ref.chunk_chars for ref in kept) <= budget
+        assert TESTED not in {ref.participant_id for ref in kept}
+        assert not embedding.enable_item_tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
+        scores = [own_score(ref.ordinal) if has_own_scores else PARTICIPANT_SCORE for ref in kept]
+        assert [ref.score for ref in kept] == scores
+        assert {ref.rerank_score is not None for ref in kept} <= {is_reranked}
         accepted = tuple(ref for ref in kept if ref.ordinal % 2 == 0)[:2]
         assert validated.items[item] == (accepted if embedding.enable_reference_validation else kept)
     shown = [ref for kept in validated.items.values() for ref in kept if ref.score is not None]
     assert assembled.entries == len(shown) == assembled.block.count(" Score: ")
     assert bool(assembled.block) == bool(shown)
-
-
-def takes_own_score(embedding: EmbeddingSettings) -> bool:
-    return embedding.reference_score_source == "chunk"
-
-
-def hold_guards(
-    embedding: EmbeddingSettings, item: PHQ8Item, kept: tuple[Reference, ...], *, is_reranked: bool
-) -> None:
-    assert item in QUOTES or not kept
-    assert len(kept) <= embedding.top_k_references
-    assert all(ref.similarity >= embedding.min_reference_similarity for ref in kept)
-    budget = embedding.max_reference_chars_per_item
-    assert not budget or sum(ref.chunk_chars for ref in kept) <= budget
-    assert TESTED not in {ref.participant_id for ref in kept}
-    assert not embedding.enable_item_tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
-    own = takes_own_score(embedding)
-    assert [ref.score for ref in kept] == [own_score(ref.ordinal) if own else PARTICIPANT_SCORE for ref in kept]
-    assert {ref.rerank_score is not None for ref in kept} <= {is_reranked}
 
 
 def tags_of(ordinal: int) -> tuple[PHQ8Item, ...]:
