@@ -7,7 +7,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,6 @@ from stages.tags.similarity import ContextModel, TokenModel, TokenTable, at_leng
 _DESCRIPTION = "description"
 
 
-class Unpacked(NamedTuple):
-    """What a file holds."""
-
-    arrays: dict[str, NDArray[Any]]
-    description: dict[str, Any]
-
-
 def packed(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> bytes:
     """The bytes of an .npz file. The same arrays and description give the same bytes."""
     text = json.dumps(description, ensure_ascii=False, sort_keys=True).encode()
@@ -36,7 +29,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> Unpacked:
+def unpacked(data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the description. Raises DomainError for bytes that `packed` did not give."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
@@ -47,7 +40,7 @@ def unpacked(data: bytes) -> Unpacked:
             f"A model file of {len(data)} bytes cannot be read ({type(error).__name__}); index the vocabulary again.",
             FailureCategory.VOCABULARY_UNUSABLE,
         ) from error
-    return Unpacked(arrays, description)
+    return arrays, description
 
 
 def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[Any], rows: NDArray[Any]) -> bytes:
@@ -87,7 +80,8 @@ def similarity_file(sentences: Vectors) -> bytes:
 
 def read_sentences(data: bytes) -> Vectors:
     """The vectors in the bytes that `similarity_file` made. Raises DomainError for any other."""
-    return unpacked(data).arrays["sentences"].astype(np.float32)
+    arrays, _ = unpacked(data)
+    return arrays["sentences"].astype(np.float32)
 
 
 def read_token_model(data: bytes) -> TokenModel:

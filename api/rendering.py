@@ -11,9 +11,9 @@ from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
+from schemas.values.scoring import LEAST
 from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
-from stages.metrics.bootstrap import LEAST
 from stages.reports import words
 from stages.reports.words import FILTERS
 

@@ -50,16 +50,16 @@ def _silent(database_url: str, hung_s: float) -> list[psutil.Process]:
         log.warning("heartbeats_unknown", error_type=type(error).__name__)
         return []
     found = []
-    for worker in seen:
+    for pid, silent_s in seen:
         with suppress(psutil.Error):
-            process = psutil.Process(worker.pid)
+            process = psutil.Process(pid)
             # A younger process has the number of one that died.
-            is_it = time.time() - process.create_time() > worker.silent_s and "workers.main" in process.cmdline()
+            is_it = time.time() - process.create_time() > silent_s and "workers.main" in process.cmdline()
             found += [process] if is_it else []
     return found
 
 
-async def _asked(database_url: str, hung_s: float) -> list[workers.SilentWorker]:
+async def _asked(database_url: str, hung_s: float) -> list[tuple[int, float]]:
     async with (
         Database(database_url, pool_size=1, application_name="ragq heartbeats") as database,
         asyncio.timeout(_AGAIN_S),

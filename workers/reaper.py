@@ -59,8 +59,8 @@ class Reaper:
             await self._expire(connection)
         for job_id in await index_runs.publish_again(connection):
             log.info("partial_index_due", job_id=job_id)
-        for wait in await jobs.end_waits(connection):
-            log.info("wait_ended", run_id=wait.run_id, after=wait.after_id, has_succeeded=wait.has_succeeded)
+        for run_id, after_id, has_succeeded in await jobs.end_waits(connection):
+            log.info("wait_ended", run_id=run_id, after=after_id, has_succeeded=has_succeeded)
         for run_id in await notifications.make_due(connection, unless=references.is_publication_due):
             log.info("notification_due", run_id=run_id)
 

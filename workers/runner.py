@@ -11,7 +11,7 @@ import random
 from collections.abc import Collection, Mapping
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 from aiorwlock import RWLock
@@ -37,13 +37,6 @@ log = structlog.get_logger("ragq.stages")
 
 #: A transport error is retried after 1, 2, 4 ... seconds, at most this many.
 LONGEST_RETRY_SECONDS = 60.0
-
-
-class FrozenRun(NamedTuple):
-    """What was frozen at the submission of a run."""
-
-    settings: FrozenSettings
-    draw: int
 
 
 class Outcome(Enum):
@@ -83,7 +76,7 @@ class StageRunner:
         # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
-        self._frozen_runs: Remembered[int, FrozenRun] = Remembered()
+        self._frozen_runs: Remembered[int, tuple[FrozenSettings, int]] = Remembered()
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._cancelled: set[int] = set()
         self._is_stopping = False
@@ -279,10 +272,10 @@ class StageRunner:
         await self._database.with_retry(lambda connection: backlog.stop_failing(connection, claim.run_id))
 
 
-async def frozen_run(connection: Connection, run_id: int) -> FrozenRun:
-    """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
+async def frozen_run(connection: Connection, run_id: int) -> tuple[FrozenSettings, int]:
+    """The settings of a run, which runs of equal settings share, and its draw. Raises Refused as `thaw` does."""
     snapshot, draw = await runs.frozen_settings(connection, run_id)
-    return FrozenRun(_thawed(json.dumps(snapshot)), draw)
+    return _thawed(json.dumps(snapshot)), draw
 
 
 @lru_cache(maxsize=100)

@@ -1,7 +1,7 @@
 """`/rag`: the questions, with their progress and next steps."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, ValidationError
@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.answers import shown_answer
-from api.pages.forms import Next, Typed, assigned, can_run_all, form_key, next_step
+from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -30,10 +30,8 @@ from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis
-from store.questions.queries import StoredQuery
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces, jobs, runs
-from store.runs.jobs import JobProgress
 
 PAGE_ROWS: Final = 25
 
@@ -54,15 +52,6 @@ _LABELS: Final[dict[Listed, str]] = {
     QueryStatus.NEEDS_CONSOLIDATION: "Need consolidation",
     QueryStatus.VEC_ERR: "Embedding failed",
 }
-
-
-class QuestionRow(NamedTuple):
-    """A question of the list."""
-
-    line: StoredQuery
-    progress: JobProgress
-    next: Next | None
-    can_run_all: bool
 
 
 @lists.api_route("/", methods=["GET", "HEAD"])
@@ -86,7 +75,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        (line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(
@@ -96,7 +85,7 @@ async def list_page(
         filters=_filters(counted, status),
         shown=status,
         before=before,
-        older=rows[-1].line.id if len(lines) > PAGE_ROWS else None,
+        older=lines[PAGE_ROWS - 1].id if len(lines) > PAGE_ROWS else None,
         searchable=searchable,
         asked=sum(counted.values()),
     )

@@ -5,7 +5,7 @@ never used instead.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -214,6 +214,10 @@ class ReliabilityBin(Value):
     """Share of scores that equal the truth."""
     loss: float | None
     """Mean."""
+
+
+LEAST: Final = 10
+"""Participants, or queries, of which an interval is made: percentiles of fewer say more than is known."""
 
 
 class Interval(Value):

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.differences import ComparedMeasure, Measures, RetrievalMeasures
+from schemas.values.scoring import LEAST as LEAST
 from schemas.values.scoring import Interval
 from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 
 LEVEL = 0.95
-LEAST = 10
-"""Participants, or queries, of which an interval is made: percentiles of fewer say more than is known."""
 _KEPT = 128_000_000
 """How many draws are kept for the next metric, one byte each: all resamples of 12,800 participants."""
 _IN_USE = 300_000

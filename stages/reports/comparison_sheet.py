@@ -11,7 +11,7 @@ from schemas.settings.base import value_in_words
 from schemas.suggestions import did_you_mean
 from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, Gate, GateOutcome, Movement, Verdict
 from schemas.values.reports import RankingStage
-from stages.metrics.bootstrap import LEAST
+from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures, shown_measures
 from stages.reports.tables import Cell, Figure, Real, Ref, Remark, Sheet, Table
 from stages.reports.words import NOT_AVAILABLE, bounds, counted, origin_words

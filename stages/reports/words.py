@@ -9,8 +9,7 @@ from schemas.values.differences import Measures
 from schemas.values.queries import AnswerBasis, ContextSource
 from schemas.values.reports import Report
 from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunLimitState, RunOrigin
-from schemas.values.scoring import Interval
-from stages.metrics.bootstrap import LEAST
+from schemas.values.scoring import LEAST, Interval
 from stages.texts.characters import listed
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.

@@ -294,21 +294,15 @@ async def is_waiting(connection: Connection, run_id: int) -> bool:
     return bool(await connection.fetchval(IS_WAITING, run_id))
 
 
-class EndedWait(NamedTuple):
-    """A run that waited for another one, which has ended."""
-
-    run_id: int
-    after_id: int
-    has_succeeded: bool
-
-
-async def end_waits(connection: Connection) -> list[EndedWait]:
+async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
     """Resume the paused jobs of runs whose predecessor has succeeded; cancel those of runs whose predecessor has not.
 
-    Returns these runs. A predecessor has ended when none of its jobs is open or paused.
+    Returns these runs, each with its predecessor and whether that has succeeded. A predecessor has ended when none of
+    its jobs is open or paused.
     """
     async with connection.transaction():
-        ended = [EndedWait(**dict(row)) for row in await connection.fetch(ENDED_WAITS)]
+        rows = await connection.fetch(ENDED_WAITS)
+        ended = [(row["run_id"], row["after_id"], row["has_succeeded"]) for row in rows]
         for run_id, after_id, has_succeeded in ended:
             if has_succeeded:
                 await resume(connection, run_id=run_id)

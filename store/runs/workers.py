@@ -70,13 +70,6 @@ class LiveWorker(Value):
     """The language model servers that it asks, by the setting that names each."""
 
 
-class SilentWorker(NamedTuple):
-    """A worker without a heartbeat. Most ended long ago."""
-
-    pid: int
-    silent_s: float
-
-
 async def enroll(
     connection: Connection,
     worker_id: str,
@@ -120,9 +113,12 @@ async def seen(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS)
     return int(await connection.fetchval(SEEN, within_s))
 
 
-async def silent(connection: Connection, *, host: str, for_s: float) -> list[SilentWorker]:
-    """The workers of a host whose last heartbeat is older than `for_s` seconds."""
-    return [SilentWorker(**dict(row)) for row in await connection.fetch(SILENT, host, for_s)]
+async def silent(connection: Connection, *, host: str, for_s: float) -> list[tuple[int, float]]:
+    """The process id of each worker of a host whose last heartbeat is older than `for_s` seconds, and how old it is.
+
+    Most ended long ago.
+    """
+    return [(row["pid"], row["silent_s"]) for row in await connection.fetch(SILENT, host, for_s)]
 
 
 async def end_all(connection: Connection) -> None:
