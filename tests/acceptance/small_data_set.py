@@ -11,7 +11,7 @@ TRAIN = (304, 313, 321)
 TEST = (316, 319, 330)
 LINES = 60
 """Rows of a transcript that are kept."""
-LINES_OF_MANY = 12
+LINES_OF_MANY = 9
 """The same, where all participants are embedded, which takes minutes with whole interviews."""
 
 _SPLITS = {
@@ -55,7 +55,6 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def transcript_file(participant_id: int) -> str:
-    """The name of a participant's transcript."""
     return f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
 
 

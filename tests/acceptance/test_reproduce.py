@@ -3,25 +3,17 @@
 import json
 import re
 import shlex
-from pathlib import Path
 
 from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import Install
 from tests.acceptance.small_data_set import plain_files, write_files
 from tests.acceptance.test_reports import draw_scores
+from tests.docs.blocks import ROOT, blocks_of
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
-PAGE = Path(__file__).parents[2] / "docs" / "reproduce.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = ROOT / "docs" / "reproduce.md"
 PRINTED = re.compile(r"^`ragq report r2`.*\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = re.compile(r"^```ini\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def commands() -> list[list[str]]:
-    """The commands of the page in order, without the name of the program."""
-    lines = [line for block in BLOCK.findall(PAGE.read_text()) for line in block.splitlines() if line]
-    assert all(line.startswith("ragq ") for line in lines), lines
-    return [shlex.split(line)[1:] for line in lines]
 
 
 def environment(model: ScriptedModel) -> dict[str, str]:
@@ -44,7 +36,9 @@ def test_every_command_of_the_page_works_in_its_order(
         write_files(installation.folder / "data", plain_files())
         installation.settings |= environment(judge)
         installation.start_worker()
-        for command in commands():
+        for line in [line for block in blocks_of(PAGE) for line in block.commands]:
+            program, *command = shlex.split(line)
+            assert program == "ragq"
             more = ("--limit", "3", "--until", "score") if command[0] == "submit" else ()
             done = installation.ragq(*command, *more)
             assert done.exit_code == 0, (command, done.stdout, done.stderr)

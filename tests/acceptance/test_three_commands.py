@@ -10,7 +10,8 @@ from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install
 from tests.acceptance.small_data_set import plain_files, write_files
 
-SCORED = ("--split", "paper-test", "--limit", "1", "--until", "score", "--wait", "--json")
+#: The model writes a character for each text: it takes seconds for more.
+SCORED = ("--split", "paper-test", "--limit", "1", "--until", "score", "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--wait")
 
 
 @pytest.mark.usefixtures("valkey")
