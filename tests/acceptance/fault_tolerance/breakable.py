@@ -56,12 +56,9 @@ class Servers:
     valkey: ValkeyServer
 
     def database_url(self, name: str) -> str:
-        """The URL of one database."""
         return f"{self.postgres.url.rsplit('/', 1)[0]}/{name}"
 
     def administer(self, statement: str) -> None:
-        """Run a statement that concerns whole databases."""
-
         async def run() -> None:
             connection = await asyncpg.connect(self.database_url("postgres"))
             try:
@@ -72,7 +69,6 @@ class Servers:
         asyncio.run(run())
 
     def empty_broker(self) -> None:
-        """FLUSHALL."""
         with redis.Redis.from_url(self.valkey.url) as client:
             client.flushall()
 
@@ -127,7 +123,6 @@ class BreakableInstallation(Installation):
         app.close()
 
     def terminate_sessions(self) -> int:
-        """End every database session of ragq's processes. How many there were."""
         ended: int = self.value(TERMINATE)
         return ended
 

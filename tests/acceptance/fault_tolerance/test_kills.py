@@ -11,17 +11,27 @@ from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.harness import extracted_by, judged_by
+from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
+from tests.acceptance.wardrobe import write_wardrobe
 from tests.eventually import eventually
-from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.stages.participants.score_replies import reply_of
 
 FEW_SHOT = stages_of("participant", "few_shot")
 INDEX = stages_of("index", "references")
+ANSWER = stages_of("query", "answer")
+CANDIDATES = stages_of("tags", "candidates")
+EXPANSION = {"queries": ["oxidation"], "hyde_answer": "Enzymes darken it.", "intent": "MECHANISM", "entities": ["tea"]}
+ANSWERS = """
+SELECT r.response_text, r.model FROM results AS r
+JOIN queries AS q ON q.id = r.query_id JOIN job AS j ON j.id = q.job_id
+WHERE j.run_id = $1
+"""
 
 #: One crash point before the output is stored and one after, with the outcome of the first attempt of a stage.
 #: tests/workers/test_runner.py holds the other crash points of the runner. What follows the output is the same for
-#: every chain: workers of questions, tags and documents are killed before it, in the files beside this one.
+#: every chain: workers of questions, tags and documents are killed before it alone.
 OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 
@@ -40,6 +50,57 @@ def test_a_worker_killed_in_every_stage_loses_and_repeats_nothing(
         FEW_SHOT, OUTCOME_AT[point]
     )
     assert set((judge.calls_per_prompt + scorer.calls_per_prompt).values()) == {1}
+
+
+def reply_to_question(prompt: str) -> ScriptedReply:
+    """Expands, validates and answers."""
+    if "Source:" in prompt:
+        return ScriptedReply("It is the oxygen [S1].")
+    return ScriptedReply(json.dumps(EXPANSION) if "hyde_answer" in prompt else ACCEPT)
+
+
+def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
+    breakable: BreakableInstallation, ollama: ScriptedOllama, tmp_path: Path
+) -> None:
+    worker = breakable.start_worker()
+    imported = breakable.ragq("import", "works", str(write_shelf(tmp_path / "shelf")), "--corpus", "shelf", "--wait")
+    assert imported.exit_code == 0, imported.stderr
+    worker.kill()
+    model = ollama.model(reply_to_question)
+    values = (f"RAGQ_QUERY_MODEL={model.name}", f"validation.model={model.name}", "validation.enabled=true")
+    by = [option for value in values for option in ("--set", value)]
+
+    with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
+        run_id = breakable.submit("--query", QUESTION, "--corpus", "shelf", "--until", "generate", *SHORT, *by)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
+
+    assert supervisor.deaths >= len(ANSWER) - 1
+    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(ANSWER, "interrupted")
+    assert set(model.calls_per_prompt.values()) == {1}
+    assert breakable.rows(ANSWERS, run_id) == [{"response_text": "It is the oxygen [S1].", "model": model.name}]
+
+
+def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
+    breakable: BreakableInstallation, tmp_path: Path
+) -> None:
+    assert breakable.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
+    (tmp_path / "phrases.txt").write_text("overcoat, tees\n")
+    by = ("--phrases", str(tmp_path / "phrases.txt"), "--vocabulary", "wardrobe", "--until", "validate")
+
+    with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
+        built = breakable.ragq("index", "tags", "wardrobe", "--no-wait", "--json").json["run_id"]
+        building = breakable.assert_recovered(built, jobs=1)
+        run_id = breakable.submit(*by)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
+        # The last message of a chain may still be queued when its run is idle.
+        deaths = supervisor.deaths
+
+    assert building[0, "embed"][0] == "interrupted"
+    assert breakable.value("SELECT count(*) FROM vocabulary WHERE indexed_at IS NOT NULL") == 1
+    assert deaths >= len(CANDIDATES)
+    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(CANDIDATES, "interrupted")
+    (found,) = breakable.ragq("tags", "show", f"r{run_id}", "--json").json["sets"]
+    assert {candidate["tag"] for candidate in found["result"]} == {"coat", "shirt"}
 
 
 def test_a_worker_killed_after_sending_the_next_message_loses_nothing(
