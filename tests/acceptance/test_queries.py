@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,6 @@ def writer(ollama: ScriptedOllama) -> ScriptedModel:
     return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
-@pytest.fixture
-def reply(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a pasted reply; its path."""
-
-    def write(text: str) -> str:
-        path = tmp_path / f"reply{len(list(tmp_path.iterdir()))}.txt"
-        path.write_text(text)
-        return str(path)
-
-    return write
-
-
 def ask(installation: Installation, *options: str, until: str = "generate", model: str | None = None) -> int:
     """Ask the question of the shelf. The run's number."""
     by = () if model is None else ("--set", f"RAGQ_QUERY_MODEL={model}")
@@ -60,19 +48,14 @@ def shown(installation: Installation, run_id: int) -> Any:
     return installation.ragq("query", "show", str(query["id"]), "--json").json
 
 
-def failed_with(installation: Installation, run_id: int) -> tuple[str, str]:
-    """The stage that failed and the class of its error."""
-    done = installation.ragq("show", f"r{run_id}", "--json")
-    assert done.exit_code == 0, done.stderr
-    (job,) = done.json["jobs"]
-    return job["error"]["stage"], job["error"]["type"].rsplit(".", 1)[1]
-
-
 def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_refused_at_once(
-    asked: Installation, ollama: ScriptedOllama, reply: Callable[[str], str]
+    asked: Installation, ollama: ScriptedOllama, tmp_path: Path
 ) -> None:
+    texts = {"expansion": f"```json\n{json.dumps(EXPANSION)}\n```", "answer": ANSWER, "bad": "no JSON at all"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
     calls = sum(model.calls for model in ollama.models.values())
-    run_id = ask(asked, "--expansion", reply(f"```json\n{json.dumps(EXPANSION)}\n```"), "--response", reply(ANSWER))
+    run_id = ask(asked, "--expansion", str(tmp_path / "expansion"), "--response", str(tmp_path / "answer"))
 
     assert asked.wait_for(run_id) == {"succeeded": 1}
 
@@ -95,7 +78,7 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_re
     assert sum(model.calls for model in ollama.models.values()) == calls
     assert asked.ragq("audit", f"r{run_id}").exit_code == 0
 
-    pasted = ("--corpus", "shelf", "--until", "embed", "--expansion", reply("no JSON at all"))
+    pasted = ("--corpus", "shelf", "--until", "embed", "--expansion", str(tmp_path / "bad"))
     refused = asked.ragq("submit", "--query", QUESTION, *pasted)
     assert (refused.exit_code, "no JSON" in refused.stderr) == (1, False)
 
@@ -137,7 +120,7 @@ def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command
     assert ANSWER in asked.ragq("query", "show", str(shown(asked, run_id)["id"])).stdout
 
 
-def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installation, tmp_path: Path) -> None:
+def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installation) -> None:
     run_id = ask(asked, "--no-expand", until="validate")
     asked.wait_for(run_id)
     query = shown(asked, run_id)
@@ -151,5 +134,6 @@ def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installa
     assert asked.ragq("query", "run", str(query["id"]), "--until", "consolidate").exit_code == 0
 
     assert asked.wait_for(run_id) == {"failed": 1}
-    assert failed_with(asked, run_id) == ("consolidate", "WorkChangedError")
+    (job,) = asked.ragq("show", f"r{run_id}", "--json").json["jobs"]
+    assert (job["error"]["stage"], job["error"]["type"]) == ("consolidate", "schemas.errors.WorkChangedError")
     assert shown(asked, run_id)["stages"]["consolidate"] is None

@@ -17,6 +17,10 @@ from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply
 FALLEN = 330
 """The participant whom the model does not want to score."""
 
+COMPUTED = """
+SELECT DISTINCT a.stage FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND a.worker_id <> 'copied' ORDER BY a.stage
+"""
 FEW = ("--bootstrap-resamples", "50", "--json")
 
 
@@ -61,6 +65,7 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
         run_id = submit(undisturbed, judge, evidence)
         assert undisturbed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
         expected = report(undisturbed, run_id)
+        assert_sweeps(undisturbed, run_id)
 
     with install(indexed_template) as killed:
         # A killed worker's stage is released after one second. On a busy machine a live worker's heartbeat can be as
@@ -82,6 +87,21 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
     assert found.pop("timings") != expected.pop("timings")
     # Which texts share a pass of the embedder depends on time, and their vectors on that, within its number format.
     assert dict(leaves(found)) == pytest.approx(dict(leaves(expected)), abs=1e-3)
+
+
+def assert_sweeps(installation: Installation, run_id: int) -> None:
+    """The verification of the original's specification 33: threshold .6 and budget 800, computed from `rerank` on."""
+    grid = ("EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=800")
+    sweep = ("sweep", f"r{run_id}", "--from", "rerank", "--grid", grid[0], "--grid", grid[1], "--json")
+    swept = installation.ragq(*sweep)
+    assert swept.exit_code == 0, swept.stderr
+    (point,) = swept.json["points"]
+    assert swept.json["points"][point] == dict(part.split("=") for part in grid)
+    assert swept.json["results"][0]["runs"] == [f"r{run_id}", point]
+    assert installation.rows(COMPUTED, int(point.removeprefix("r"))) == [
+        {"stage": stage} for stage in ("assemble", "rerank", "score", "validate")
+    ]
+    assert installation.ragq(*sweep).json == swept.json
 
 
 def leaves(value: Any, *path: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
