@@ -146,7 +146,6 @@ def database_url(postgres: PostgresServer, migrated_template: str) -> Iterator[s
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """A fresh migrated database, connected."""
     connected = Database(database_url, pool_size=4)
     yield connected
     await connected.close()
@@ -160,13 +159,10 @@ async def connection(database: Database) -> AsyncIterator[Connection]:
 
 
 def url_of(postgres: PostgresServer, name: str) -> str:
-    """The URL of a database of the server."""
     return postgres.url.rsplit("/", 1)[0] + f"/{name}"
 
 
 def administer(postgres: PostgresServer, statement: str) -> None:
-    """Run a statement that makes or drops a database."""
-
     async def run() -> None:
         url = url_of(postgres, "postgres")
         if url not in _administrators:

@@ -21,11 +21,9 @@ class Started(server.EmbeddedServer):
 
     @property
     def pid(self) -> int:
-        """The process that `start()` started."""
         return self._process.pid
 
     def answers(self) -> bool:
-        """The server takes requests."""
         raise NotImplementedError
 
     def start(self) -> Self:
@@ -51,7 +49,6 @@ class Started(server.EmbeddedServer):
         return self
 
     def kill(self) -> None:
-        """SIGKILL the server and its children."""
         kill_tree(self.pid)
         self._process.wait()
 
@@ -72,7 +69,6 @@ class PostgresServer(Started, Postgres):
         return [*super().command(), "-c", "fsync=off", "-c", "full_page_writes=off"]
 
     def answers(self) -> bool:
-        """SELECT 1 comes back."""
         return postgres_answers(self.url)
 
 
@@ -80,5 +76,4 @@ class ValkeyServer(Started, server.ValkeyServer):
     """A Valkey."""
 
     def answers(self) -> bool:
-        """PING comes back."""
         return redis_answers(self.url)

@@ -14,8 +14,6 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 class Message(NamedTuple):
-    """A message that came."""
-
     headers: dict[str, str]
     body: bytes
 
@@ -38,7 +36,6 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    """A receiver on loopback."""
     found = Receiver()
 
     class Hook(Handler):

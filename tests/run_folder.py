@@ -41,7 +41,6 @@ def _is_plenty() -> bool:
 
 
 def path() -> Path:
-    """The folder."""
     return Path(os.environ[VARIABLE])
 
 

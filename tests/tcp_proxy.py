@@ -33,7 +33,6 @@ class TcpProxy:
         self._passing.set()
 
     async def start(self) -> None:
-        """Listen on a port of its own."""
         self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
 
     async def close(self) -> None:

@@ -14,8 +14,6 @@ USER, PASSWORD = "ragq", "password-of-the-tests"
 
 @dataclass(frozen=True)
 class StartedFlower:
-    """A Flower that answers."""
-
     process: StartedProcess
     port: int
     password: str = PASSWORD

@@ -76,7 +76,6 @@ class Forked:
 
     @property
     def is_alive(self) -> bool:
-        """It has not ended."""
         self.join(0)
         return self.exit_code is None
 

@@ -40,8 +40,6 @@ def extracted_by(model: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Finished:
-    """A command that has ended."""
-
     exit_code: int
     stdout: str
     stderr: str
@@ -66,12 +64,10 @@ class StartedProcess:
 
     @property
     def output(self) -> str:
-        """Everything the process has printed so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     @property
     def is_alive(self) -> bool:
-        """It has not ended."""
         return self.process.is_alive
 
     def kill(self) -> None:
@@ -110,7 +106,6 @@ class Installation:
 
     @property
     def database(self) -> str:
-        """The name of its database."""
         return self.database_url.rpartition("/")[2]
 
     @property

@@ -58,7 +58,6 @@ The longer a pendulum is, the slower it swings; its weight makes no difference.
 
 
 def write_shelf(folder: Path) -> Path:
-    """The works as files of a folder."""
     folder.mkdir()
     for name, text in (("tea", TEA), ("bridges", BRIDGES), ("clocks", CLOCKS)):
         (folder / f"{name}.md").write_text(text)

@@ -33,7 +33,6 @@ blue,1,1800,
 
 
 def write_wardrobe(folder: Path) -> Path:
-    """The files of the vocabulary in a new folder."""
     folder.mkdir()
     for name, text in FILES.items():
         (folder / name).write_text(text)
