@@ -85,8 +85,7 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
             settings=RUN,
         )
         for item in embedded.items:
-            found = {reference.participant_id for reference in retrieved.items[item]}
-            assert found == chosen.indexed - chosen.split
+            assert {one.participant_id for one in retrieved.items[item]} == chosen.indexed - chosen.split
         neighbours = await PostgresReferenceSearch(database).nearest_evidence(
             job.inputs["index_id"],
             [(PHQ8Item.SLEEP, np.ones(2, dtype=np.float32))],

@@ -31,7 +31,7 @@ from store.corpora import corpora
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import chain as chains
-from store.runs import stages
+from store.runs import overviews, stages
 from store.runs.chain import Flaw
 from tests.stages.queries.builders import chunk, ranked_list, reranked
 from tests.store.scored import claimed
@@ -85,11 +85,8 @@ VALIDATED = ValidatedChunks(
         reranked(
             chunk(n, f"passage {n}", level="H1-chunk", lines=(n, n), breadcrumbs="A work"),
             enriched_content=f"passage {n} with the lines around it",
-        ).model_copy(
-            update={
-                **{"fused_score": 1 / n, "dense_rank": n, "rerank_score": 1 / n},
-                **{"entity_boost": 0.05, "final_score": 1 / n + 0.05},
-            }
+            **{"fused_score": 1 / n, "dense_rank": n, "rerank_score": 1 / n},
+            **{"entity_boost": 0.05, "final_score": 1 / n + 0.05},
         )
         for n in (1, 2, 3)
     ),
@@ -107,13 +104,8 @@ PROMPT = AugmentedPrompt(
     sources=(Source(label="S1", work_id=1, title="A work", chunk_ids=(1,), start_line=1, end_line=1),),
 )
 OUTPUTS: dict[str, dict[str, Any]] = {
-    "expand": EXPANSION.model_dump(mode="json"),
-    "embed": EMBEDDED.model_dump(mode="json"),
-    "retrieve": FOUND.model_dump(mode="json"),
-    "rerank": RERANKED.model_dump(mode="json"),
-    "validate": VALIDATED.model_dump(mode="json"),
-    "consolidate": CONTEXT.model_dump(mode="json"),
-    "augment": PROMPT.model_dump(mode="json"),
+    stage: output.model_dump(mode="json")
+    for stage, output in zip(WHOLE, (EXPANSION, EMBEDDED, FOUND, RERANKED, VALIDATED, CONTEXT, PROMPT), strict=False)
 }
 VECTORS = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
 
@@ -173,7 +165,5 @@ async def job_status(connection: Connection, job_id: int) -> str:
 
 async def flaws(connection: Connection) -> list[Flaw]:
     """The flaws that an audit of every run finds."""
-    found: list[Flaw] = []
-    for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
-        found += (await chains.audit(connection, row["id"])).flaws
-    return found
+    every = [await chains.audit(connection, run_id) for run_id in await overviews.ids(connection)]
+    return [flaw for audit in every for flaw in audit.flaws]

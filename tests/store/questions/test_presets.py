@@ -65,7 +65,6 @@ async def test_no_default_and_no_active_template_are_errors_and_never_a_built_in
 async def test_many_who_set_the_default_at_once_leave_one(database: Database) -> None:
     for number in range(8):
         await database.once(presets.create, f"p{number}", SMALL)
-
     await asyncio.gather(*(database.once(presets.change, f"p{number}", is_default=True) for number in range(8)))
 
     stored = await database.once(presets.list_all)

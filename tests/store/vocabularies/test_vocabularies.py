@@ -83,8 +83,14 @@ async def keep_models(
     await vocabularies.keep_models(connection, built, files, sentences)
 
 
-async def test_models_are_kept_once_with_their_files(connection: Connection) -> None:
+async def test_models_are_kept_once_with_their_files_and_refused_where_they_are_missing_or_changed(
+    connection: Connection,
+) -> None:
+    with failing(FailureCategory.VOCABULARY_UNUSABLE):
+        await keep_models(connection, 99)
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    with failing(FailureCategory.VOCABULARY_UNUSABLE, "ragq index tags"):
+        await vocabularies.file(connection, vocabulary_id, "context")
     for _ in range(2):
         await keep_models(connection, vocabulary_id)
 
@@ -96,17 +102,7 @@ async def test_models_are_kept_once_with_their_files(connection: Connection) -> 
     assert listed.similarity_digest == sha256(b"similar").hexdigest()
     with pytest.raises(Refused, match="has other models already"):
         await keep_models(connection, vocabulary_id, {**FILES, "tokens": b"others"})
-
-
-async def test_models_that_are_missing_or_changed_are_refused(connection: Connection) -> None:
-    with failing(FailureCategory.VOCABULARY_UNUSABLE):
-        await keep_models(connection, 99)
-    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    with failing(FailureCategory.VOCABULARY_UNUSABLE, "ragq index tags"):
-        await vocabularies.file(connection, vocabulary_id, "context")
-    await keep_models(connection, vocabulary_id)
     await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
-
     with failing(FailureCategory.VOCABULARY_UNUSABLE, "is not what was stored"):
         await vocabularies.file(connection, vocabulary_id, "context")
 
