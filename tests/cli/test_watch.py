@@ -16,7 +16,7 @@ from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
-from tests.store.index_builds import fail, planned, succeed
+from tests.store.references.test_references import fail, planned, succeed
 from tests.store.scored import BROKEN, claimed, committing, take
 
 

@@ -8,9 +8,7 @@ from services.corpora import switch
 from store.corpora import chunk_search, corpora, keeping
 from store.corpora.postings import withdraw_work
 from store.database import Connection, Database
-from tests.store.embedded import embed_and_publish
-from tests.store.kept_works import small_corpus
-from tests.store.small_corpora import SearchableChunk, store_corpus
+from tests.store.small_corpora import SearchableChunk, embed_and_publish, small_corpus, store_corpus
 
 VECTORS = {9001: [1.0, 0.0], 9002: [0.0, 1.0]}
 CHUNKS = [SearchableChunk(id_, f"text {id_}", np.array(vector, np.float32)) for id_, vector in VECTORS.items()]

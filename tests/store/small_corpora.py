@@ -1,13 +1,24 @@
-"""Corpora as rows, made without importing and embedding anything."""
+"""Corpora as rows, works as an import stores them, and vectors as a stage `embed` leaves them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from schemas.chains import stages_of
+from schemas.statuses import VectorStatus
+from schemas.values.documents import Bibliography, CorpusChunk, StoredCorpus
+from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from store.corpora import corpora, works
+from store.corpora.keeping import NewWork
+from store.corpora.postings import make_searchable
 from store.database import Connection
-from tests.store.embedded import embed_and_publish
+from store.runs import runs, stages
+from tests.store.conftest import new_run
+from tests.store.scored import claimed
 
 _CORPUS = """
 INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
@@ -48,3 +59,53 @@ async def store_corpus(connection: Connection, chunks: Sequence[SearchableChunk]
         # The vectors are copied by then: tests find no run but their own.
         await connection.execute("DELETE FROM run WHERE id = (SELECT max(id) FROM run)")
     return corpus_id
+
+
+async def embedded(connection: Connection, vectors: ArrayLike) -> int:
+    """The attempt that stored these vectors."""
+    run = new_run([1], kind="index", mode="corpus", inputs={}, stages=stages_of("index", "corpus"), request={})
+    (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+    claim = await claimed(connection, job_id, "embed")
+    await stages.commit(connection, claim, inputs={}, output={}, vectors=np.asarray(vectors, dtype=np.float32))
+    return claim.attempt_id
+
+
+async def embed_and_publish(
+    connection: Connection, corpus_id: int, chunk_ids: Sequence[int], vectors: ArrayLike
+) -> int:
+    """Make chunks searchable by these vectors, as the stages of a corpus do. Returns the number of new ones."""
+    return await make_searchable(connection, corpus_id, chunk_ids, await embedded(connection, vectors))
+
+
+async def embed_waiting(connection: Connection, corpus_id: int) -> None:
+    """Make every chunk searchable that waits for a vector of two dimensions."""
+    waiting = await corpora.waiting(connection, corpus_id)
+    await embed_and_publish(connection, corpus_id, waiting, np.ones((len(waiting), 2)))
+
+
+TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| green |\n"
+
+
+def new_work(
+    markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str | None = "/works/tea.md"
+) -> NewWork:
+    """A work of one text."""
+    return NewWork(
+        bibliography=Bibliography(title=title, authors=authors),
+        source_path=source_path,
+        markdown=markdown,
+        chunks=cut_work(read_markdown(markdown), title=title, searches_tables=False),
+    )
+
+
+async def small_corpus(connection: Connection, name: str = "small", **others: Any) -> StoredCorpus:
+    """A corpus of two dimensions."""
+    made: dict[str, Any] = {"backend": "huggingface", "model": "tiny", "dimension": 2, "embeds_headings": True}
+    return await corpora.make(connection, name, **made | others)
+
+
+async def chunks_of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:
+    """The chunks of a work, each section before what is in it, with their status."""
+    rows = await connection.fetch("SELECT id, vector_status FROM chunks WHERE work_id = $1 ORDER BY id", work_id)
+    found = await works.by_ids(connection, [row["id"] for row in rows])
+    return [(found[row["id"]], VectorStatus(row["vector_status"])) for row in rows]

@@ -9,7 +9,7 @@ from store.runs import overviews
 from tests.api.rest.problems import problem
 from tests.api.works import POT, TEA, imported
 from tests.services.documents import BOOK, Library, library
-from tests.store.kept_works import new_work
+from tests.store.small_corpora import new_work
 
 __all__ = ["library"]
 

@@ -18,9 +18,7 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import NewWork, keep
 from store.database import Connection, Database
 from tests.refusals import failing
-from tests.store.embedded import embed_waiting
-from tests.store.kept_works import new_work, small_corpus
-from tests.store.small_corpora import SearchableChunk, store_corpus
+from tests.store.small_corpora import SearchableChunk, embed_waiting, new_work, small_corpus, store_corpus
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
 SCORERS = ("bm25", "websearch")

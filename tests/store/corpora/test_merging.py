@@ -14,9 +14,8 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import SegmentSize, to_merge
 from store.corpora.postings import Segment, make_searchable, withdraw_work
 from store.database import Connection, Database
-from tests.store.embedded import embed_and_publish, embed_waiting, embedded
-from tests.store.kept_works import small_corpus
 from tests.store.postings import expected, postings
+from tests.store.small_corpora import embed_and_publish, embed_waiting, embedded, small_corpus
 
 CHUNKS = 5
 WORDS = ["tea", "tea", "bridge", "stone", "teapot", "clock", "river", "walnut"]

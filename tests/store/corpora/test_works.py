@@ -13,9 +13,8 @@ from store.database import Connection
 from store.runs import runs
 from tests.refusals import failing
 from tests.store.conftest import new_run
-from tests.store.embedded import embed_and_publish, embed_waiting
-from tests.store.kept_works import TEA, chunks_of_work, new_work, small_corpus
 from tests.store.postings import postings
+from tests.store.small_corpora import TEA, chunks_of_work, embed_and_publish, embed_waiting, new_work, small_corpus
 
 OTHER = TEA.replace("Green", "Black")
 

@@ -1,21 +1,23 @@
-"""Questions, their jobs and answers, and what is current of them."""
+"""Questions, their jobs and answers, what is current of them, and runs of them as reports read them."""
 
 import pytest
 
 from schemas.errors import MissingError
+from schemas.statuses import JobStatus
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from services.questions.steps import Step, run_stages
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.questions import answers, presets, queries
-from store.questions.query_runs import query_view
+from store.questions.query_runs import query_run, query_view
 from store.runs import edits, jobs, runs
 from store.runs.runs import StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, PROMPT, VALIDATED, WHOLE, a_question
 from tests.store.conftest import new_run
+from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import BROKEN, committing, failing, take
-from tests.store.small_corpora import store_corpus
+from tests.store.small_corpora import store_corpus as store_empty_corpus
 
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
 
@@ -23,7 +25,7 @@ ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By stee
 
 
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
-    corpus_id = await store_corpus(connection, [])
+    corpus_id = await store_empty_corpus(connection, [])
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     inputs = {"expansion": {"origin": "none"}, "response": None}
     ids = [query.external_id for query in asked]
@@ -140,3 +142,40 @@ async def test_a_prompt_is_found_by_its_hash_whatever_came_after_and_from_before
     moved = await run_stages(connection, query.id, Step.RETRIEVE, preset="Broad")
     assert moved.job_id != query.job_id
     assert await answers.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
+
+
+async def test_rankings_judgements_and_names_are_read(connection: Connection) -> None:
+    chunks = await store_corpus(connection, ["d1", "d2"])
+    one, two = chunks["d1"], chunks["d2"]
+    run_id = await store_query_run(
+        connection,
+        {
+            "a": {
+                **{"dense": [two, one], "lexical": [], "fused": [two, one]},
+                **{"ranking": [one, two], "accepted": [one], "groups": [one]},
+            },
+            "b": None,
+            "c": {"dense": [one], "lexical": [one], "fused": [one]},
+        },
+        [("a", "d1", 1), ("a", "d9", 2), ("b", "d8", 0)],
+        settings={"retrieval.fusion": "zscore"},
+    )
+    found = await query_run(connection, run_id)
+
+    assert found.documents == {one: "d1", two: "d2"}
+    first, second, third = found.queries
+    assert (first.key, first.corpus, first.embedding_model) == ("a", "small", "tiny")
+    assert first.judgements == {"d1": 1, "d9": 2}
+    assert first.retrieved is not None
+    assert [hit.chunk_id for hit in first.retrieved.fused] == [two, one]
+    assert (first.ranker, first.ranking) == ("score-fusion", (one, two))
+    assert (first.selected, first.groups) == ((one, two), ((one,),))
+    assert first.verdicts is not None
+    assert [(verdict.chunk_id, verdict.decision) for verdict in first.verdicts] == [(one, "accept"), (two, "reject")]
+    assert (second.status, second.retrieved, second.ranking) == (JobStatus.FAILED, None, None)
+    assert (third.ranking, third.verdicts, third.groups) == (None, None, None)
+    assert (found.unknown_documents, found.failures) == (1, {"work_changed": 1})
+    assert [one.stage for one in found.work.stages][:2] == ["retrieve", "rerank"]
+    # No text is read.
+    texts = ("words", *(line.original_query for line in await queries.lines(connection)))
+    assert not [text for text in texts if text in found.model_dump_json()]
