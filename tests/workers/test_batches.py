@@ -42,6 +42,9 @@ class Work:
         key = ledger.call_key(call(text), self.identity)
         return await batches.register(self.connection, claim, key, call(text), self.identity, 24)
 
+    async def register_all(self, *texts: str, of: int | Claim = 0) -> list[Registered]:
+        return [await self.register(text, of) for text in texts]
+
     async def step(self, times: int = 1) -> None:
         """One gathers and sends what there is; a second looks at it, and takes what is answered."""
         for _ in range(times):
@@ -84,8 +87,7 @@ async def work(database: Database, connection: Connection, store_run: StoreRun) 
 
 async def test_stages_are_due_when_all_of_their_answers_are_there(work: Work) -> None:
     for place, texts in enumerate((("a", "b"), ("b",), ("a",))):
-        for text in texts:
-            assert await work.register(text, place) == Registered()
+        assert await work.register_all(*texts, of=place) == [Registered()] * len(texts)
         await work.put_off(place)
     work.server.is_held = True
     await work.step(2)
@@ -103,13 +105,18 @@ async def test_stages_are_due_when_all_of_their_answers_are_there(work: Work) ->
     assert (await work.register("a")).kept is not None
 
 
-async def test_an_answer_counts_once_against_the_limits_of_its_run(work: Work) -> None:
+async def test_an_answer_counts_once_against_the_limits_of_its_run_and_a_stage_that_is_put_off_later_is_due(
+    work: Work,
+) -> None:
     await backlog.keep(work.connection, work.claims[0].run_id, RunLimits(max_llm_calls=9))
     for place in (0, 1):
         await work.register("a", place)
     await work.step(3)
 
     assert tuple(await work.connection.fetchrow("SELECT llm_calls, tokens FROM run_limit")) == (1, 110)
+    await work.put_off()
+    await work.step()
+    assert await work.due() == {0}
 
 
 async def test_calls_that_wait_count_against_the_limit_of_their_own_run_alone(work: Work, store_run: StoreRun) -> None:
@@ -117,25 +124,14 @@ async def test_calls_that_wait_count_against_the_limit_of_their_own_run_alone(wo
     await batches.ask_for(work.connection, stored.run_id, 24)
     other = await claimed(work.connection, stored.job_ids[0], "extract")
     await backlog.keep(work.connection, work.claims[0].run_id, RunLimits(max_llm_calls=2))
-    for text in "xyz":
-        await work.register(text, other)
+    await work.register_all(*"xyz", of=other)
 
-    assert [(await work.register(text)).is_too_much for text in "abc"] == [False, False, True]
-
-
-async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all_the_same(work: Work) -> None:
-    await work.register("a")
-    await work.step(3)
-    await work.put_off()
-    await work.step()
-
-    assert await work.due() == {0}
+    assert [one.is_too_much for one in await work.register_all(*"abc")] == [False, False, True]
 
 
 async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not_asked_for_again(work: Work) -> None:
-    reply = ChatReply(
-        text="yes", model=MODEL, digest="", stop_reason="stop", prompt_tokens=1, reply_tokens=1, seconds=0.0
-    )
+    figures: dict[str, Any] = {"stop_reason": "stop", "prompt_tokens": 1, "reply_tokens": 1, "seconds": 0.0}
+    reply = ChatReply(text="yes", model=MODEL, digest="", **figures)
     key = ledger.call_key(call("a"), work.identity)
     await ledger.keep(work.connection, key, call("a"), reply, work.identity)
 
@@ -163,14 +159,13 @@ async def test_a_provider_that_repeats_and_invents_lines_changes_nothing(work: W
 
 
 async def test_answers_without_text_and_expired_ones_are_sent_singly(work: Work) -> None:
-    for text in ("a", "b"):
-        await work.register(text)
+    await work.register_all("a", "b")
     await work.put_off()
     work.server.ends_as, work.server.answers_at_most = "expired", 1
     work.server.completion = lambda body: {"choices": [{"message": {"content": None}}]}  # type: ignore[method-assign]
     await work.step(3)
 
-    assert [(await work.register(text)).is_single for text in ("a", "b")] == [True, True]
+    assert [one.is_single for one in await work.register_all("a", "b")] == [True, True]
     assert await work.due() == {0}
     assert await work.value("SELECT count(*) FROM llm_call") == 0
 
@@ -198,8 +193,7 @@ async def test_a_batch_is_cancelled_with_all_of_its_jobs_and_calls_of_deleted_ru
 
 
 async def test_who_looks_at_a_batch_that_another_has_ended_changes_nothing(work: Work) -> None:
-    for text in ("a", "b"):
-        await work.register(text)
+    await work.register_all("a", "b")
     await work.put_off()
     work.server.answers_at_most = 1
     await work.step()
@@ -257,22 +251,15 @@ async def test_a_batch_that_is_refused_leaves_no_prompt_at_the_provider(work: Wo
     assert work.server.files == {}
 
 
-async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
+async def test_calls_of_one_model_are_one_batch_a_full_one_does_not_wait_and_each_is_begun_once(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "MOST_CALLS", 3)
-    for number in range(5):
-        await work.register(str(number))
+    await work.register_all(*"01234")
     url, other = work.server.url, "https://other.example.org/v1"
     asked = ((url, 60), (url, 60), (other, 0), (url, 0))
     made = [await batches.gather(work.connection, of, quiet_s=quiet_s) for of, quiet_s in asked]
 
     assert made == [1, 0, 0, 1]
     assert await work.value("SELECT array_agg(calls ORDER BY id) FROM llm_batch") == [3, 2]
-
-
-async def test_nobody_else_begins_a_batch_meanwhile(work: Work) -> None:
-    await work.register("a")
-    await batches.gather(work.connection, work.server.url, quiet_s=0)
-
-    assert [await work.begin() is not None for _ in range(2)] == [True, False]
+    assert [await work.begin() is not None for _ in range(3)] == [True, True, False]
