@@ -135,19 +135,12 @@ async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike
     assert (again.message.content, again.logprobs) == (first.message.content, first.logprobs)
 
 
-async def test_other_requests_are_answered_while_a_chat_runs(
-    client: ollama.AsyncClient, web: httpx.AsyncClient
+async def test_others_are_answered_while_a_chat_runs_and_a_client_that_disconnects_frees_the_model(
+    client: ollama.AsyncClient, web: httpx.AsyncClient, ollama_url: str
 ) -> None:
-    chat = asyncio.create_task(client.chat(**LONG))
-    await asyncio.sleep(0.3)
-    assert (await web.get("/api/version", timeout=10)).json()["version"]
-    assert not chat.done()
-    chat.cancel()
-
-
-async def test_a_client_that_disconnects_frees_the_model(client: ollama.AsyncClient, ollama_url: str) -> None:
     async with ollama.AsyncClient(ollama_url) as leaving:
         async for _ in await leaving.chat(**LONG, stream=True):
+            assert (await web.get("/api/version", timeout=10)).json()["version"]
             break
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
