@@ -99,7 +99,6 @@ class Monkey:
             client.config_set("maxmemory", "0")
 
     def empty_the_broker(self) -> None:
-        """Lose every message."""
         self._servers.empty_broker()
 
     def restart_the_database(self) -> None:
@@ -139,7 +138,6 @@ class Monkey:
             await asyncio.gather(*(connection.close() for connection in taken))
 
     def end_every_session(self) -> None:
-        """Terminate every connection to the database."""
         self._installation.terminate_sessions()
 
     def _restart(self, server: Started, *, after_s: float) -> None:

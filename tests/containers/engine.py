@@ -109,7 +109,6 @@ class Engine:
         self._build("docker.io/ollama/ollama:latest", containerfile, _STANDINS, *index, pins)
 
     def megabytes(self, image: str) -> int:
-        """The size of an image."""
         return int(self.podman("image", "inspect", "--format={{.Size}}", image).stdout) // 1_000_000
 
     def _has(self, image: str) -> bool:

@@ -45,8 +45,6 @@ ragq submit --split paper-test --limit 20 --few-shot-only --until assemble --jso
 
 
 class Stack:
-    """The containers of the compose file."""
-
     def __init__(self, podman: engine.Engine, folder: Path) -> None:
         self.podman = podman.podman
         passwords = folder / "env"
@@ -70,11 +68,9 @@ class Stack:
         return self.compose("run", "--rm", "-T", "--no-deps", *DEMO, "ragq", *arguments)
 
     def name(self, service: str) -> str:
-        """The name of its container."""
         return f"ragqtest_{service}_1"
 
     def inside(self, service: str, command: str) -> subprocess.CompletedProcess[str]:
-        """A shell in a container."""
         return self.podman("exec", self.name(service), "sh", "-c", command, check=False)
 
     def is_healthy(self, service: str) -> bool:

@@ -29,7 +29,6 @@ def why_unusable() -> str | None:
 
 
 def address(host: str) -> str:
-    """The IP address of a host."""
     return f"10.77.{os.getpid() % 250}.{_number(host)}"
 
 

@@ -56,8 +56,6 @@ CUTS: dict[str, list[tuple[str, str]]] = {
 
 
 class RemotePostgres(PostgresServer):
-    """Postgres on host `database`."""
-
     @property
     def url(self) -> str:
         return super().url.replace("127.0.0.1", address("database"))
@@ -72,8 +70,6 @@ class RemotePostgres(PostgresServer):
 
 
 class RemoteValkey(ValkeyServer):
-    """The broker on host `broker`."""
-
     @property
     def url(self) -> str:
         return super().url.replace("127.0.0.1", address("broker"))
@@ -83,8 +79,6 @@ class RemoteValkey(ValkeyServer):
 
 
 class Cluster:
-    """The hosts with their processes."""
-
     def __init__(self, net: Network, installation: BreakableInstallation) -> None:
         self.network = net
         self.installation = installation
@@ -109,7 +103,6 @@ class Cluster:
                 )
 
     def end(self) -> None:
-        """SIGKILL of the workers."""
         for worker in self._workers.values():
             kill_tree(worker.pid)
             worker.wait()

@@ -48,7 +48,6 @@ class Wire:
 
 
 async def main(taps: list[int]) -> None:
-    """Until the orders end."""
     wire = Wire(taps)
     loop = asyncio.get_running_loop()
     for number, tap in enumerate(taps, start=1):

@@ -74,13 +74,10 @@ class Broker(Program):
         return broker_answers(self.url)
 
     def write(self, name: str, settings: Mapping[str, object], sign: str) -> None:
-        """A configuration of a setting in each line."""
         (self.data_dir / name).write_text("".join(f"{key}{sign}{value}\n" for key, value in settings.items()))
 
 
 class Redis(Broker):
-    """Redis, which Valkey was forked from."""
-
     package = "redis-server"
     binary = "redis-server"
 
@@ -100,8 +97,6 @@ class Redis(Broker):
 
 
 class RabbitMQ(Broker):
-    """RabbitMQ, a node of its own."""
-
     package = "rabbitmq-server"
     binary = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 

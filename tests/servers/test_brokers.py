@@ -23,7 +23,6 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module", params=["redis", "rabbitmq", "redis-tls", "rabbitmq-tls"])
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis | RabbitMQ]:
-    """A running broker."""
     kind, _, tls = request.param.partition("-")
     authority = Authority(tmp_path_factory.mktemp("authority")) if tls else None
     with (Redis if kind == "redis" else RabbitMQ)(authority) as server:
@@ -34,7 +33,6 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def installation(
     made: BreakableInstallation, broker: Redis | RabbitMQ, servers: Servers, fault_tolerance_template: str
 ) -> Iterator[BreakableInstallation]:
-    """An indexed installation on that broker."""
     name = f"brokers_{next(_numbers)}"
     servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
     url = servers.database_url(name)

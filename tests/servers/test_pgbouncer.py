@@ -19,7 +19,6 @@ pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def postgres_url(servers: Servers, fault_tolerance_template: str) -> str:
-    """An indexed database."""
     servers.administer(f'CREATE DATABASE pooled TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
     return servers.database_url("pooled")
 

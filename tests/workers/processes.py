@@ -50,7 +50,6 @@ class ModelAlone:
         self._model = model
 
     def chat(self, _: RunSettings) -> Any:
-        """The same for all settings."""
         return self._model
 
 

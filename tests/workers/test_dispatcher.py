@@ -41,7 +41,6 @@ class Broker:
         return int(self.client.llen(key("extract", priority)))
 
     async def holds(self, count: int, priority: int = NORMAL) -> None:
-        """Wait for so many messages."""
         await until(lambda: self.depth(priority) == count)
 
 
@@ -63,7 +62,6 @@ other = broker
 async def dispatching(
     database: Database, url: str, *, cluster: str = BROKER, every_s: float = 0.1
 ) -> AsyncIterator[None]:
-    """A dispatcher that runs for the block."""
     reaper = Reaper(database, lease_s=0, grace_s=60, max_interruptions=3)
     dispatcher = Dispatcher(make_app(url), database, reaper, cluster=cluster, every_s=every_s)
     running = asyncio.create_task(dispatcher.run())
@@ -196,22 +194,11 @@ async def test_while_a_question_runs_a_batch_goes_on_at_a_part_of_its_pace(
         assert await taken_in(1.5) > 1.3 * beside
 
 
-async def test_the_lock_is_held_once_and_free_after_its_session(database: Database) -> None:
-    async def is_taken() -> bool:
-        async with elected(database, "a") as taken:
-            return taken is not None
-
+async def test_the_lock_is_held_once_and_a_session_that_is_silent_loses_it(database: Database) -> None:
     async with elected(database, "a") as held:
         assert held is not None
         async with elected(database, "a") as refused, elected(database, "b") as allowed:
             assert (refused, allowed is not None) == (None, True)
-        held.terminate()
-        await until(is_taken)
-
-
-async def test_a_session_that_is_silent_loses_the_lock(database: Database) -> None:
-    async with elected(database, "a") as held:
-        assert held is not None
         await until(held.is_closed, timeout_s=SOON_S)
         async with elected(database, "a") as taken:
             assert taken is not None

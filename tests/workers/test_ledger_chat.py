@@ -41,7 +41,6 @@ class Served(ScriptedChat):
 
 
 def saying(text: str, **fields: Any) -> Served:
-    """A model that always gives this reply."""
     return Served(lambda call: text, **fields)
 
 
@@ -103,15 +102,11 @@ async def test_whatever_can_change_the_answer_makes_another_call(paying: Paying)
         assert (change, len(model.calls)) == (change, made)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [served(digest="other weights"), served(server="http://elsewhere:11434"), served(backend="another")],
-    ids=["digest", "server", "backend"],
-)
-async def test_an_answer_of_another_model_or_server_is_not_reused(paying: Paying, other: ModelIdentity) -> None:
+@pytest.mark.parametrize("field", ["digest", "server", "backend"])
+async def test_an_answer_of_another_model_or_server_is_not_reused(paying: Paying, field: str) -> None:
     await paying.ask(saying("yes"))
 
-    assert await paying.ask(saying("no", by=other), 2) == "no"
+    assert await paying.ask(saying("no", by=served(**{field: "http://another"})), 2) == "no"
 
 
 async def test_each_draw_has_answers_of_its_own_and_reuses_them(paying: Paying) -> None:
@@ -202,8 +197,6 @@ ASKED = ChatCall(model="m", messages=(Message(role="user", content="A number?"),
 
 
 class Number(Value):
-    """An output."""
-
     number: int
 
 

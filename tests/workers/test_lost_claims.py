@@ -33,7 +33,6 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 async def database(server: PostgresServer) -> AsyncIterator[Database]:
-    """The database of that server."""
     async with Database(server.url, pool_size=4) as connected:
         yield connected
 

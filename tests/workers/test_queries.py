@@ -46,7 +46,6 @@ class Shows:
 async def augmented(
     database: Database, job_id: int, context_tokens: int | None = None
 ) -> tuple[AugmentedPrompt, dict[str, Any]]:
-    """The output of the stage and its inputs."""
     result, read = await run_stage(database, job_id, "augment", run_augment, Shows(context_tokens))
     return result.output, read
 
@@ -96,7 +95,6 @@ def _reply(call: ChatCall) -> str:
 
 
 async def make(database: Database, job_id: int, stage: str) -> Asked:
-    """Run a stage that asks a model."""
     model = ScriptedChat(_reply)
     _, read = await run_stage(database, job_id, stage, STAGES[stage], model)
     (call,) = model.calls
@@ -162,7 +160,6 @@ async def asked(connection: Connection) -> StoredQuery:
 
 @pytest.fixture
 async def claim(connection: Connection, asked: StoredQuery) -> Claim:
-    """The claim on its stage `generate`."""
     return await claimed(connection, asked.job_id, "generate")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -82,19 +81,15 @@ async def test_all_texts_known_need_no_pass_until_their_run_is_deleted(embed: Em
     assert (reused, embedder.calls) == (0, [[], ["one"]])
 
 
-@pytest.mark.parametrize(
-    ("changes", "dimension"),
-    [({"weights": "b"}, 3), ({"weights": ""}, 3), ({"format": "bfloat16"}, 3), ({"name": "another"}, 3), ({}, 2)],
-)
-async def test_other_weights_format_model_or_dimension_are_computed(
-    embed: Embed, changes: dict[str, Any], dimension: int
-) -> None:
+async def test_other_weights_format_model_or_dimension_are_computed(embed: Embed) -> None:
     await embed(Rounding(), "one")
-    other = Rounding(**changes)
+    for other, dimension in [
+        *((Rounding(weights="b"), 3), (Rounding(weights=""), 3)),
+        *((Rounding(format="bfloat16"), 3), (Rounding(name="another"), 3), (Rounding(), 2)),
+    ]:
+        _, _, reused = await embed(other, "one", dimension=dimension)
 
-    _, _, reused = await embed(other, "one", dimension=dimension)
-
-    assert (reused, other.asked) == (0, 1)
+        assert (reused, other.asked) == (0, 1), (other, dimension)
 
 
 async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(embed: Embed) -> None:

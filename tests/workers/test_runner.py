@@ -35,7 +35,6 @@ async def nothing(work: Work) -> Result[Value]:
 
 
 def raising(error: Exception, cause: Exception | None = None) -> StageFunction:
-    """A stage that fails with an error."""
 
     async def stage(work: Work) -> Result[Value]:
         raise error from cause
@@ -52,12 +51,10 @@ class Process:
     runner: StageRunner
 
     def extract(self, job_id: int, function: StageFunction) -> "asyncio.Future[Outcome]":
-        """Run `extract` of a job with a function."""
         FUNCTIONS["participant", "few_shot", "extract"] = function
         return asyncio.ensure_future(self.runner.run("extract", job_id, is_redelivered=False))
 
     async def look(self, job_id: int) -> stages.StageLook:
-        """The stage as it is stored."""
         found = await stages.look(self.connection, job_id, "extract")
         assert found is not None
         return found
