@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +16,12 @@ from adapters.ollama import OllamaChat
 from adapters.openai import OpenAIChat
 from adapters.weights import PACKAGED_LLM
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ChatCall, Message, TokenSignals
+from schemas.values.chat import ChatCall, Message
 from stages.ports import ChatModel
 from tests.canned import canned, http
-from tests.fakes.chat import ScriptedChat
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.scripted_openai import ScriptedOpenAI
+from tests.started import started
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "I told nobody about the lighthouse"
@@ -48,24 +48,17 @@ class Chats:
     unreachable: ChatModel
 
 
-def raising(error: Exception) -> ScriptedChat:
-    def answer(call: ChatCall) -> str:
-        raise error
+@pytest.fixture(scope="module")
+def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of llama.cpp's own OpenAI-compatible server over the packaged model."""
+    log = tmp_path_factory.mktemp("openai_server") / "log"
+    command = ("-m", "tests.llama_server")
+    with started(*command, ready_line=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
+        yield f"{server.url}/v1"
 
-    return ScriptedChat(answer)
 
-
-SERVED = [pytest.param(name, marks=pytest.mark.servers) for name in ("ollama", "openai")]
-
-
-@pytest.fixture(params=["scripted", *SERVED])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.servers) for name in ("ollama", "openai")])
 async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
-    if request.param == "scripted":
-        sure = TokenSignals(msp=0.5, pe=0.1, energy=-0.1)
-        verdict = ScriptedChat(lambda call: '{"decision": "accept"}', tokens=sure)
-        slow = ScriptedChat(lambda call: "", delay_s=60)
-        yield Chats(verdict, slow, raising(LLMError("No such model.", status=400)), raising(ConnectionError()))
-        return
     async with AsyncExitStack() as stack:
         slow_url = await stack.enter_async_context(canned(http(200, "{}"), delay_s=60))
         refusing_url = await stack.enter_async_context(canned(http(400, json.dumps({"error": f"what is {SECRET}"}))))
