@@ -85,13 +85,11 @@ class Provider:
                 setattr(batch, name, self.keep("".join(json.dumps(line) + "\n" for line in lines).encode()))
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a call."""
         message = {"role": "assistant", "content": self.answer(prompt(body))}
         usage = {"prompt_tokens": 100, "completion_tokens": 10}
         return {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
 
     def keep(self, content: bytes) -> str:
-        """Store a file."""
         name = f"file-{len(self.files) + 1}"
         self.files[name] = content
         return name
@@ -129,12 +127,10 @@ def provider() -> Iterator[Provider]:
                     return {"id": found.keep(content)}
                 case "POST", ["batches"]:
                     asked = json.loads(body)
-                    lines = [json.loads(line) for line in found.files[asked["input_file_id"]].splitlines()]
-                    batch = Sent(
-                        f"batch-{len(found.batches) + 1}", asked["input_file_id"], asked["metadata"], time.time(), lines
-                    )
-                    found.batches[batch.id] = batch
-                    return batch.shown
+                    file, name = asked["input_file_id"], f"batch-{len(found.batches) + 1}"
+                    lines = [json.loads(line) for line in found.files[file].splitlines()]
+                    found.batches[name] = Sent(name, file, asked["metadata"], time.time(), lines)
+                    return found.batches[name].shown
                 case "GET", ["batches"]:
                     return {"data": [batch.shown for batch in reversed(found.batches.values())], "has_more": False}
                 case "GET", ["batches", name]:

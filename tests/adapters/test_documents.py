@@ -72,9 +72,7 @@ def written(form: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["epub", "docx", "odt", "html", "rst"])
-async def test_a_document_keeps_headings_cells_of_several_lines_lists_formulas_code_and_descriptions(
-    form: str, tmp_path: Path
-) -> None:
+async def test_documents_keep_headings_tables_lists_formulas_code_and_descriptions(form: str, tmp_path: Path) -> None:
     content = written(form, tmp_path)
     found = await convert(content, format_of(content, f"tea.{form}"), LIMITS)
 

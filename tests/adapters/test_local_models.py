@@ -111,9 +111,7 @@ def minilm() -> SentenceTransformerEncoder:
 
 
 @pytest.mark.servers
-def test_the_packaged_model_gives_unit_rows_of_384_and_counts_tokens_before_the_cut(
-    minilm: SentenceTransformerEncoder,
-) -> None:
+def test_the_packaged_model_gives_unit_rows_of_384_and_counts_tokens_uncut(minilm: SentenceTransformerEncoder) -> None:
     matrix = minilm.encode(["I cannot sleep.", "Sleep does not come.", "The train was late."])
     assert matrix.shape == (3, 384)
     np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
@@ -179,9 +177,7 @@ def test_auto_is_the_format_that_the_device_multiplies_fastest(
 
 @pytest.mark.servers
 @pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9997), ("float16", 0.99999)])
-def test_rows_in_a_shorter_format_are_near_those_in_float32(
-    minilm: SentenceTransformerEncoder, dtype: str, cosine: float
-) -> None:
+def test_rows_in_shorter_formats_are_near(minilm: SentenceTransformerEncoder, dtype: str, cosine: float) -> None:
     texts = ["I cannot sleep.", "Oxidation turns the leaf dark. " * 40, "a"]
 
     rows = SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype=dtype, threads=1).encode(texts)
@@ -251,9 +247,7 @@ def scoring(closing: Closing) -> Scoring:
 
 
 @pytest.mark.servers
-async def test_scores_are_the_raw_logits_of_pairs_that_are_cut_at_the_tokens_asked_for(
-    scoring: Scoring, tmp_path: Path
-) -> None:
+async def test_scores_are_the_raw_logits_of_pairs_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path: Path) -> None:
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

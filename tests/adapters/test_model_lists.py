@@ -63,9 +63,7 @@ async def test_a_model_has_the_context_that_its_server_lists_or_shows(client: ht
 
 
 @pytest.mark.parametrize("status", [401, 403, 503])
-async def test_a_key_that_may_not_read_the_list_can_chat_and_another_refusal_is_an_error(
-    closing: Closing, status: int
-) -> None:
+async def test_a_refused_key_can_chat_and_another_refused_list_is_an_error(closing: Closing, status: int) -> None:
     async with ScriptedOpenAI([ENTRY], list_status=status) as server:
         chat = closing(OpenAIChat(server.url))
         if status == 503:
@@ -77,9 +75,7 @@ async def test_a_key_that_may_not_read_the_list_can_chat_and_another_refusal_is_
             assert (found.server, found.listed) == (server.url, ())
 
 
-async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(
-    closing: Closing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_other_weights_are_found_after_a_minute(closing: Closing, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedOllama() as server:
         model = server.model()
         chat = closing(OllamaChat(f"http://127.0.0.1:{server.port}"))
@@ -106,7 +102,5 @@ async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(
         ({"Retry-After": "Fri, 99 Mar 2026 10:00:42 GMT"}, None),
     ],
 )
-def test_the_time_of_a_refusal_is_seconds_or_a_date_of_at_most_an_hour(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_a_refusal_has_seconds_or_a_date_of_at_most_an_hour(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(httpx.Response(429, headers=headers)) == seconds

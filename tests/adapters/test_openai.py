@@ -67,9 +67,7 @@ async def test_no_repr_contains_the_api_key(closing: Closing) -> None:
         ),
     ],
 )
-async def test_a_reply_of_another_shape_and_an_error_within_a_stream_quote_nothing(
-    closing: Closing, body: str, problem: str
-) -> None:
+async def test_other_shapes_and_errors_of_streams_quote_nothing(closing: Closing, body: str, problem: str) -> None:
     is_stream = body.startswith("data:")
     reply = http(200, body)
     async with canned(reply.replace(b"application/json", b"text/event-stream") if is_stream else reply) as url:

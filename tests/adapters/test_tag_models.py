@@ -29,9 +29,7 @@ def files() -> tuple[bytes, bytes]:
     return BUILDER.build(CLOTHES, seed=7)
 
 
-def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near_it(
-    files: tuple[bytes, bytes],
-) -> None:
+def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near(files: tuple[bytes, bytes]) -> None:
     tokens = read_token_model(files[0])
 
     assert list(tokens.table.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})

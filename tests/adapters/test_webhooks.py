@@ -36,9 +36,7 @@ async def test_no_other_status_is_a_success_and_no_redirect_is_followed(status: 
 
 
 @pytest.mark.parametrize("resolved", [["127.0.0.1"], ["9.9.9.9", "10.0.0.1"], ["::1"]])
-async def test_a_name_that_resolves_to_a_private_address_is_not_asked(
-    resolved: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_name_of_a_private_address_is_not_asked(resolved: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     async def getaddrinfo(*_: Any, **__: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in resolved]
 

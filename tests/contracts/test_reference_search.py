@@ -84,9 +84,7 @@ async def test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_th
         await nearest(searched, np.array([1, 0, 0], dtype=np.float32))
 
 
-async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal_and_others_left_out_before_the_limit(
-    search: Search,
-) -> None:
+async def test_equal_chunks_are_in_order_and_others_left_out_before_the_limit(search: Search) -> None:
     equal = [chunk(1, 306, 0, EAST), chunk(2, 304, 1, EAST), chunk(3, 304, 0, EAST), chunk(4, 305, 9, EAST)]
     searched = await search([*equal, chunk(5, 307, 0, -EAST)])
 
@@ -99,9 +97,7 @@ async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal_and_ot
     assert await found(1, 304, 305, 306, 307) == [[], []]
 
 
-async def test_each_query_gets_its_references_in_the_order_asked_with_scores_of_their_own_on_request(
-    search: Search,
-) -> None:
+async def test_each_query_gets_its_references_in_order_with_scores_of_their_own_on_request(search: Search) -> None:
     scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), own_scores={PHQ8Item.NO_INTEREST: 3})
     searched = await search([scored, chunk(2, 305, 0, NORTH, DEPRESSED=0)])
 

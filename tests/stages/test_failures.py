@@ -55,7 +55,5 @@ def test_every_exception_has_its_category(stage: str, error: Exception, category
         (FailureCategory.GROUND_TRUTH_MISSING, FailureSeverity.WARNING),
     ],
 )
-def test_what_concerns_every_subject_is_worse_than_what_concerns_one(
-    category: FailureCategory, severity: FailureSeverity
-) -> None:
+def test_what_concerns_every_subject_is_worse(category: FailureCategory, severity: FailureSeverity) -> None:
     assert category.severity is severity

@@ -55,7 +55,5 @@ def test_a_misspelt_name_of_the_process_is_refused_and_one_of_a_run_is_not() -> 
         ({"OLLAMA_HOST": "gpu", "RAGQ_LLM_CONCURRENCY": "2"}, 3),
     ],
 )
-def test_a_server_of_language_models_is_given_more_stages_than_the_embedded_one(
-    environment: dict[str, str], expected: int
-) -> None:
+def test_a_server_is_given_more_stages_than_the_embedded_one(environment: dict[str, str], expected: int) -> None:
     assert ProcessSettings.from_environment(environment).llm_stages == expected

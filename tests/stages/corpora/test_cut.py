@@ -163,9 +163,7 @@ SIZES_IN_TOKENS = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(
 
 
 @given(st.lists(st.integers(0, 120)), SIZES_IN_TOKENS)
-def test_every_sentence_is_packed_in_order_and_chunks_stay_within_their_bounds(
-    words: list[int], size: ChunkSize
-) -> None:
+def test_every_sentence_is_packed_in_order_and_chunks_stay_within_bounds(words: list[int], size: ChunkSize) -> None:
     words = [min(count, size.most) for count in words]
     chunks = pack(of(*words), size)
     new: list[list[int]] = []

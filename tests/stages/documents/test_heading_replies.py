@@ -132,9 +132,7 @@ def embedded(selections: Sequence[Selection]) -> list[bool]:
         ("1 : SKIP\n9 : VECTORIZE", [True, True, True, False, False]),
     ],
 )
-def test_a_skipped_section_skips_those_inside_and_an_embedded_one_keeps_those_around(
-    reply: str, expected: list[bool]
-) -> None:
+def test_skipped_sections_skip_those_inside_and_embedded_keep_those_around(reply: str, expected: list[bool]) -> None:
     selections = select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED)
 
     assert embedded(selections) == expected

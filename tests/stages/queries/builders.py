@@ -44,10 +44,8 @@ def reranked(stored: CorpusChunk, *, final_score: float = 1.0, **fields: Any) ->
 
 
 def by_id(*chunks: CorpusChunk) -> dict[int, CorpusChunk]:
-    """The chunks by their ids."""
     return {stored.id: stored for stored in chunks}
 
 
 def numbered_lines(count: int) -> Sequence[str]:
-    """`line 1`, `line 2`, ..."""
     return [f"line {number}" for number in range(1, count + 1)]

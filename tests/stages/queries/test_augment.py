@@ -41,27 +41,25 @@ def consolidated(*groups: ContextGroup) -> ConsolidatedContext:
     return ConsolidatedContext(original_count=len(groups), consolidated_count=len(groups), groups=groups)
 
 
+USUAL: dict[str, Any] = {
+    "names": {1: WorkName("Tea", "library"), 2: WorkName("Bridges", "library")},
+    "parents": {},
+    "template": BLOCKS,
+    "template_tag": "rag_augmentation",
+    "template_version": 4,
+    "top_n": 5,
+    "context_tokens": None,
+}
+
+
 def augment(
     context: ConsolidatedContext | None,
     *,
     retrieved: Sequence[RerankedChunk] = (),
-    expansion: Expansion = no_expansion(),  # noqa: B008
-    template: str = BLOCKS,
-    top_n: int = 5,
+    expansion: Expansion | None = None,
     **how: Any,
 ) -> AugmentedPrompt:
-    return augment_prompt(
-        "Why?",
-        expansion,
-        context,
-        retrieved,
-        names={1: WorkName("Tea", "library"), 2: WorkName("Bridges", "library")},
-        template=template,
-        template_tag="rag_augmentation",
-        template_version=4,
-        top_n=top_n,
-        **{"parents": {}, "context_tokens": None} | how,
-    )
+    return augment_prompt("Why?", expansion or no_expansion(), context, retrieved, **USUAL | how)
 
 
 def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> None:

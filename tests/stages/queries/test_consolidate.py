@@ -142,9 +142,7 @@ _PLACES = st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([Non
 
 
 @given(st.lists(_PLACES, max_size=6), st.floats(0, 1), st.integers(0, 50))
-def test_every_chunk_is_in_one_group_whose_lines_hold_it(
-    spans_: list[tuple[int, int, int | None]], threshold: float, gap: int
-) -> None:
+def test_one_group_holds_every_chunk(spans_: list[tuple[int, int, int | None]], threshold: float, gap: int) -> None:
     chunks = [part(id_, first, first + more, up) for id_, (first, more, up) in enumerate(spans_, start=1)]
 
     context = consolidate(*chunks, coverage_threshold=threshold, line_gap=gap)

@@ -222,9 +222,7 @@ def test_without_a_vector_the_shared_words_count(one: str, other: str, shared: f
 
 
 @given(st.lists(st.floats(-5, 5), max_size=8), st.integers(1, 8), st.floats(0, 1), st.integers(0, 2**32 - 1))
-def test_each_candidate_is_selected_at_most_once_the_best_first(
-    scores: list[float], count: int, mmr_lambda: float, seed: int
-) -> None:
+def test_the_best_is_selected_first_none_twice(scores: list[float], count: int, mmr_lambda: float, seed: int) -> None:
     similarity = np.random.default_rng(seed).random((len(scores), len(scores)))
 
     selected = select_diverse(sorted(scores, reverse=True), similarity, count=count, mmr_lambda=mmr_lambda)

@@ -147,9 +147,7 @@ _IDS = st.lists(st.integers(1, 8), unique=True, max_size=6)
 
 
 @given(st.sampled_from(sorted(FUSIONS)), st.lists(_IDS, max_size=4), st.lists(_IDS, max_size=4))
-def test_every_found_chunk_is_fused_once_best_first(
-    fusion: str, dense_ids: list[list[int]], texts: list[list[int]]
-) -> None:
+def test_every_found_chunk_is_fused_once(fusion: str, dense_ids: list[list[int]], texts: list[list[int]]) -> None:
     lists = [*(dense(*ids) for ids in dense_ids), *(lexical(*ids) for ids in texts)]
 
     hits = fuse(lists, retrieval(fusion=fusion))

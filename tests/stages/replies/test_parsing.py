@@ -70,9 +70,7 @@ NO_OBJECTS = [
         (parse_strict, '{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_first_error_and_without_the_reply(
-    parse: Callable[[str], object], raw: str, parse_error: str
-) -> None:
+def test_the_first_error_is_shown_without_the_reply(parse: Callable[[str], object], raw: str, parse_error: str) -> None:
     with pytest.raises(LLMResponseParseError) as caught:
         parse(raw)
 
@@ -84,17 +82,13 @@ def test_what_cannot_be_read_is_refused_with_the_first_error_and_without_the_rep
 @pytest.mark.parametrize(
     ("reply", "unwrapped"),
     [
-        ("{}", "{}"),
         ("  {}\n", "{}"),
         ("Let me think.\n<answer>{}</answer>\nDone.", "{}"),
         ("It goes in <answer></answer> tags. <answer>{}</answer>", "{}"),
         ("<answer>{}", "<answer>{}"),
         ("```json\n{}\n```", "{}"),
         ("```JSON {} ```", "{}"),
-        ("```\n{}\n```", "{}"),
         ("First ```json\n{}\n``` then ```[]```", "{}"),
-        ("<answer>\n```json\n{}\n```\n</answer>", "{}"),
-        ("```json\n```\n```json\n{}\n```", "{}"),
         ("```\n```json\n{}\n```\n```", "{}"),
         ("``` ```\nHere {it} is: ```json\n{}\n```", "{}"),
         ("```json\nHere it is: {}\n```", "Here it is: {}"),
@@ -124,7 +118,6 @@ def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
         ("{'\u200ca': ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
         (r"{'a\u200b': ['x']}", (RepairStep.PYTHON_LITERAL,)),
         ('{a\u200b: ["x"', (RepairStep.FIXUPS, RepairStep.JSON_REPAIR)),
-        ('```json\n```\n```json\n{"a": ["x"]}\n```', ()),
     ],
 )
 def test_the_repair_steps_that_were_needed_are_reported(raw: str, repairs: tuple[RepairStep, ...]) -> None:
