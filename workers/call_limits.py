@@ -1,8 +1,8 @@
 """Calls of language models within the limits of their server and of their run.
 
-A stage that finds its server busy waits for a second at most; then it is given back until its time has come. Some stay
-that only wait for other calls to end, a quarter as many as are permitted at a time: they are what keeps every slot of
-the server busy. In each process they stand in a line, and only the first of them asks for a permit.
+A stage that finds its server busy waits for a second at most; then it is given back until its time has come. Of those
+that only wait for other calls to end, a quarter as many as are permitted stay, to keep every slot of the server busy.
+In each process they stand in a line, and only the first asks for a permit.
 
 A call holds a permit, which its process renews as a lease: that of a worker that was killed is free when it has run
 out. Requests and tokens are counted in a moving window of a minute. Refusals are known to all; without Redis, which
@@ -60,9 +60,6 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[3])
 redis.call('EXPIRE', KEYS[2], math.ceil(ARGV[2]))
 return 0
 """
-REFUSE: Final = """
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], '', 'PX', ARGV[1]) end
-"""
 
 #: A stage waits so long with its thread, also when more is known to be needed: no worker takes and gives back one stage
 #: after another while a server is busy.
@@ -89,8 +86,7 @@ class Busy(NamedTuple):
 def client(broker_url: str, limits: LLMLimits) -> Redis | None:
     """The Redis that counts; None with another broker. Raises StackError when there are limits then."""
     if broker_url.startswith("redis"):
-        retry = Retry(NoBackoff(), retries=0)
-        return Redis.from_url(broker_url, socket_timeout=1.0, socket_connect_timeout=1.0, retry=retry)
+        return Redis.from_url(broker_url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0))
     if any(limits):
         raise StackError(
             "RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM are counted in Redis or Valkey, and REDIS_URL names "
@@ -127,7 +123,6 @@ class CallLimits:
         if redis is None:
             return
         self._permit: Any = redis.register_script(PERMIT)
-        self._refuse: Any = redis.register_script(REFUSE)
         # The pool is the client's; the address only says that it is one of Redis.
         pool = cast(Any, redis.connection_pool)
         prefix = f"{KEY_PREFIX}llm"
@@ -174,14 +169,12 @@ class CallLimits:
 
     async def take(self, server: str, permit: str, tokens: int) -> Busy | None:
         """Take a permit for a call of so many tokens, or say why there is none."""
-        refused_s = self._lines[server].refused_until - time.monotonic()
-        if refused_s > 0:
+        if (refused_s := self._lines[server].refused_until - time.monotonic()) > 0:
             return Busy(WaitReason.REFUSED, refused_s)
         if self._redis is None:
             return None
         try:
-            left = await self._hold(server, permit)
-            if left:
+            if left := await self._hold(server, permit):
                 return Busy(WaitReason.CALLS, _CALLS_WAIT_S) if left < 0 else Busy(WaitReason.REFUSED, left / 1000)
             if (busy := await self._begin(server, tokens)) is not None:
                 await self._release(server, permit)
@@ -267,11 +260,12 @@ class CallLimits:
 
     async def _refuse_all(self, server: str, wait_s: float) -> None:
         """Let nobody call a server for so long."""
-        line = self._lines[server]
+        line, wait_ms = self._lines[server], math.ceil(wait_s * 1000)
         line.refused_until = max(line.refused_until, time.monotonic() + wait_s)
         if self._redis is not None:
             with suppress(RedisError):
-                await self._refuse(keys=[_REFUSED + server], args=[math.ceil(wait_s * 1000)])
+                await self._redis.set(_REFUSED + server, "", px=wait_ms, nx=True)
+                await self._redis.pexpire(_REFUSED + server, wait_ms, gt=True)
 
 
 def _refused_s(error: LLMError, refusals: int) -> float:

@@ -258,15 +258,19 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
     assert await asked == REPLY
 
 
-async def test_a_long_refusal_ends_no_lease(asking: Asking) -> None:
+async def test_a_long_refusal_ends_no_lease_and_a_shorter_one_does_not_shorten_it(asking: Asking) -> None:
     process = CallLimits(asking.database, LLMLimits(calls=1), asking.redis, lease_s=0.3)
     asked = asyncio.ensure_future(asking.ask(process, 0, Server(call_s=2.0)))
     await asyncio.sleep(0.2)
 
-    with pytest.raises(ServerBusy):
-        await asking.ask(asking.process(), 1, Server(refused(retry_after_s=30.0)))
-    await process.take(SERVER, "another", 1)
+    errors = [refused(retry_after_s=wait_s) for wait_s in (30.0, 9.0)]
+    servers = [Server(error, call_s=0.1) for error in errors]
+    asks = [asking.ask(asking.process(), of, server) for of, server in enumerate(servers, start=1)]
+    for error in await asyncio.gather(*asks, return_exceptions=True):
+        assert isinstance(error, ServerBusy)
+    busy = await process.take(SERVER, "another", 1)
 
+    assert busy is not None and busy.reason is WaitReason.REFUSED and 20 < busy.wait_s < 30
     assert await asking.permits() == 1
     assert await asked == REPLY
 
