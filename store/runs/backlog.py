@@ -252,13 +252,10 @@ async def set_priority(connection: Connection, run_id: int, priority: Priority) 
 
 KEEP = """
 INSERT INTO run_limit AS l (run_id, max_failures, max_llm_calls, max_tokens, llm_calls, tokens)
-SELECT $1::bigint, $2::text, $3::bigint, $4::bigint, count(u.call_id),
-       coalesce(sum(coalesce(c.prompt_tokens, 0) + coalesce(c.reply_tokens, 0)), 0)
-FROM (SELECT) AS one
-LEFT JOIN job AS j ON j.run_id = $1
-LEFT JOIN stage_attempt AS a ON a.job_id = j.id
-LEFT JOIN llm_call_use AS u ON u.attempt_id = a.id AND NOT u.is_reused
-LEFT JOIN llm_call AS c ON c.id = u.call_id
+SELECT $1, $2, $3, $4, count(*), coalesce(sum(coalesce(c.prompt_tokens, 0) + coalesce(c.reply_tokens, 0)), 0)
+FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id JOIN llm_call_use AS u ON u.attempt_id = a.id
+JOIN llm_call AS c ON c.id = u.call_id
+WHERE j.run_id = $1 AND NOT u.is_reused
 ON CONFLICT (run_id) DO UPDATE
 SET max_failures = coalesce($2, l.max_failures), max_llm_calls = coalesce($3, l.max_llm_calls),
     max_tokens = coalesce($4, l.max_tokens)
