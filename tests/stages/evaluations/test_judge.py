@@ -65,10 +65,9 @@ async def test_a_source_is_support_if_the_others_need_it_or_it_is_enough_alone()
 async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> None:
     found = split("Tea is brown [S1]. Milk is white [S2][S3]. Nobody knows [S9].", reference="Brown. White.")
 
-    judged = await judge(
-        found, by_purpose({"together 1 S1": "unsure", "alone 2 S3": "unsure", "in_answer 2": "unsure"})
-    )
-    scores = score_answer(found, judged)
+    unsure = by_purpose(dict.fromkeys(("together 1 S1", "alone 2 S3", "in_answer 2"), "unsure"))
+
+    scores = score_answer(found, await judge(found, unsure))
 
     assert scores.supported == Tally(yes=1, no=0, undecided=1)
     assert scores.citations == Tally(yes=1, no=0, undecided=2)

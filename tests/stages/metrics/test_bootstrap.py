@@ -1,14 +1,12 @@
 """Bootstrap intervals of subjects, queries and risks."""
 
-import random
 from collections import defaultdict
 from functools import partial
-from statistics import mean, quantiles
 
 import numpy as np
 import pytest
 
-from schemas.values.differences import Measures, RetrievalMeasures
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
@@ -86,21 +84,6 @@ def test_fewer_than_ten_have_a_value_without_an_interval(monkeypatch: pytest.Mon
     assert [one.low is None for one in participants] == [False, True, True, True]
     assert [one.low is None for one in (*queries, *shares)] == [False, True, False, True]
     assert None not in [one.value for one in (*participants, *queries, *shares)]
-
-
-def test_the_interval_is_that_of_means_over_drawn_queries() -> None:
-    values = [0.0, 0.2, 0.2, 0.5, 0.9, 1.0, 1.0, 0.4]
-    generator = random.Random(1)
-    drawn = [mean(generator.choices(values, k=len(values))) for _ in range(20_000)]
-    bounds = quantiles(drawn, n=40)
-
-    found, same = mean_intervals([[value, 1.0] for value in values], Measures(), columns=2)
-    share = share_interval([1, 0], [1, 3], RetrievalMeasures())
-
-    assert found.value == pytest.approx(mean(values))
-    assert (found.low, found.high) == pytest.approx((bounds[0], bounds[-1]), abs=0.02)
-    assert (same.value, same.low, same.high) == (1.0, 1.0, 1.0)
-    assert (share.value, share.low, share.high) == (0.25, 0.0, 1.0)
 
 
 def test_the_band_is_that_of_the_risk_at_each_coverage_up_to_cmax() -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TextTooLongError
@@ -181,13 +179,9 @@ FUZZY = SUBSTRING.model_copy(update={"evidence_quote_validation_mode": "fuzzy"})
     ("text", "normal"),
     [
         ("“I’m” ‘fine’", "\"i'm\" 'fine'"),
-        ("a\u00a0b \t\n c", "a b c"),
-        ("zero\u200bwidth\u200c\u200d\ufeff", "zerowidth"),
         ("so <laughter> what<sigh>ever", "so what ever"),
         ("ﬁne … ＯＫ", "fine ... ok"),
         ("below < 5 days\nor > 3", "below < 5 days or > 3"),
-        ("<laughter>", ""),
-        ("", ""),
     ],
 )
 def test_normalising_removes_differences_that_models_introduce(text: str, normal: str) -> None:
@@ -200,7 +194,6 @@ LONG = f"{WITH_MARKS} and so on"
 @pytest.mark.parametrize(
     ("quote", "is_kept", "is_kept_if_fuzzy"),
     [
-        ("I don't sleep at all", True, True),
         ("I DON’T   SLEEP\nat all", True, True),
         ("at all Participant: it's been weeks", True, True),  # across lines, with the speaker's prefix
         ("at all it's been weeks", False, True),  # across lines, without it
@@ -226,15 +219,6 @@ def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
 
     with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
         keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, WITH_MARKS, check)
-
-
-@given(st.text(alphabet=st.characters(exclude_characters="<>"), min_size=1), st.text(), st.text())
-def test_a_quote_is_found_between_other_lines(quote: str, before: str, after: str) -> None:
-    transcript = f"{before}\n{quote}\n{after}"
-
-    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, transcript, SUBSTRING)
-
-    assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if normalise(quote) else ()}
 
 
 def test_all_violations_are_reported_at_once_and_without_a_quote() -> None:

@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.errors import FailureCategory
-from schemas.settings.run import EmbeddingSettings
 from schemas.values.participants import (
     PHQ8Item,
     RankedReferences,
@@ -15,10 +12,8 @@ from schemas.values.participants import (
     RetrievedReferences,
     ValidatedReferences,
 )
-from stages.participants.chunking import window_starts
 from stages.participants.rerank import (
     rank_references,
-    repeats,
     rerank_by_cross_encoder,
     retrieved_reference_events,
 )
@@ -72,37 +67,17 @@ def test_references_are_ordered_and_filtered_by_threshold_top_k_and_budget(
 
 
 def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
-    # Chunks 5, 6 and 7 of one transcript: the second shares 6 of 8 lines with the first, the third 4.
-    references = [window(at).model_copy(update={"similarity": 1 - at / 100}) for at in (5, 6, 7, 9)]
+    # The second shares 6 of 8 lines with the first; the third is of another transcript.
+    places = (302, 5), (302, 6), (303, 6), (302, 9)
+    windows = [
+        reference(chunk_id=at, similarity=1 - at / 10).model_copy(update={"participant_id": person, "ordinal": ordinal})
+        for at, (person, ordinal) in enumerate(places)
+    ]
 
-    ranked = rank_references(retrieved(*references), settings(ragq={"deduplicate_references": True}))
+    ranked = rank_references(retrieved(*windows), settings(ragq={"deduplicate_references": True}))
 
-    assert (ranked.items[ITEM], ranked.dropped) == (
-        (references[0], references[2]),
-        {ITEM: {"duplicate": 1, "top_k": 1}},
-    )
-
-
-def window(ordinal: int, *, participant: int = 302) -> Reference:
-    return reference(chunk_id=ordinal + 1).model_copy(update={"participant_id": participant, "ordinal": ordinal})
-
-
-@given(
-    lines=st.integers(8, 60),
-    size=st.integers(2, 8),
-    step=st.integers(1, 8),
-    chosen=st.tuples(st.integers(), st.integers()),
-)
-def test_whole_windows_repeat_by_place_when_they_share_more_than_half_of_their_lines(
-    lines: int, size: int, step: int, chosen: tuple[int, int]
-) -> None:
-    step = min(step, size)
-    starts = [start for start in window_starts(lines, size=size, step=step) if start % step == 0]
-    first, second = (number % len(starts) for number in chosen)
-    shared = set(range(starts[first], starts[first] + size)) & set(range(starts[second], starts[second] + size))
-
-    embedding = EmbeddingSettings(chunk_size=size, chunk_step=step)
-    assert repeats(window(first), window(second), embedding) == (len(shared) > size / 2)
+    assert ranked.items[ITEM] == (windows[0], windows[2])
+    assert ranked.dropped == {ITEM: {"duplicate": 1, "top_k": 1}}
 
 
 EVIDENCE = evidence({ITEM: ("i wake up at four", "i sleep badly")})

@@ -10,7 +10,9 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.costs import RunWork
 from schemas.values.differences import Comparison, Gate
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
+from schemas.values.runs import ScoredRun
 from stages.reports.comparison import RunInMode, compare_queries, compare_scores
 from stages.reports.comparison_sheet import comparison_sheet, condition, gate, gate_words
 from stages.reports.tables import Table
@@ -36,7 +38,12 @@ RIGHT = run(
     settings={"MODEL_TEMPERATURE": 0.5, "LLM_BACKEND": "ollama", "RAGQ_RETRIES": 2},
 )
 
-FOUND = compare_scores([RunInMode(LEFT, ZERO_SHOT), RunInMode(RIGHT, ZERO_SHOT)], chosen=CHOSEN)
+
+def of_scores(*runs: ScoredRun, modes: Sequence[AssessmentMode] = (ZERO_SHOT, ZERO_SHOT)) -> Comparison:
+    return compare_scores([RunInMode(*one) for one in zip(runs, modes, strict=True)], chosen=CHOSEN)
+
+
+FOUND = of_scores(LEFT, RIGHT)
 (OTHER,) = FOUND.compared
 
 
@@ -70,7 +77,7 @@ def test_every_item_that_changed_is_named_with_the_change_of_its_error() -> None
 def test_two_modes_of_one_run_can_be_compared() -> None:
     one = run(job(1, 316, scores("1"), "3"), job(2, 316, scores("2"), "3", mode=FEW_SHOT))
 
-    found = compare_scores([RunInMode(one, ZERO_SHOT), RunInMode(one, FEW_SHOT)], chosen=CHOSEN)
+    found = of_scores(one, one, modes=(ZERO_SHOT, FEW_SHOT))
 
     assert (found.mode, found.headline, found.settings) == ("zero_shot", "few_shot", {})
     assert found.compared[0].measures["few_shot"]["item_mae_weighted"].delta.value == pytest.approx(-1)
@@ -156,7 +163,7 @@ def compared(right: Sequence[str], truth: str = "0") -> Comparison:
     """Against a run with an error of 1 for every second participant; participant by participant what the right has."""
     before = run(*(job(one, 300 + one, scores(str(one % 2)), truth) for one in range(len(right))), run_id=12)
     after = run(*(job(one, 300 + one, scores(score) if score else None, truth) for one, score in enumerate(right)))
-    return compare_scores([RunInMode(before, ZERO_SHOT), RunInMode(after, ZERO_SHOT)], chosen=CHOSEN)
+    return of_scores(before, after)
 
 
 def decided(found: Comparison, *words: str) -> Gate:
@@ -192,16 +199,14 @@ def test_a_condition_is_met_when_the_whole_interval_is_beyond_its_margin(
 @pytest.mark.parametrize(("right", "outcome"), [(500, "failed"), (100, "passed")])
 def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, outcome: str) -> None:
     def calls(paid: int, *saved: int) -> dict[str, Any]:
-        found = [
-            paying(job_id).model_copy(update={"prompt_tokens": paid, "reply_tokens": 10, "saved_prompt_tokens": reused})
-            for job_id, reused in enumerate(saved)
-        ]
+        tokens = [{"prompt_tokens": paid, "reply_tokens": 10, "saved_prompt_tokens": reused} for reused in saved]
+        found = [paying(job_id).model_copy(update=of_job) for job_id, of_job in enumerate(tokens)]
         return {"work": RunWork(stages=(), calls=tuple(found))}
 
     jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
     cheap = run(*jobs, run_id=12).model_copy(update=calls(90, *[0] * 12))
     dear = run(*jobs).model_copy(update=calls(40, *(right - 50 + one for one in range(12))))
-    found = compare_scores([RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT)], chosen=CHOSEN)
+    found = of_scores(cheap, dear)
 
     (verdict,) = decided(found, "cost increases by more than 50").verdicts
     tokens = found.compared[0].measures["zero_shot"]["tokens"]

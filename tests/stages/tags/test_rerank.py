@@ -72,20 +72,6 @@ async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(
     assert searches(searched) == []
 
 
-async def test_an_exact_alias_asks_for_neighbours_when_skipping_is_off() -> None:
-    shirts = vocabulary(
-        {"big_shirt": 7, "shirt": 90},
-        aliases={"t-shirt": ("shirt",)},
-        vectors={"big_shirt": at(20), "shirt": at(0), "t-shirt": at(10)},
-    )
-
-    found = await candidates(shirts, "t-shirt", skip_exact=False, per_phrase_final_k=3)
-
-    assert searches(shirts)[-1] == ("t-shirt",)
-    # t-shirt lies at 10 degrees, as far from big_shirt.
-    assert [(tag.tag, round(tag.score_fasttext or 0, 6)) for tag in found] == [("shirt", 1.0), ("big_shirt", 0.984808)]
-
-
 async def test_the_weight_ranges_from_similarity_alone_to_context_alone() -> None:
     # Similarity is cos 60 = .5 and context cos 0 = 1 for `near`; the other way round for `middle`.
     searched = vocabulary(

@@ -180,24 +180,6 @@ def test_tags_that_are_not_asked_for_are_not_read() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("tags", "what"),
-    [
-        (None, "was requested and is missing"),
-        (as_json({"303": TAGS["303"]}), "participant 304 has chunks and no entries"),
-        (as_json(TAGS | {"305": []}), "participant 305 has entries and no chunks"),
-        (as_json(TAGS | {"304": [[], []]}), "participant 304 does not have as many entries (2) as chunks (1)"),
-        (as_json(TAGS | {"304": ["PHQ8_Sleep"]}), "participant 304, chunk 0: expected an array of tags, found string"),
-        (as_json(TAGS | {"304": [[1]]}), "participant 304, chunk 0: a tag is not a string"),
-        (as_json(TAGS | {"304": [["Sleep"]]}), "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
-    ],
-)
-def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, what: str) -> None:
-    lines = mismatches(rules(with_tags=True), TAGS=tags)
-    remedy = "import without them (--set EMBEDDING_ENABLE_ITEM_TAG_FILTER=false)"
-    assert lines[0] == f"small.tags.json: {what}; write the tags again for these chunks, or {remedy}"
-
-
 # Chunk scores
 
 
@@ -206,23 +188,6 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
 
     of_sleep = [scores[PHQ8Item.SLEEP] for person in loaded.participants for scores in person.scores or ()]
     assert (of_sleep, loaded.chunk_scores_meta) == ([3, None, None], ChunkScoresMeta.model_validate(CHUNK_SCORES_META))
-
-
-@pytest.mark.parametrize(
-    ("scores", "what"),
-    [
-        (None, "was requested and is missing"),
-        (as_json(CHUNK_SCORES | {"304": [None]}), "participant 304, chunk 0: expected an object of scores, found null"),
-        (
-            as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Sleep": True}]}),
-            "participant 304, chunk 0: PHQ8_Sleep: expected 0, 1, 2, 3 or null, found another boolean",
-        ),
-    ],
-)
-def test_chunk_scores_that_are_asked_for_have_to_be_there_and_right(scores: bytes | None, what: str) -> None:
-    lines = mismatches(rules(with_chunk_scores=True), CHUNK_SCORES=scores)
-    remedy = "import without them (--set EMBEDDING_REFERENCE_SCORE_SOURCE=participant)"
-    assert lines[0] == f"small.chunk_scores.json: {what}; score these chunks again, or {remedy}"
 
 
 OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
@@ -256,24 +221,61 @@ def test_a_partial_index_reports_what_was_left_out() -> None:
     assert loaded.partial.model_dump(mode="json") == before | found
 
 
-# Texts
+# What lists have to be
+
+LISTS = {
+    "TEXTS": (rules(), "json", "write an object: participant id -> list of texts, in the order of the vectors"),
+    "TAGS": (
+        rules(with_tags=True),
+        "tags.json",
+        "write the tags again for these chunks, or import without them (--set EMBEDDING_ENABLE_ITEM_TAG_FILTER=false)",
+    ),
+    "CHUNK_SCORES": (
+        rules(with_chunk_scores=True),
+        "chunk_scores.json",
+        "score these chunks again, or import without them (--set EMBEDDING_REFERENCE_SCORE_SOURCE=participant)",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("texts", "what"),
+    ("file", "data", "what"),
     [
-        (b"[]", "cannot be read: expected a JSON object, found array"),
-        (b'{"303": [], "303": []}', "cannot be read: a name occurs twice in one object"),
-        (b'{"303": [NaN]}', "cannot be read: NaN is not JSON"),
-        (b'{"303": ["secret \\u0000"]}', "contains a NUL character or half of a surrogate pair"),
-        (b'{"303": ["secret \\ud83d"]}', "contains a NUL character or half of a surrogate pair"),
-        (b'{"secret": []}', "a name is not a participant id"),
-        (b'{"303": {"secret": 1}}', "participant 303 has object where an array is expected"),
-        (b'{"303": [["secret"]]}', "participant 303, chunk 0: expected a string, found array"),
-        (b"secret \xff", "is not UTF-8"),
+        ("TEXTS", b"[]", "cannot be read: expected a JSON object, found array"),
+        ("TEXTS", b'{"303": [], "303": []}', "cannot be read: a name occurs twice in one object"),
+        ("TEXTS", b'{"303": [NaN]}', "cannot be read: NaN is not JSON"),
+        ("TEXTS", b'{"303": ["secret \\u0000"]}', "contains a NUL character or half of a surrogate pair"),
+        ("TEXTS", b'{"303": ["secret \\ud83d"]}', "contains a NUL character or half of a surrogate pair"),
+        ("TEXTS", b'{"secret": []}', "a name is not a participant id"),
+        ("TEXTS", b'{"303": {"secret": 1}}', "participant 303 has object where an array is expected"),
+        ("TEXTS", b'{"303": [["secret"]]}', "participant 303, chunk 0: expected a string, found array"),
+        ("TEXTS", b"secret \xff", "is not UTF-8"),
+        ("TAGS", None, "was requested and is missing"),
+        ("TAGS", {"303": TAGS["303"]}, "participant 304 has chunks and no entries"),
+        ("TAGS", TAGS | {"305": []}, "participant 305 has entries and no chunks"),
+        ("TAGS", TAGS | {"304": [[], []]}, "participant 304 does not have as many entries (2) as chunks (1)"),
+        ("TAGS", TAGS | {"304": ["Sleep"]}, "participant 304, chunk 0: expected an array of tags, found string"),
+        ("TAGS", TAGS | {"304": [[1]]}, "participant 304, chunk 0: a tag is not a string"),
+        ("TAGS", TAGS | {"304": [["Sleep"]]}, "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
+        ("CHUNK_SCORES", None, "was requested and is missing"),
+        (
+            "CHUNK_SCORES",
+            CHUNK_SCORES | {"304": [None]},
+            "participant 304, chunk 0: expected an object of scores, found null",
+        ),
+        (
+            "CHUNK_SCORES",
+            CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Sleep": True}]},
+            "participant 304, chunk 0: PHQ8_Sleep: expected 0, 1, 2, 3 or null, found another boolean",
+        ),
     ],
 )
-def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: str) -> None:
-    assert mismatches(TEXTS=texts) == [
-        f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
-    ]
+def test_texts_tags_and_chunk_scores_have_to_be_there_and_right_and_are_not_quoted(
+    file: str, data: Any, what: str
+) -> None:
+    loaded_by, suffix, remedy = LISTS[file]
+
+    lines = mismatches(loaded_by, **{file: as_json(data) if isinstance(data, dict) else data})
+
+    assert lines[0] == f"small.{suffix}: {what}; {remedy}"
+    assert "secret" not in str(lines)

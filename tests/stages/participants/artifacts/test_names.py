@@ -9,11 +9,9 @@ from stages.participants.index_names import answers_to, built_name, named_parts
 @pytest.mark.parametrize(
     ("name", "split", "variant", "rest"),
     [
-        ("x_paper_train", "paper-train", None, "x"),
         ("x-AVEC-train_v2", "avec-train", None, "x_v2"),
         ("x_paper_train_participant_only", "paper-train", "participant_only", "x"),
         ("paper_train", "paper-train", None, ""),
-        ("short_windows", None, None, "short_windows"),
         ("newspaper_train", None, None, "newspaper_train"),
         ("draw", None, None, "draw"),
         ("x_raw", None, "raw", "x"),
@@ -26,15 +24,12 @@ def test_a_name_names_a_split_and_a_variant(name: str, split: str | None, varian
 @pytest.mark.parametrize(
     ("name", "split", "variant", "built"),
     [
-        ("x_paper_train", "paper-train", "raw", "x_paper_train"),
         ("x_paper_train", "paper-train", "unknown", "x_paper_train"),
-        ("x_paper_train", "avec-train", "raw", "x_avec_train"),
         ("x_paper_train_participant_only", "avec-train", "participant_only", "x_avec_train_participant_only"),
         ("x_paper_train_participant_only", "paper-train", "unknown", "x_paper_train_participant_only"),
         ("x_paper_train", "paper-train", "participant_qa", "x_paper_train_participant_qa"),
         ("x", "avec-train", "both_speakers_clean", "x_avec_train_both_speakers_clean"),
         ("avec_train", "paper-train", "raw", "paper_train"),
-        ("x_paper_train", "clinic-a", "raw", "x_clinic_a"),
         ("x_clinic_a", "clinic-a", "raw", "x_clinic_a"),
         ("x_clinic_a_raw", "clinic-a", "raw", "x_clinic_a_raw"),
         ("x", "Clinic.A+2", "participant_qa", "x_clinic_a_2_participant_qa"),
