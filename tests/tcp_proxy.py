@@ -1,28 +1,27 @@
-"""A server in between that can be cut off: what passes through it hangs, or breaks."""
+"""A server in between, in threads: what passes through it can be made to hang, or to break when a run is committed."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import socket
+import threading
+from contextlib import suppress
+from typing import Self
 from urllib.parse import urlsplit, urlunsplit
+
+_COMMIT = b"COMMIT;"
+_RUN = b"INSERT INTO run "
 
 
 class TcpProxy:
-    """Passes bytes on to a server until it is cut."""
+    """Passes bytes on to the server of a URL until it is cut."""
 
     def __init__(self, url: str) -> None:
         self._target = urlsplit(url)
-        self._passing = asyncio.Event()
+        self._passing = threading.Event()
         self._passing.set()
-        self._server: asyncio.Server | None = None
-        self._running: set[asyncio.Task[None]] = set()
-
-    @property
-    def url(self) -> str:
-        """The URL of the server by way of the proxy."""
-        assert self._server is not None
-        port = self._server.sockets[0].getsockname()[1]
+        self._server = socket.create_server(("127.0.0.1", 0))
         user, _, _ = self._target.netloc.rpartition("@")
-        return urlunsplit(self._target._replace(netloc=f"{user}@127.0.0.1:{port}"))
+        netloc = f"{user}@127.0.0.1:{self._server.getsockname()[1]}"
+        self.url = urlunsplit(self._target._replace(netloc=netloc))
+        """The URL of the server by way of the proxy."""
 
     def cut(self) -> None:
         """Let everything hang: connections stay open, and nothing passes."""
@@ -32,46 +31,72 @@ class TcpProxy:
         """Pass on what waits."""
         self._passing.set()
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
 
-    async def close(self) -> None:
-        """End every connection, and listen no more."""
-        assert self._server is not None
+    def __exit__(self, *_: object) -> None:
+        self.mend()
         self._server.close()
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._running.add(task)
-        there_reader, there_writer = await asyncio.open_connection(self._target.hostname, self._target.port)
-        try:
-            await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer))
-        except asyncio.CancelledError:
-            pass
-        finally:
-            for end in (writer, there_writer):
-                end.transport.abort()
-            self._running.discard(task)
+    def _accept(self) -> None:
+        assert self._target.hostname is not None and self._target.port is not None
+        with suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                server = socket.create_connection((self._target.hostname, self._target.port))
+                threading.Thread(target=self._connect, args=(client, server), daemon=True).start()
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            while read := await reader.read(65536):
-                await self._passing.wait()
-                writer.write(read)
-                await writer.drain()
-            writer.close()
+    def _connect(self, client: socket.socket, server: socket.socket) -> None:
+        """Pass on what a client sends; answers are handed back by another thread."""
+        answers = threading.Thread(target=self._answer, args=(server, client), daemon=True)
+        answers.start()
+        with client, server:
+            with suppress(OSError):
+                while (data := client.recv(65536)) and self._pass(data, client, server, answers):
+                    pass
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            answers.join()
+
+    def _pass(self, data: bytes, client: socket.socket, server: socket.socket, answers: threading.Thread) -> bool:
+        """Hand data to the server; whether more may follow."""
+        self._passing.wait()
+        server.sendall(data)
+        return True
+
+    def _answer(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                self._passing.wait()
+                client.sendall(data)
+            client.shutdown(socket.SHUT_RDWR)
 
 
-@asynccontextmanager
-async def proxied(url: str) -> AsyncIterator[TcpProxy]:
-    """A proxy for a server, for the block."""
-    proxy = TcpProxy(url)
-    await proxy.start()
-    try:
-        yield proxy
-    finally:
-        await proxy.close()
+class CommitProxy(TcpProxy):
+    """Hands everything on until the COMMIT of a transaction that stores a run.
+
+    With `answers` the COMMIT is answered, and from then on nobody gets through. Without, its connection breaks before
+    the answer, and others get through.
+    """
+
+    def __init__(self, database_url: str, *, answers: bool) -> None:
+        super().__init__(database_url)
+        self._answers = answers
+        self._is_shut = False
+        self._storing: set[socket.socket] = set()
+
+    def _pass(self, data: bytes, client: socket.socket, server: socket.socket, answers: threading.Thread) -> bool:
+        if self._is_shut:
+            return False
+        if _RUN in data:
+            self._storing.add(client)
+        is_commit = client in self._storing and _COMMIT in data
+        if is_commit and not self._answers:
+            client.shutdown(socket.SHUT_RDWR)
+        self._is_shut = is_commit and self._answers
+        server.sendall(data)
+        if is_commit:
+            # Until the answer, and until the next question.
+            client.recv(65536) if self._answers else answers.join(5)
+        return not is_commit

@@ -30,6 +30,9 @@ ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait
 QUERY_SET = "ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --no-expand --until consolidate --wait"
 TWO_PARTICIPANTS = "ragq submit --split paper-test --limit 2 --wait"
 
+#: A line of the .env of a page.
+ENVIRONMENT = re.compile(r"^[A-Z_]+=\S+$", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Guide:
@@ -40,6 +43,9 @@ class Guide:
     words: Mapping[str, str] = field(default_factory=dict)
     has_interviews: bool = False
     """The interviews are imported, and the index of them is run 1."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    prints: Sequence[str] = ()
+    prints_never: Sequence[str] = ()
 
     def script(self, lines: Sequence[str]) -> str:
         words = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?!\w)" for word in self.words) or "$^")
@@ -116,10 +122,16 @@ GUIDES: Mapping[str, Guide] = {
         has_interviews=True,
     ),
     "api-security.md": Guide(),
+    "reproduce.md": Guide(
+        words={"participants data": "participants DIR", "paper-test": "paper-test --limit 3"},
+        settings=dict(line.split("=", 1) for line in ENVIRONMENT.findall((ROOT / "docs" / "reproduce.md").read_text())),
+        prints=("Results metric zero_shot few_shot", "aurc", "budget", "tabular"),
+        prints_never=("parity",),
+    ),
 }
 PORT = "8420"
 #: Pages with a test of their own.
-ELSEWHERE = {"README.md", "tutorial.md", "reproduce.md"}
+ELSEWHERE = {"README.md", "tutorial.md"}
 
 
 def test_every_page_with_commands_is_run_by_a_test() -> None:
@@ -156,6 +168,7 @@ def installation(
         ollama.model(reply, model)
     template = "interviews_template" if GUIDES[name].has_interviews else "migrated_template"
     with install(request.getfixturevalue(template)) as made:
+        made.settings |= GUIDES[name].settings
         made.start_worker()
         write_files(made.folder / "DIR", plain_files())
         write_shelf(made.folder / "books")
@@ -222,6 +235,9 @@ def test_every_command_of_the_page_works(name: str, installation: Installation) 
         check=False,
     )
     assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-30:])
+    printed = " ".join(done.stdout.split())
+    assert [words for words in guide.prints if words not in printed] == []
+    assert [words for words in guide.prints_never if words in printed] == []
 
 
 def wait_for_api(port: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Ragq, Stored
 from tests.cli.test_imports import write_transcript
-from tests.commit_proxy import CommitProxy
+from tests.tcp_proxy import CommitProxy
 
 ZERO_SHOT = ("submit", "--participants", "303", "--zero-shot-only")
 

@@ -12,9 +12,9 @@ from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
 from store.runs import jobs, overviews
-from tests.commit_proxy import CommitProxy
 from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, failing, take
+from tests.tcp_proxy import CommitProxy
 
 RUN = new_run(("1", "2"), request={})
 

@@ -18,7 +18,7 @@ from tests.eventually import until
 from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, claimed
-from tests.tcp_proxy import proxied
+from tests.tcp_proxy import TcpProxy
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import FIRST, NORMAL, list_of
 from workers.dispatcher import Dispatcher, elected
@@ -207,31 +207,28 @@ async def test_the_lock_is_held_once_and_a_session_that_is_silent_loses_it(datab
 async def test_a_dispatcher_that_is_cut_off_from_the_database_sends_no_more_and_has_a_successor(
     database: Database, store_run: StoreRun, broker: Broker, other: Broker
 ) -> None:
-    async with (
-        proxied(database.url) as proxy,
-        Database(proxy.url, pool_size=2) as cut_off,
-        dispatching(cut_off, broker.url),
-    ):
-        await store_run("0")
-        await broker.holds(1)
-        async with dispatching(database, other.url):
-            proxy.cut()
-            await store_run("1")
-            began = asyncio.get_running_loop().time()
-            await other.holds(1)
-            assert asyncio.get_running_loop().time() - began < SOON_S
+    with TcpProxy(database.url) as proxy:
+        async with Database(proxy.url, pool_size=2) as cut_off, dispatching(cut_off, broker.url):
+            await store_run("0")
+            await broker.holds(1)
+            async with dispatching(database, other.url):
+                proxy.cut()
+                await store_run("1")
+                began = asyncio.get_running_loop().time()
+                await other.holds(1)
+                assert asyncio.get_running_loop().time() - began < SOON_S
 
-            proxy.mend()
-            await store_run("2", "3")
-            await other.holds(3)
-            assert broker.depth() == 1
+                proxy.mend()
+                await store_run("2", "3")
+                await other.holds(3)
+                assert broker.depth() == 1
 
 
 @pytest.mark.parametrize("is_hanging", [True, False])
 async def test_a_dispatcher_that_is_cut_off_from_the_broker_makes_way(
     database: Database, store_run: StoreRun, broker: Broker, other: Broker, is_hanging: bool
 ) -> None:
-    async with proxied(broker.url) as proxy:
+    with TcpProxy(broker.url) as proxy:
         away = proxy.url if is_hanging else "redis://127.0.0.1:1/0"
         async with dispatching(database, away):
             if is_hanging:
