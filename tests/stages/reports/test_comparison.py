@@ -125,19 +125,21 @@ def test_passages_that_both_have_are_counted_by_document_and_line_without_judgem
     copied = query_run(
         query("x", {}, both_legs([31], [31], [31, 32])),
         query("b", {}, both_legs([41], [42], [41])),
+        query("c", {}, both_legs([], [], [])),
         documents={31: "d", 32: "d", 41: "e", 42: "e"},
         lines={31: 1, 32: 5, 41: 1, 42: 2},
     )
     other = query_run(
         query("x", {}, both_legs([71], [71], [71, 72])),
         query("b", {}, both_legs([81], [81], [82])),
+        query("c", {}, both_legs([], [], [])),
         documents={71: "d", 72: "d", 81: "e", 82: "e"},
         lines={71: 1, 72: 6, 81: 1, 82: 1},
     )
 
     (compared,) = of_queries(copied, other).compared
     shares = {of: found["overlap"].value for of, found in compared.measures.items() if "overlap" in found}
-    assert shares == {"dense": 1.0, "lexical": 0.5, "fused": 0.75}
+    assert shares == pytest.approx({"dense": 1.0, "lexical": 2 / 3, "fused": 5 / 6})
 
 
 def judged(*fused: Sequence[int], lexical: Sequence[int] = (11,), run_id: int = 15) -> QueryRun:

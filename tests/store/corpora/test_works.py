@@ -27,7 +27,7 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
 
 
 async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(connection: Connection) -> None:
-    corpus, work = await small_corpus(connection), new_work()
+    corpus, _, work = await small_corpus(connection), await small_corpus(connection, "other"), new_work()
     broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
     with pytest.raises(Exception, match="null value"):
         await keep(connection, corpus.id, replace(work, chunks=broken))
@@ -37,6 +37,7 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
     stored = await chunks_of_work(connection, kept.work_id)
 
     assert kept.outcome is ImportOutcome.NEW
+    assert (await works.work(connection, kept.work_id)).corpus == corpus.name
     ids = [chunk.id for chunk, _ in stored]
     assert [(chunk.level, status, chunk.parent_id, chunk.start_line, chunk.end_line) for chunk, status in stored] == [
         ("H1", VectorStatus.NO_VEC, None, 1, 11),
@@ -123,6 +124,10 @@ async def test_what_is_in_a_corpus_is_counted_and_its_tokens_where_every_chunk_i
     await keep(connection, corpus.id, new_work())
     first, second = await corpora.waiting(connection, corpus.id)
     await embed_and_publish(connection, corpus.id, [first], [[1, 1]])
+    await connection.execute("UPDATE job SET inputs = jsonb_build_object('corpus_id', $1::bigint)", corpus.id)
+    await connection.execute(
+        "UPDATE stage_attempt SET output = jsonb_build_object('cut_chunk_ids', $1::bigint[])", [first]
+    )
     await store_job(connection, corpus.id, [first, second], "failed")
 
     empty = await small_corpus(connection, "empty")
@@ -136,7 +141,7 @@ async def test_what_is_in_a_corpus_is_counted_and_its_tokens_where_every_chunk_i
     assert dict(counted).items() >= (counts | {"has_vector_index": False, "questions": 0, "answers": 0}).items()
     assert none.items() >= dict.fromkeys(counts, 0).items()
     assert (uncounted.tokens, uncounted.unseen_tokens, uncounted.unseen_share) == (None, None, None)
-    assert (counted.tokens, counted.unseen_tokens, counted.unseen_share, counted.cut) == (30, 10, 1 / 3, 1)
+    assert (counted.tokens, counted.unseen_tokens, counted.unseen_share, counted.cut) == (30, 10, 1 / 3, 2)
 
 
 async def test_chunks_that_a_job_covers_are_not_due(connection: Connection) -> None:

@@ -9,6 +9,7 @@ from schemas.suggestions import Each
 from store.database import Connection
 from store.runs import jobs, ledger, runs, stages
 from store.runs.chain import content_hash
+from store.runs.ledger import Waited
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, claimed
@@ -71,11 +72,13 @@ async def test_jobs_that_cannot_be_made_leave_nothing(connection: Connection, mo
     assert await connection.fetch("SELECT id FROM run UNION ALL SELECT id FROM job") == []
 
 
-async def test_a_retry_does_not_show_what_its_stage_waited_for_before(connection: Connection) -> None:
-    stored = await runs.store(connection, new_run(stages=("extract",)))
-    (job_id,) = stored.job_ids
-    claim = await claimed(connection, job_id, "extract")
-    await ledger.wait(connection, claim, server="east", reason=WaitReason.CALLS, wait_s=0, refusals=0)
+async def test_a_wait_is_of_its_stage_alone_and_not_shown_once_that_is_retried(connection: Connection) -> None:
+    stored = await runs.store(connection, new_run(("316", "319"), stages=("extract",)))
+    job_id, other_id = stored.job_ids
+    claim, other = await claimed(connection, job_id, "extract"), await claimed(connection, other_id, "extract")
+    await ledger.wait(connection, claim, server="east", reason=WaitReason.CALLS, wait_s=0, refusals=2)
+    assert await ledger.of(connection, claim) == Waited(refusals=2, has_waited=True, has_budget=False)
+    assert await ledger.of(connection, other) == Waited(refusals=0, has_waited=False, has_budget=False)
     again = await claimed(connection, job_id, "extract")
     await stages.fail(connection, again, TIMED_OUT, inputs={}, retry_in_s=60)
 
