@@ -36,22 +36,12 @@ float16, and 8e-3 in bfloat16.
 
 
 @pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(FakeEncoder, id="fake"),
-        *(
-            pytest.param(
-                partial(SentenceTransformerEncoder, PACKAGED_EMBEDDER, dtype=dtype, threads=1),
-                id=f"sentence-transformers in {dtype}",
-                marks=pytest.mark.servers,
-            )
-            for dtype in ROUNDING
-        ),
-    ],
+    scope="module", params=["fake", *(pytest.param(dtype, marks=pytest.mark.servers) for dtype in ROUNDING)]
 )
 def encoder(request: pytest.FixtureRequest) -> TextEncoder:
-    made: TextEncoder = request.param()
-    return made
+    if request.param == "fake":
+        return FakeEncoder()
+    return SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype=request.param, threads=1)
 
 
 def test_there_is_one_float32_row_per_text_in_order_and_those_of_one_length_share_a_pass(encoder: TextEncoder) -> None:

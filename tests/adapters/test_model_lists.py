@@ -24,17 +24,9 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
-        ("HTTPS://LLM.Example.org:443/v1/", "https://llm.example.org/v1"),
-        ("https://me:secret@llm.example.org/v1?key=secret#secret", "https://llm.example.org/v1"),
-        ("http://[::1]:11434", "http://[::1]:11434"),
-    ],
-)
-def test_a_server_has_the_name_of_its_url_without_secrets(url: str, name: str) -> None:
-    assert server_name(url) == name
+def test_a_server_has_the_name_of_its_url_without_secrets() -> None:
+    assert server_name("HTTPS://me:secret@LLM.Example.org:443/v1/?key=secret#secret") == "https://llm.example.org/v1"
+    assert server_name("http://[::1]:11434") == "http://[::1]:11434"
 
 
 async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.AsyncClient) -> None:

@@ -84,32 +84,22 @@ def test_two_values_under_the_two_names_of_the_severity_mode_are_refused() -> No
     assert by_option.run.quantitative.severity_inference_mode == "strict"
 
 
-@pytest.mark.parametrize(
-    ("environment", "timeouts"),
-    [
-        ({}, (600, 600)),
-        ({"OLLAMA_TIMEOUT_SECONDS": "3600"}, (3600, 3600)),
-        ({"PYDANTIC_AI_TIMEOUT_SECONDS": "3600.0"}, (3600, 3600)),
-        ({"PYDANTIC_AI_TIMEOUT_SECONDS": "3600", "OLLAMA_TIMEOUT_SECONDS": "3600"}, (3600, 3600)),
-    ],
-)
-def test_one_timeout_is_copied_to_the_other(environment: dict[str, str], timeouts: tuple[int, int]) -> None:
-    settings = resolved(environment=environment)
-
-    assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == timeouts
-    assert settings.warnings == ()
+def test_one_timeout_is_copied_to_the_other() -> None:
+    scoring, all_others = {"PYDANTIC_AI_TIMEOUT_SECONDS": "3600.0"}, {"OLLAMA_TIMEOUT_SECONDS": "3600"}
+    for environment, timeout in (({}, 600), (scoring, 3600), (all_others, 3600), (scoring | all_others, 3600)):
+        settings = resolved(environment=environment)
+        assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == (timeout, timeout)
+        assert settings.warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("CONSISTENCY_N_SAMPLE", "CONSISTENCY_N_SAMPLES"),
-        ("LOG_LEVL", "LOG_LEVEL"),
-        ("DATA_BASEDIR", "DATA_BASE_DIR"),
-        ("ENABLE_FEWSHOT", "ENABLE_FEW_SHOT"),
-        ("PREDICTON_MODE", "PREDICTION_MODE"),
-        ("QUANTITATIVE_SEVERITY_INFERENC_MODE", "QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
-    ],
-)
-def test_a_name_near_a_known_one_is_refused_with_a_suggestion(name: str, meant: str) -> None:
-    assert problems(environment={name: "1"}) == [f"{name} (environment) is not a setting; did you mean {meant}?"]
+def test_a_name_near_a_known_one_is_refused_with_a_suggestion() -> None:
+    meant = {
+        "CONSISTENCY_N_SAMPLE": "CONSISTENCY_N_SAMPLES",
+        "LOG_LEVL": "LOG_LEVEL",
+        "DATA_BASEDIR": "DATA_BASE_DIR",
+        "ENABLE_FEWSHOT": "ENABLE_FEW_SHOT",
+        "PREDICTON_MODE": "PREDICTION_MODE",
+        "QUANTITATIVE_SEVERITY_INFERENC_MODE": "QUANTITATIVE_SEVERITY_INFERENCE_MODE",
+    }
+    for name, known in meant.items():
+        assert problems(environment={name: "1"}) == [f"{name} (environment) is not a setting; did you mean {known}?"]

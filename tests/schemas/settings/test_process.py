@@ -46,14 +46,10 @@ def test_a_misspelt_name_of_the_process_is_refused_and_one_of_a_run_is_not() -> 
     assert ProcessSettings.from_environment({"CONSISTENCY_N_SAMPLE": "3"}) == ProcessSettings()
 
 
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, 4),
-        ({"OLLAMA_HOST": "gpu"}, 20),
-        ({"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"}, 20),
-        ({"OLLAMA_HOST": "gpu", "RAGQ_LLM_CONCURRENCY": "2"}, 3),
-    ],
-)
-def test_a_server_is_given_more_stages_than_the_embedded_one(environment: dict[str, str], expected: int) -> None:
-    assert ProcessSettings.from_environment(environment).llm_stages == expected
+def test_a_server_is_given_more_stages_than_the_embedded_one() -> None:
+    def stages(**environment: str) -> int:
+        return ProcessSettings.from_environment(environment).llm_stages
+
+    assert stages() == 4
+    assert stages(OLLAMA_HOST="gpu") == stages(RAGQ_OPENAI_BASE_URL="http://gpu/v1") == 20
+    assert stages(OLLAMA_HOST="gpu", RAGQ_LLM_CONCURRENCY="2") == 3

@@ -30,17 +30,14 @@ def test_front_matter_is_read_and_given_values_override_it() -> None:
     assert of(f"---\n{matter}\n---\n", **given) == found.model_copy(update=given)
 
 
-@pytest.mark.parametrize(
-    ("markdown", "title"),
-    [
-        ('---\ntitle: "<i>Tea</i> &amp; pots, 1 < 2"\n---\n', "Tea & pots, 1 < 2"),
-        ("---\nyear: 2019\n---\nHello.\n\n## Second\n\n# First\n", "First"),
-        ("---\ntitle:\n---\n# First\n", "First"),
-        ("## Second\n", "green-tea"),
-    ],
-)
-def test_a_title_is_text_that_is_given_or_that_of_the_first_heading_or_the_file(markdown: str, title: str) -> None:
-    assert of(markdown).title == title
+def test_a_title_is_text_that_is_given_or_that_of_the_first_heading_or_the_file() -> None:
+    titles = {
+        '---\ntitle: "<i>Tea</i> &amp; pots, 1 < 2"\n---\n': "Tea & pots, 1 < 2",
+        "---\nyear: 2019\n---\nHello.\n\n## Second\n\n# First\n": "First",
+        "---\ntitle:\n---\n# First\n": "First",
+        "## Second\n": "green-tea",
+    }
+    assert {markdown: of(markdown).title for markdown in titles} == titles
 
 
 @pytest.mark.parametrize(

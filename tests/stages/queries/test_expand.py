@@ -111,12 +111,9 @@ def test_b1_a_missing_key_is_empty(key: str) -> None:
     assert pasted == EXPANSION.model_copy(update={key: empty})
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [("mechanism", Intent.MECHANISM), (" Critique ", Intent.CRITIQUE), ("buy a\nteapot", "buy a teapot"), ("", None)],
-)
-def test_intents_are_read_in_any_case_any_text_is_one_and_empty_is_none(written: str, read: str | None) -> None:
-    assert pasted_expansion(json.dumps({"intent": written})).intent == read
+def test_intents_are_read_in_any_case_any_text_is_one_and_empty_is_none() -> None:
+    read = {"mechanism": Intent.MECHANISM, " Critique ": Intent.CRITIQUE, "buy a\nteapot": "buy a teapot", "": None}
+    assert {written: pasted_expansion(json.dumps({"intent": written})).intent for written in read} == read
 
 
 async def expand(chat: ScriptedChat, *, n: int = 3, template: str = TEMPLATE) -> Expansion:

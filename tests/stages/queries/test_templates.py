@@ -26,7 +26,6 @@ from tests.stages.at_defaults import RUN, augmentation
 @pytest.mark.parametrize("tag", TemplateTag)
 def test_the_default_templates_are_templates_and_use_known_placeholders_alone(tag: TemplateTag) -> None:
     check_template(tag, default_template(tag))
-
     assert set(placeholders(default_template(tag))) <= set(RULES[tag].variables)
 
 

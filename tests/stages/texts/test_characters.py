@@ -1,6 +1,5 @@
 """Fences around foreign text, and hashes of texts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,19 +13,16 @@ def test_a_long_text_is_cut_and_the_cut_is_marked() -> None:
     assert shown == f"<<< reference {mark} (the first 3 of 6 characters)\nabc\nreference {mark} >>>"
 
 
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [
-        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
-        ("a\u200bb\u200dc\u2060d\ufeffe", "abcde"),
-        ("a\u202eb\u2066c", "abc"),  # direction overrides
-        ("a\U000e0041b", "ab"),  # tag characters spell hidden words
-        ("a\r\nb\rc\u2028d\te", "a\nb\nc\nd\te"),
-        ("naïve “ünïcode” 🙂", "naïve “ünïcode” 🙂"),
-    ],
-)
-def test_invisible_characters_are_taken_out(text: str, seen: str) -> None:
-    assert visible(text) == seen
+def test_invisible_characters_are_taken_out() -> None:
+    seen = {
+        "a\x00b\x1b[31mc\x7f": "ab[31mc",
+        "a\u200bb\u200dc\u2060d\ufeffe": "abcde",
+        "a\u202eb\u2066c": "abc",  # direction overrides
+        "a\U000e0041b": "ab",  # tag characters spell hidden words
+        "a\r\nb\rc\u2028d\te": "a\nb\nc\nd\te",
+        "naïve “ünïcode” 🙂": "naïve “ünïcode” 🙂",
+    }
+    assert {text: visible(text) for text in seen} == seen
 
 
 @given(st.text(), st.text(), st.none() | st.integers(1, 20))
