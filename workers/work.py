@@ -23,7 +23,6 @@ from store.questions import presets
 from store.questions.presets import StoredTemplate
 from store.references import interviews, references
 from store.runs import attempts, runs
-from store.runs.attempts import KeyedText
 from store.runs.stages import Claim
 from workers.broker import priority_of
 from workers.ledger_chat import LedgerChat
@@ -41,8 +40,8 @@ class ReusingEmbedder:
         self._embedder = embedder
         self._database = database
         self._dimension = dimension
-        self.texts: list[KeyedText] = []
-        """The texts that were embedded, in order, to be stored with their vectors."""
+        self.texts: list[tuple[bytes, bool]] = []
+        """The key of each text that was embedded, in order, to be stored with its vector, and whether it was cut."""
 
     @property
     def name(self) -> str:
@@ -78,7 +77,7 @@ class ReusingEmbedder:
             for at, (text, row) in enumerate(zip(missing, computed.vectors, strict=True))
         }
         found = [rows[keys[text]] for text in texts]
-        self.texts += [KeyedText(keys[text], is_cut) for text, (_, is_cut) in zip(texts, found, strict=True)]
+        self.texts += [(keys[text], is_cut) for text, (_, is_cut) in zip(texts, found, strict=True)]
         return TextVectors(
             np.stack([row for row, _ in found]),
             tuple(at for at, (_, is_cut) in enumerate(found) if is_cut),
@@ -103,7 +102,7 @@ class Result(NamedTuple, Generic[Output_co]):
     vectors: NDArray[np.float32] | None = None
     effect: Callable[[Connection], Awaitable[None]] | None = None
     """Run in the transaction of the commit, after the output."""
-    texts: Sequence[KeyedText] = ()
+    texts: Sequence[tuple[bytes, bool]] = ()
     """The texts of the vectors, in their order, by which equal texts find them; none for vectors of something else."""
 
 

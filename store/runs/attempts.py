@@ -161,15 +161,6 @@ ORDER BY text_key, attempt_id, ordinal
 """
 
 
-class KeyedText(NamedTuple):
-    """The text of a vector, as far as it is stored with the vector."""
-
-    key: bytes
-    """A hash over the text, the model and its settings."""
-    is_cut: bool
-    """The model read only a part of the text."""
-
-
 async def known_vectors(
     connection: Connection, keys: Collection[bytes], *, with_cut: bool
 ) -> dict[bytes, tuple[Vectors, bool]]:

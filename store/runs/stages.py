@@ -23,7 +23,6 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.runs import AttemptError
 from store.database import Connection, to_pgvector
 from store.runs import backlog
-from store.runs.attempts import KeyedText
 from store.runs.chain import Link, content_hash
 from store.runs.jobs import OPEN_JOBS
 
@@ -315,7 +314,7 @@ async def commit(
     output: Mapping[str, Any],
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[None]] | None = None,
-    texts: Sequence[KeyedText] = (),
+    texts: Sequence[tuple[bytes, bool]] = (),
     database_s: float | None = None,
     waited_s: float = 0.0,
 ) -> Committed | None:
@@ -323,7 +322,8 @@ async def commit(
 
     `database_s` is how long the database took in the attempt until now, which the time of this commit cannot be in.
     `waited_s` is how long the attempt waited for others in its process: it began to work so much later.
-    `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
+    `texts` are those of the vectors, in their order, for vectors that may be found again by their text: a hash over the
+    text, the model and its settings, and whether the model read only a part of the text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own token on a stage that is done, and counts as committed.
     """
@@ -339,8 +339,8 @@ async def commit(
         held.previous_hash,
         held.link(AttemptOutcome.SUCCEEDED, inputs=inputs, output_hash=output_hash),
         [] if vectors is None else to_pgvector(vectors),
-        [text.key for text in texts],
-        [text.is_cut for text in texts],
+        [key for key, _ in texts],
+        [is_cut for _, is_cut in texts],
         held.token,
         database_s,
         waited_s,
