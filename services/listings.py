@@ -6,10 +6,9 @@ from urllib.parse import quote
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.values.documents import CorpusView, ListedWork
-from schemas.values.tags import Candidate, PhraseReport, Tag
+from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
 from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
 from store.references.references import StoredIndex
-from store.vocabularies import StoredVocabulary
 
 
 def corpora_table(listed: Iterable[CorpusView]) -> Table:

@@ -15,7 +15,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import Each, Repeatable, did_you_mean
 from schemas.values.base import Value
 from schemas.values.requests import TagsRequest
-from schemas.values.tags import PhraseSet, Vocabulary
+from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
 from stages.files.records import ProblemsFound
 from stages.models import resolved_model
@@ -29,7 +29,6 @@ from store.database import Connection, Database
 from store.runs import runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
-from store.vocabularies import StoredVocabulary
 
 
 def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> Repeatable[PhraseSet]:

@@ -2,15 +2,21 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Literal
-
-from pydantic import Field
 
 from schemas.errors import DomainError, FailureCategory, Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.tags import BuiltVocabulary, Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
+from schemas.values.tags import (
+    BuiltVocabulary,
+    Lexicon,
+    PhraseReport,
+    StoredVocabulary,
+    Tag,
+    TagDocument,
+    ValidatedTags,
+    Vocabulary,
+)
 from stages.tags.rerank import in_words
 from stages.tags.similarity import SentenceModel
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert
@@ -38,30 +44,6 @@ ORDER BY run_id
 """
 
 REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
-
-
-class StoredVocabulary(Value):
-    """A vocabulary: its size, and its models."""
-
-    id: int = Field(examples=[1])
-    name: str = Field(examples=["wardrobe"])
-    tags: int = Field(examples=[40])
-    aliases: int = Field(examples=[61])
-    documents: int = Field(examples=[120])
-    """Groups of tags that occur together."""
-    model: str | None = Field(examples=["fasttext"])
-    """What places tokens near each other; null until the models are built, as the next ones."""
-    model_digest: str | None = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-    context_digest: str | None = Field(examples=["60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"])
-    dimension: int | None = Field(examples=[100])
-    similarity_digest: str | None = Field(examples=["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"])
-    """Of the model of spelling and meaning, which `PSQ_SIMILARITY=fused` needs; null for models without it."""
-    sentence_backend: str | None = Field(examples=["huggingface"])
-    sentence_model: str | None = Field(examples=["all-minilm-l6-v2"])
-    """The embedder of the names of tags, and of phrases."""
-    sentence_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
-    imported_at: datetime
-    indexed_at: datetime | None
 
 
 CURRENT = f"""

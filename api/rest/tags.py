@@ -16,7 +16,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Text
 from schemas.values.estimates import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
-from schemas.values.tags import PhraseSet, Tag
+from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -28,7 +28,6 @@ from services.tags import (
 from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
 from stages.texts.characters import PLAIN_ID
 from store import vocabularies
-from store.vocabularies import StoredVocabulary
 
 MAX_SETS = 10_000
 

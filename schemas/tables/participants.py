@@ -7,6 +7,8 @@ from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
+from schemas.values.participants import TranscriptVariant
+from schemas.values.runs import IndexIdentity
 
 
 class ParticipantTable(columns.Row, table=True):
@@ -57,7 +59,7 @@ class SplitMemberTable(columns.Row, table=True):
     participant_id: int
 
 
-class ReferenceIndexTable(columns.Row, table=True):
+class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: ignore[misc]
     """One built index. It is visible from `published_at` until a newer one of its name and identity replaces it."""
 
     __table_args__ = (
@@ -71,32 +73,15 @@ class ReferenceIndexTable(columns.Row, table=True):
     )
 
     id: int = columns.serial()
-    name: str
     identity: str
     """A hash over what makes two indexes of a name different: model, data set, split, transcript variant, chunks."""
     run_id: int | None = columns.reference("run.id", deleted=None)
     """None for an index that was imported from files."""
-    data_set: str
-    """Whose participants it holds."""
-    split: str
-    split_csv_hash: str | None
-    """None where the files of an imported index do not say."""
-    split_ids_hash: str
-    variant: str = columns.text("unknown")
-    """Of the transcripts: a TranscriptVariant."""
-    backend: str
-    model: str
-    model_digest: str | None
+    variant: TranscriptVariant = columns.text("unknown")
     model_dtypes: list[str] = columns.array(default="{}")
     """The number formats of its vectors; none is known of imported indexes."""
-    dimension: int
-    chunk_size: int
-    chunk_step: int
-    min_evidence_chars: int
     evidence: str | None
     """How the evidence of its participants was found; None without evidence."""
-    participants: int | None
-    chunks: int | None
     artifact_meta: dict[str, Any] | None = columns.json()
     """The description that an imported index came with."""
     chunk_scores_meta: dict[str, Any] | None = columns.json()

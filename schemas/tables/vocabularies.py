@@ -5,9 +5,10 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint, text
 
 from schemas.tables import columns
+from schemas.values.tags import StoredVocabulary
 
 
-class VocabularyTable(columns.Row, table=True):
+class VocabularyTable(StoredVocabulary, columns.Row, table=True):  # type: ignore[misc]
     """One import. It is current until a newer one of its name replaces it; its models are built once."""
 
     __table_args__ = (
@@ -15,21 +16,6 @@ class VocabularyTable(columns.Row, table=True):
     )
 
     id: int = columns.serial()
-    name: str
-    tags: int
-    aliases: int
-    documents: int
-    model: str | None
-    """What kind of model places the tokens; None until there is one."""
-    model_digest: str | None
-    context_digest: str | None
-    dimension: int | None
-    """Numbers per token vector."""
-    similarity_digest: str | None
-    sentence_backend: str | None
-    sentence_model: str | None
-    """The embedder of the names of tags and aliases, and of phrases."""
-    sentence_digest: str | None
     imported_at: datetime = columns.now()
     indexed_at: datetime | None = columns.time()
     replaced_at: datetime | None = columns.time()

@@ -1,5 +1,7 @@
 """The content of a vocabulary, and the outputs of the stages of a tags job."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from schemas.values.base import Value
@@ -58,6 +60,30 @@ class PhraseSet(Value):
     id: str
     phrases: tuple[str, ...] = Field(repr=False)
     context_tags: tuple[str, ...] = Field(default=(), repr=False)
+
+
+class StoredVocabulary(Value):
+    """A vocabulary: its size, and its models."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["wardrobe"])
+    tags: int = Field(examples=[40])
+    aliases: int = Field(examples=[61])
+    documents: int = Field(examples=[120])
+    """Groups of tags that occur together."""
+    model: str | None = Field(examples=["fasttext"])
+    """What places tokens near each other; null until the models are built, as the next ones."""
+    model_digest: str | None = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    context_digest: str | None = Field(examples=["60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"])
+    dimension: int | None = Field(examples=[100])
+    similarity_digest: str | None = Field(examples=["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"])
+    """Of the model of spelling and meaning, which `PSQ_SIMILARITY=fused` needs; null for models without it."""
+    sentence_backend: str | None = Field(examples=["huggingface"])
+    sentence_model: str | None = Field(examples=["all-minilm-l6-v2"])
+    """The embedder of the names of tags, and of phrases."""
+    sentence_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
+    imported_at: datetime
+    indexed_at: datetime | None
 
 
 class Lexicon(Value):
