@@ -3,7 +3,6 @@
 Each situation lasts longer than a lease. Nothing may be lost or doubled, and work must continue by itself.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from stack.processes import kill_tree, worker_command
 from store import migrate
 from tests import run_folder
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation
+from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation, embedded_by
 from tests.acceptance.small_data_set import TEST
 from tests.chaos.invariants import NEXT_OUTPUT, violations
 from tests.embedded import PostgresServer, ValkeyServer
@@ -112,21 +111,13 @@ class Cluster:
 def cluster(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Five hosts with an index and two workers."""
     with Network() as net, ScriptedOllama("0.0.0.0") as ollama:
-        embedder = ollama.model()
         postgres, valkey = RemotePostgres(run_folder.new_folder()), RemoteValkey(run_folder.new_folder())
         with net.inside("database"):
             postgres.start()
         with net.inside("broker"):
             valkey.start()
         migrate.upgrade(postgres.url)
-        settings = {
-            "OLLAMA_HOST": address("here"),
-            "EMBEDDING_BACKEND": "ollama",
-            "EMBEDDING_DIMENSION": "8",
-            "EMBEDDING_EMBEDDINGS_FILE": "scripted",
-            "MODEL_EMBEDDING_MODEL": embedder.name,
-            "RAGQ_MAX_INTERRUPTIONS": "100",
-        }
+        settings = {"OLLAMA_HOST": address("here"), "RAGQ_MAX_INTERRUPTIONS": "100", **embedded_by(ollama.model())}
         folder = tmp_path_factory.mktemp("hosts")
         with BreakableInstallation(postgres.url, valkey.url, ollama.port, folder, settings) as installation:
             started = Cluster(net, installation)
@@ -165,6 +156,3 @@ def test_nothing_is_lost_or_doubled(cluster: Cluster, evidence: GiveEvidence, si
     report += f"{'before' if next_s is None else f'{next_s:.1f} s'} | {done_s:.1f} s | "
     report += f"{installation.value(INTERRUPTED) - interrupted} | {cluster.deaths} |"
     print("\n" + report)
-    if summary := os.environ.get("HOSTS_SUMMARY"):
-        with Path(summary).open("a") as file:
-            file.write(report + "\n")

@@ -16,12 +16,8 @@ OUTSIDE = {
 
 
 DATABASE = {"DATABASE_URL": OUTSIDE["DATABASE_URL"]}
-RUNNING = State(
-    started=0.0,
-    servers=OUTSIDE,
-    flower_url=None,
-    parts={"valkey": Part(name="valkey", command=["valkey"], port=6379)},
-)
+VALKEY = Part(name="valkey", command=["valkey"], port=6379)
+RUNNING = State(started=0.0, servers=OUTSIDE, flower_url=None, parts={"valkey": VALKEY})
 
 
 def test_parts_get_the_urls_of_their_servers_and_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:

@@ -196,14 +196,14 @@ async def test_a_bad_text_and_one_that_is_too_long_fail_their_own_requests_alone
 
 async def test_a_question_waits_for_one_pass_of_an_import(batcher: MakeBatcher) -> None:
     encoder, shared = batcher(0.05, token_budget=2)
-    imports = [asyncio.create_task(shared.encode([f"chunk {n}"] * 20, priority=BACKGROUND)) for n in range(3)]
+    imports = [asyncio.create_task(shared.encode([f"chunk {n}"] * 12, priority=BACKGROUND)) for n in range(3)]
     await asyncio.sleep(0.12)
 
     embedded = await shared.encode(["question"])
 
     begun = [texts[0] for texts in encoder.passes].index("question")
     assert (len(embedded.vectors), begun <= 4, any(task.done() for task in imports)) == (1, True, False)
-    assert [len((await task).vectors) for task in imports] == [20] * 3
+    assert [len((await task).vectors) for task in imports] == [12] * 3
     assert sum(texts == ("question",) for texts in encoder.passes) == 1
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import redis
 from celery import Celery
 from celery.events import EventDispatcher
 from kombu import Connection, Consumer, Message, Queue
@@ -20,10 +19,10 @@ from structlog.testing import capture_logs
 from stack.ports import free_port
 from store.database import Database
 from store.runs import jobs
-from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
+from tests.workers.conftest import Broker, key
 from workers.app import KEY_PREFIX, make_app
-from workers.broker import BACKGROUND, FIRST, NORMAL, BatchedEvents, checked, list_of
+from workers.broker import BACKGROUND, FIRST, NORMAL, BatchedEvents, checked
 from workers.turns import QueueDepths, send
 
 QUEUE = "embed"
@@ -31,17 +30,9 @@ THREADS = 4
 
 
 @pytest.fixture
-def client(valkey: ValkeyServer) -> Iterator["redis.Redis"]:
-    """The broker, empty."""
-    with redis.Redis.from_url(valkey.url) as client:
-        client.flushdb()
-        yield client
-
-
-@pytest.fixture
-def link(client: "redis.Redis", valkey: ValkeyServer) -> Iterator[Connection]:
+def link(broker: Broker) -> Iterator[Connection]:
     """A connection with the settings of workers."""
-    with make_app(valkey.url).connection_for_read() as link:
+    with make_app(broker.url).connection_for_read() as link:
         yield link
 
 
@@ -82,11 +73,11 @@ class Worker:
         self.held.pop(name).ack()
 
 
-def test_indexing_leaves_a_thread_free_and_a_question_takes_it(link: Connection, valkey: ValkeyServer) -> None:
+def test_indexing_leaves_a_thread_free_and_a_question_takes_it(link: Connection, broker: Broker) -> None:
     worker = Worker(link)
     publish(link, BACKGROUND, *(f"import {number}" for number in range(6)))
     assert worker.look() == ["import 0", "import 1", "import 2"]
-    found = QueueDepths(make_app(valkey.url)).read([QUEUE])
+    found = QueueDepths(make_app(broker.url)).read([QUEUE])
     assert (found.in_queue, found.waiting[QUEUE, BACKGROUND]) == ({QUEUE: 3}, 3)
 
     publish(link, FIRST, "question")
@@ -107,20 +98,20 @@ def test_the_next_indexing_does_not_wait_for_other_messages(link: Connection) ->
         assert f"import {number + 3}" in worker.look(for_s=0.3)
 
 
-def test_a_question_goes_before_an_import_that_was_sent_first(link: Connection, client: Any) -> None:
+def test_a_question_goes_before_an_import_that_was_sent_first(link: Connection, broker: Broker) -> None:
     publish(link, BACKGROUND, "import")
     publish(link, FIRST, "question")
-    lists = {key.decode() for key in client.keys(f"{KEY_PREFIX}{QUEUE}*")}
-    assert lists == {f"{KEY_PREFIX}{list_of(QUEUE, priority)}" for priority in (FIRST, BACKGROUND)}
-    assert json.loads(client.lindex(f"{KEY_PREFIX}{QUEUE}", 0))["properties"]["priority"] == FIRST
+    lists = {key.decode() for key in broker.client.keys(f"{KEY_PREFIX}{QUEUE}*")}
+    assert lists == {key(QUEUE, priority) for priority in (FIRST, BACKGROUND)}
+    assert json.loads(broker.client.lindex(key(QUEUE, FIRST), 0))["properties"]["priority"] == FIRST
 
     assert Worker(link).look() == ["question", "import"]
 
 
-def test_what_is_no_message_is_dropped_and_the_queue_moves(link: Connection, client: "redis.Redis") -> None:
+def test_what_is_no_message_is_dropped_and_the_queue_moves(link: Connection, broker: Broker) -> None:
     no_json = [b"not json", b"\xff\x00", b"[" * 100_000]
     no_message = [b"{}", b"null", b"[1]", b"7", b'{"body": "", "headers": {}}']
-    client.lpush(f"{KEY_PREFIX}{QUEUE}", *no_json, *no_message)
+    broker.client.lpush(key(QUEUE, FIRST), *no_json, *no_message)
     publish(link, NORMAL, "after it")
 
     with capture_logs() as lines:
@@ -172,30 +163,30 @@ def test_a_message_that_ragq_does_not_send_is_dropped_with_one_line(changes: dic
     assert [call.args for call in channel.basic_ack.call_args_list] == [("bad",)]
 
 
-def only_message(client: "redis.Redis", priority: int) -> tuple[dict[str, Any], list[Any]]:
+def only_message(broker: Broker, priority: int) -> tuple[dict[str, Any], list[Any]]:
     """The headers and the body of the message for `extract`."""
-    (held,) = client.lrange(f"{KEY_PREFIX}{list_of('extract', priority)}", 0, -1)
+    (held,) = broker.client.lrange(key("extract", priority), 0, -1)
     message = json.loads(held)
     return message["headers"], json.loads(base64.b64decode(message["body"]))
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else_and_a_chain_has_one_priority(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
+    database: Database, store_run: StoreRun, broker: Broker
 ) -> None:
     stored = await store_run("316", "319")
     job_id, hurried = stored.job_ids
     chains = await database.ask(jobs.pending_chains, stored.job_ids)
 
     assert send(make_app(f"redis://127.0.0.1:{free_port()}/0"), chains) == 0
-    assert send(make_app(valkey.url), chains, {hurried: FIRST}) == 2
+    assert send(make_app(broker.url), chains, {hurried: FIRST}) == 2
 
-    headers, (arguments, named, embedded) = only_message(client, NORMAL)
+    headers, (arguments, named, embedded) = only_message(broker, NORMAL)
     assert (arguments, named) == ([], {"run": stored.run_id, "job": job_id, "subject": "316"})
     assert (headers["id"], headers["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
     task_ids = [stage["options"]["task_id"] for stage in reversed(embedded["chain"])]
     assert task_ids == [f"j{job_id}:embed:1", f"j{job_id}:assemble:1"]
     assert [stage["kwargs"] for stage in embedded["chain"]] == [named, named]
-    _, (_, _, first) = only_message(client, FIRST)
+    _, (_, _, first) = only_message(broker, FIRST)
     assert [stage["options"]["priority"] for stage in first["chain"]] == [FIRST, FIRST]
 
 

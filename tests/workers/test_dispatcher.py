@@ -1,26 +1,23 @@
 """The dispatcher keeps the broker's queues filled, and no more than filled; one at a time, with a successor."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import redis
 
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import backlog, jobs, runs, stages
-from tests.brokers import broker_of_its_own
-from tests.embedded import ValkeyServer
 from tests.eventually import until
 from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import BROKEN, claimed
 from tests.tcp_proxy import TcpProxy
-from workers.app import KEY_PREFIX, make_app
-from workers.broker import FIRST, NORMAL, list_of
+from tests.workers.conftest import Broker, key
+from workers.app import make_app
+from workers.broker import FIRST
 from workers.dispatcher import Dispatcher, elected
 from workers.reaper import Reaper
 from workers.turns import LEAST_MESSAGES, MESSAGES_PER_THREAD
@@ -28,34 +25,6 @@ from workers.turns import LEAST_MESSAGES, MESSAGES_PER_THREAD
 BROKER = "the broker"
 #: Two seconds, and a few more on a machine that runs the other tests.
 SOON_S = 6.0
-
-
-@dataclass
-class Broker:
-    """A database of the broker, which is empty at first."""
-
-    url: str
-    client: "redis.Redis"
-
-    def depth(self, priority: int = NORMAL) -> int:
-        return int(self.client.llen(key("extract", priority)))
-
-    async def holds(self, count: int, priority: int = NORMAL) -> None:
-        await until(lambda: self.depth(priority) == count)
-
-
-def key(queue: str, priority: int = NORMAL) -> str:
-    return f"{KEY_PREFIX}{list_of(queue, priority)}"
-
-
-@pytest.fixture
-def broker(valkey: ValkeyServer) -> Iterator[Broker]:
-    with broker_of_its_own(valkey) as url, redis.Redis.from_url(url) as client:
-        yield Broker(url, client)
-
-
-#: Of another cluster of workers.
-other = broker
 
 
 @asynccontextmanager
@@ -88,7 +57,7 @@ async def test_a_large_run_waits_in_the_database_and_the_broker_holds_a_window_t
 
         # The oldest come first, and those that workers take are replaced.
         first = {f"j{job_id}:extract:1" for job_id in stored.job_ids[:window]}
-        taken = b" ".join(broker.client.rpop(key("extract"), window))  # type: ignore[arg-type]
+        taken = b" ".join(broker.client.rpop(key("extract"), window))
         assert {name for name in first if f'"{name}"'.encode() in taken} == first
         await broker.holds(window)
 

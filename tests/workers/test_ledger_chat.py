@@ -261,12 +261,9 @@ async def test_a_retry_sends_all_rejected_replies_back_and_pays_for_no_request_t
 
     failed, _, again = await retried.uses()
     assert [(use.purpose, use.is_rejected) for use in failed] == [("ask", True), ("ask, re-ask 1", True)]
-    assert [(use.purpose, use.is_reused) for use in again] == [
-        ("ask, rejected before", True),
-        ("ask, re-ask 1, rejected before", True),
-        ("ask, re-ask 2, rejected before", True),
-        ("ask, re-ask 3", False),
-    ]
+    before = [f"{asked}, rejected before" for asked in ("ask", "ask, re-ask 1", "ask, re-ask 2")]
+    reused = [(purpose, True) for purpose in before]
+    assert [(use.purpose, use.is_reused) for use in again] == [*reused, ("ask, re-ask 3", False)]
     assert [len(call.messages) for call in retried.model.calls] == [1, 3, 5, 7]
 
 
@@ -277,11 +274,8 @@ async def test_a_stage_that_asks_once_gets_another_sample(retried: Retried) -> N
     await retried.run(asked_once)
 
     assert [call.sample for call in retried.model.calls] == [0, 1, 2]
-    assert [use.purpose for of_attempt in await retried.uses() for use in of_attempt] == [
-        "ask",
-        "ask, sample 2 because an earlier reply was rejected",
-        "ask, sample 3 because an earlier reply was rejected",
-    ]
+    samples = [f"ask, sample {number} because an earlier reply was rejected" for number in (2, 3)]
+    assert [use.purpose for of_attempt in await retried.uses() for use in of_attempt] == ["ask", *samples]
 
 
 async def test_other_weights_are_asked_the_same_again(retried: Retried) -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 from hashlib import sha256
-from types import SimpleNamespace
-from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import numpy as np
 import pytest
@@ -107,13 +105,9 @@ async def test_the_least_recently_used_models_make_room_and_the_newest_stay(data
 async def test_names_are_embedded_in_ascending_order() -> None:
     embedder = FakeEmbedder()
     inputs = {"vocabulary_id": 1, "seed": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
-    work: Any = SimpleNamespace(
-        claim=SimpleNamespace(inputs=inputs),
-        read={},
-        settings=RunSettings(),
-        database=SimpleNamespace(ask=AsyncMock(return_value=CLOTHES)),
-        embedder_of=lambda backend, model: embedder,
-    )
+    work = Mock(claim=Mock(inputs=inputs), read={}, settings=RunSettings())
+    work.database.ask = AsyncMock(return_value=CLOTHES)
+    work.embedder_of.return_value = embedder
 
     await index_embed(work)
 

@@ -34,12 +34,10 @@ def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_ol
     drawn: Drawn, room: dict[tuple[str, int], int]
 ) -> None:
     # Jobs are numbered through, so that a lower number is older.
-    waiting = {
-        place: WaitingFlow(
-            priority, is_background, [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
-        )
-        for place, (priority, is_background, chains) in enumerate(drawn)
-    }
+    waiting: dict[int, WaitingFlow] = {}
+    for place, (priority, is_background, chains) in enumerate(drawn):
+        due = [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
+        waiting[place] = WaitingFlow(priority, is_background, due)
     stages = {job.job_id: job.queues for flow in waiting.values() for job in flow.jobs}
 
     chosen = Turns[int]().choose(waiting, room)
@@ -50,13 +48,13 @@ def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_ol
         for stage in stages[one.job_id]:
             left[stage, one.priority] -= 1
             assert left[stage, one.priority] >= 0
-    place = {job.job_id: at for at, job in enumerate(chosen)}
+    turn = {job.job_id: at for at, job in enumerate(chosen)}
     for flow in waiting.values():
         usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
         for job in flow.jobs:
-            assert job.job_id in place or min(left[stage, usual] for stage in job.queues) <= 0
+            assert job.job_id in turn or min(left[stage, usual] for stage in job.queues) <= 0
         for chain in CHAINS:
-            places = [place.get(job.job_id, len(place)) for job in flow.jobs if job.queues == chain]
+            places = [turn.get(job.job_id, len(turn)) for job in flow.jobs if job.queues == chain]
             assert places == sorted(places)
 
 

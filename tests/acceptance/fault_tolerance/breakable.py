@@ -73,6 +73,16 @@ class Servers:
             client.flushall()
 
 
+def embedded_by(embedder: ScriptedModel) -> dict[str, str]:
+    """The settings with which a model of the test embeds everything."""
+    return {
+        "EMBEDDING_BACKEND": "ollama",
+        "EMBEDDING_DIMENSION": "8",
+        "EMBEDDING_EMBEDDINGS_FILE": "scripted",
+        "MODEL_EMBEDDING_MODEL": embedder.name,
+    }
+
+
 @dataclass
 class BreakableInstallation(Installation):
     """ragq on servers that a test may break."""
@@ -82,12 +92,7 @@ class BreakableInstallation(Installation):
         cls, servers: Servers, database: str, *, ollama: ScriptedOllama, embedder: ScriptedModel, folder: Path
     ) -> Self:
         """An installation on one database, with short times and an embedder that no worker has to load."""
-        settings = SHORT_TIMES | {
-            "EMBEDDING_BACKEND": "ollama",
-            "EMBEDDING_DIMENSION": "8",
-            "EMBEDDING_EMBEDDINGS_FILE": "scripted",
-            "MODEL_EMBEDDING_MODEL": embedder.name,
-        }
+        settings = SHORT_TIMES | embedded_by(embedder)
         return cls(servers.database_url(database), servers.valkey.url, ollama.port, folder, settings)
 
     @contextmanager
