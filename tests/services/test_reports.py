@@ -127,8 +127,8 @@ def test_a_grid_has_every_combination_once() -> None:
     ]
 
 
-async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]]]:
-    """A parent whose items are 1 off, and two forks: one exact, the other 2 off. Every fork is finished."""
+async def test_a_sweep_is_one_table_of_paired_differences(database: Database) -> None:
+    """A parent whose items are 1 off, and two forks: one exact, the other 2 off."""
     async with database.connection() as connection:
         await import_labels(connection, TRUTH)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
@@ -140,11 +140,6 @@ async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]
             for job in await forks.parent_jobs(connection, run_id):
                 await finish(connection, job.id, ("score",), scores(digits))
         assert await forks.unfinished(connection, list(runs)) == []
-    return parent, runs
-
-
-async def test_a_sweep_is_one_table_of_paired_differences(database: Database) -> None:
-    parent, runs = await a_swept_run(database)
     exact, far = runs
 
     found = await sweep_results(database, parent, "score", runs)

@@ -1,12 +1,13 @@
 """What a submission asks of servers before anything is stored: which models they have, and whether workers ask them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from schemas.errors import Refused
+from schemas.settings.resolve import resolve
 from services.new_runs import submit_run
 from services.served_models import check_servers, with_models
 from stack.ports import free_port
@@ -15,13 +16,28 @@ from store.references import interviews
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
-from tests.services.conftest import paper_run
+from tests.store.conftest import new_run
 from tests.store.enrolled import enroll
 from tests.store.reference_indexes import person
 
 
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
+    """The server that OLLAMA_HOST names."""
+    with ScriptedOllama() as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{server.port}")
+        yield server
+
+
 def a_run(**options: str) -> NewRun:
-    return paper_run("extract", "validate", "score", **options)
+    """A run of one participant with the profile `paper`."""
+    return new_run(
+        inputs={},
+        stages=("extract", "embed", "validate", "score"),
+        profile="paper",
+        settings=resolve(profile="paper", options=options, environment={}, env_file=None).snapshot(),
+        request={"profile_source": "OLLAMA_HOST is set"},
+    )
 
 
 def models(extractor: str, judge: str) -> NewRun:
@@ -82,10 +98,6 @@ async def test_a_server_that_does_not_answer_is_warned_of_first_and_without_its_
     assert await database.once(runs.count) == 0
 
 
-def embedding_run(**options: str) -> NewRun:
-    return paper_run("extract", "embed", "score", **options)
-
-
 OLLAMA, OPENAI, EMBEDDINGS = NAMES = ("OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_EMBEDDING_BASE_URL")
 LLM, EMBED = ("extract", "score"), ("embed",)
 LOCAL, GPU = {OLLAMA: "http://127.0.0.1:51903"}, {OLLAMA: "http://gpu:11434"}
@@ -128,7 +140,7 @@ async def test_a_named_server_that_the_workers_do_not_ask_is_refused(connection:
             await enroll(connection, *stages, name=f"w{number}", servers=dict.fromkeys(NAMES) | servers)
 
         with pytest.raises(Refused, match=refusal) if refusal else nullcontext():
-            await check_servers(connection, embedding_run(**options), here)
+            await check_servers(connection, a_run(**options), here)
 
 
 async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
@@ -140,8 +152,8 @@ async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
         await enroll(connection, *LLM, servers=asked)
 
     with pytest.raises(Refused) as refused:
-        await submit_run(database, embedding_run(MODEL_QUANTITATIVE_MODEL="nowhere"))
+        await submit_run(database, a_run(MODEL_QUANTITATIVE_MODEL="nowhere"))
 
     told = (f"has no model 'nowhere'. It has: {there}.", "profile paper (OLLAMA_HOST is set)")
     assert all(words in str(refused.value) for words in (*told, "--set MODEL_QUANTITATIVE_MODEL=NAME"))
-    assert (await submit_run(database, embedding_run(MODEL_QUANTITATIVE_MODEL=there))).run_id == 1
+    assert (await submit_run(database, a_run(MODEL_QUANTITATIVE_MODEL=there))).run_id == 1

@@ -82,33 +82,23 @@ async def store_query_run(
 
 
 async def _go_through(connection: Connection, job_id: int, chunks: Mapping[str, Sequence[int]]) -> None:
-    outputs: dict[str, Any] = {
-        "retrieve": retrieved(
-            ranked_list(Leg.DENSE, QueryText.ORIGINAL, chunks["dense"]),
-            ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, chunks["lexical"]),
-            fused=chunks["fused"],
-        ).model_dump(mode="json")
+    dense, lexical = [
+        ranked_list(leg, QueryText.ORIGINAL, chunks[name])
+        for leg, name in ((Leg.DENSE, "dense"), (Leg.LEXICAL, "lexical"))
+    ]
+    ranking, accepted = chunks.get("ranking", ()), chunks.get("accepted", ())
+    listed = [{"chunk_id": chunk_id, "content": "words"} for chunk_id in ranking]
+    verdicts = [
+        {"rank": rank, "chunk_id": one, "decision": Decision.ACCEPT if one in accepted else Decision.REJECT}
+        for rank, one in enumerate(ranking, start=1)
+    ]
+    groups = [{"chunk_ids": [chunk_id]} for chunk_id in chunks.get("groups", ())]
+    outputs: dict[str, tuple[str, Any]] = {
+        "fused": ("retrieve", retrieved(dense, lexical, fused=chunks["fused"]).model_dump(mode="json")),
+        "ranking": ("rerank", {"ranker": "score-fusion", "ranking": list(ranking), "chunks": listed}),
+        "accepted": ("validate", {"validator": "judge", "reasks": ["json_parse"], "verdicts": verdicts}),
+        "groups": ("consolidate", {"groups": groups}),
     }
-    if "ranking" in chunks:
-        outputs["rerank"] = {
-            "ranker": "score-fusion",
-            "ranking": list(chunks["ranking"]),
-            "chunks": [{"chunk_id": chunk_id, "content": "words"} for chunk_id in chunks["ranking"]],
-        }
-    if "accepted" in chunks:
-        outputs["validate"] = {
-            "validator": "judge",
-            "reasks": ["json_parse"],
-            "verdicts": [
-                {
-                    "rank": rank,
-                    "chunk_id": chunk_id,
-                    "decision": Decision.ACCEPT if chunk_id in chunks["accepted"] else Decision.REJECT,
-                }
-                for rank, chunk_id in enumerate(chunks["ranking"], start=1)
-            ],
-        }
-    if "groups" in chunks:
-        outputs["consolidate"] = {"groups": [{"chunk_ids": [chunk_id]} for chunk_id in chunks["groups"]]}
-    for stage, output in outputs.items():
-        await take(connection, job_id, stage, committing(output))
+    for name, (stage, output) in outputs.items():
+        if name in chunks:
+            await take(connection, job_id, stage, committing(output))

@@ -21,25 +21,20 @@ from tests.store.scored import BROKEN, failing, take
 Change = Callable[[Connection, StoredQuery], Awaitable[object]]
 
 
-async def due(connection: Connection, query: StoredQuery) -> str | None:
-    of_stage = await chain(connection, query.job_id)
-    return next((stage for stage, status in of_stage.items() if status == "ready"), None)
+def of_due(change: Callable[[Connection, int, str], Awaitable[object]]) -> Change:
+    """Changes the stage that is due, if there is one."""
+
+    async def changed(connection: Connection, query: StoredQuery) -> None:
+        for stage, status in (await chain(connection, query.job_id)).items():
+            if status == "ready":
+                await change(connection, query.job_id, stage)
+
+    return changed
 
 
-async def complete_a_stage(connection: Connection, query: StoredQuery) -> None:
-    if (stage := await due(connection, query)) is not None:
-        await complete_stages(connection, query.job_id, stage)
-
-
-async def fail_a_stage(connection: Connection, query: StoredQuery) -> None:
-    if (stage := await due(connection, query)) is not None:
-        await take(connection, query.job_id, stage, failing(BROKEN))
-
-
-async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:
-    if (stage := await due(connection, query)) is not None:
-        await stages.claim(connection, query.job_id, stage, "worker", 0)
-        await stages.expire(connection, max_interruptions=100)
+async def lose(connection: Connection, job_id: int, stage: str) -> None:
+    await stages.claim(connection, job_id, stage, "worker", 0)
+    await stages.expire(connection, max_interruptions=100)
 
 
 def taking(step: Step) -> Change:
@@ -63,10 +58,10 @@ CHANGES: Final[dict[str, Change]] = {
     "edit the intent and run": lambda c, q: edit(c, q.id, QueryEdit(intent="COMPARISON"), run=True),
     "choose passages and run": lambda c, q: edit(c, q.id, QueryEdit(context=(3, 1)), run=True),
     "choose passages": lambda c, q: edit(c, q.id, QueryEdit(context=(2, 1)), run=False),
-    "complete a stage": complete_a_stage,
-    "complete another stage": complete_a_stage,
-    "fail a stage": fail_a_stage,
-    "lose a stage": lose_a_stage,
+    "complete a stage": of_due(complete_stages),
+    "complete another stage": of_due(complete_stages),
+    "fail a stage": of_due(lambda c, job_id, stage: take(c, job_id, stage, failing(BROKEN))),
+    "lose a stage": of_due(lose),
 }
 
 

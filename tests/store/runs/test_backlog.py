@@ -106,15 +106,13 @@ async def test_poisoned_jobs_are_failures(connection: Connection, store_run: Sto
 SMALL, LARGE = 10_000, 100_000
 IN_FLIGHT = 200
 
-RUNS = """
+WORLD = """
 INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)
 SELECT 'tags', 'i' || n, 'demo', '{}', 's', '{}', '0' FROM generate_series(1, 3) AS n
-"""
-PARTIAL = """
+;
 INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)
 VALUES ('index', 'i', 'demo', '{}', 's', '{"allow_partial": true}', '0')
-"""
-BUILT = """
+;
 INSERT INTO reference_index
     (name, identity, data_set, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
      min_evidence_chars, run_id)
@@ -173,11 +171,9 @@ async def grow(connection: Connection, since: int, to: int) -> None:
 async def test_ten_times_the_backlog_is_read_with_as_many_pages(connection: Connection, analyzed: str) -> None:
     """Also right after a large submission or retry, when Postgres knows nothing of the new backlog yet."""
     touched: dict[int, dict[str, int]] = {}
-    await connection.execute("ALTER TABLE job SET (autovacuum_enabled = false)")
-    await connection.execute("ALTER TABLE stage_run SET (autovacuum_enabled = false)")
-    await connection.execute(RUNS)
-    await connection.execute(PARTIAL)
-    await connection.execute(BUILT)
+    for table in ("job", "stage_run"):
+        await connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
+    await connection.execute(WORLD)
     await grow(connection, 0, SMALL)
     await connection.execute(SEND, IN_FLIGHT)
     await connection.execute("VACUUM ANALYZE")
