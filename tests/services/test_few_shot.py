@@ -43,14 +43,12 @@ async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     await publish_index(connection, PLAN, [chunks_of(number) for number in INDEXED])
 
 
-async def test_a_run_whose_references_have_no_scores_is_refused(connection: Connection) -> None:
+async def test_those_without_scores_are_named_with_the_run_and_the_index_and_nobody_else_refused(
+    connection: Connection,
+) -> None:
     await store(connection, labelled=())
-
     with pytest.raises(Refused, match=r"Nobody of reference index 'x' has item scores.*Without references: --zero"):
         await plan_participants(connection, FEW_SHOT, SETTINGS)
-
-
-async def test_those_without_scores_are_named_with_the_run_and_with_the_index(connection: Connection) -> None:
     await store(connection, labelled=(300,))
 
     run = await plan_participants(connection, FEW_SHOT, SETTINGS)

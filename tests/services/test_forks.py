@@ -58,40 +58,33 @@ async def outputs(bench: Bench, job_id: int) -> dict[str, Any]:
     return {stage: await bench.output(job_id, stage) for stage in STAGES if stage != "embed"}
 
 
-async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench) -> None:
+async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_with_what_it_copied(
+    bench: Bench,
+) -> None:
     parent, parent_job = await a_parent(bench)
     _, whole_job = await a_parent(bench, JUDGED | SPEC_33)
-    made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
-    (job_id,) = made.job_ids
-    before = await bench.database.once(counts)
-
-    states = await bench.database.once(chain, job_id)
-    assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
-    await compute(bench, job_id, "rerank")
-
-    async with bench.database.connection() as connection:
-        # Every vector was there, and every verdict in the ledger.
-        assert await counts(connection) == before
-        workers = await connection.fetch("SELECT stage, worker_id FROM stage_attempt WHERE job_id = $1", job_id)
-    found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
-    assert found == whole
-    assert found["rerank"] != await bench.output(parent_job, "rerank")
-    of_stages = {row["stage"]: row["worker_id"] for row in workers}
-    assert of_stages == dict.fromkeys(STAGES[:3], "copied") | dict.fromkeys(STAGES[3:], "worker")
-
-
-async def test_a_fork_is_found_again_named_by_its_family_and_audited_with_what_it_copied(bench: Bench) -> None:
-    parent, parent_job = await a_parent(bench)
     child, again = [await stored(bench.database, of_run(parent, "rerank", **SPEC_33)) for _ in range(2)]
     other = await stored(bench.database, of_run(parent, "rerank"))
     grandchild = await stored(bench.database, of_run(child.run_id, "retrieve"))
     (job_id,) = child.job_ids
-
     assert (again.run_id, again.is_new, other.is_new) == (child.run_id, False, True)
+
+    before = await bench.database.once(counts)
+    states = await bench.database.once(chain, job_id)
+    assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
+    assert await bench.database.once(chains.audit, child.run_id) == chains.Audit(3, [])
+    await compute(bench, job_id, "rerank")
+
+    found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
+    assert found == whole
+    assert found["rerank"] != await bench.output(parent_job, "rerank")
     async with bench.database.connection() as connection:
-        found = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
+        # Every vector was there, and every verdict in the ledger.
+        assert await counts(connection) == before
+        of_stages = {one.stage: one.worker_id for one in await attempts.history(connection, job_id)}
+        assert of_stages == dict.fromkeys(STAGES[:3], "copied") | dict.fromkeys(STAGES[3:], "worker")
+        families = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
         assert await forks.parent_job(connection, job_id) == parent_job
-        assert await chains.audit(connection, child.run_id) == chains.Audit(3, [])
         await connection.execute("UPDATE stage_vector SET vector = vector + vector")
         changed = (await chains.audit(connection, child.run_id)).flaws
         await connection.execute(
@@ -100,7 +93,7 @@ async def test_a_fork_is_found_again_named_by_its_family_and_audited_with_what_i
         changed_too = (await chains.audit(connection, child.run_id)).flaws
     children = tuple(forks.Child(run_id=run_id, stage="rerank") for run_id in (child.run_id, other.run_id))
     of_child = (forks.Child(run_id=grandchild.run_id, stage="retrieve"),)
-    assert found == [
+    assert families == [
         forks.Family(children=children),
         forks.Family(parent_id=parent, stage="rerank", named=parent, children=of_child),
         forks.Family(parent_id=child.run_id, stage="retrieve", named=child.run_id),
