@@ -160,8 +160,8 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
     # One that is repeated takes the forks that are stored.
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20", "30"]})
-    made = list(await run_sweep(database, parent, "score", points, wait=False))
-    assert (made[:2], len(made)) == ([exact, far], 3)
+    again = list(await run_sweep(database, parent, "score", points, wait=False))
+    assert (again[:2], len(again)) == ([exact, far], 3)
 
 
 async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database, connection: Connection) -> None:
