@@ -43,30 +43,25 @@ def failing(app: FastAPI) -> FastAPI:
     return app
 
 
-async def test_an_error_of_ragq_becomes_a_problem_with_its_message_and_a_page_for_browsers(
-    failing: FastAPI, client: httpx.AsyncClient
+async def test_an_error_of_ragq_becomes_a_problem_and_a_page_and_another_does_not_show_its_message(
+    failing: FastAPI, client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reply = await client.get("/missing")
-    assert reply.status_code == 404
-    assert reply.headers["content-type"] == problems.MEDIA_TYPE
+    page = await client.get("/missing", headers={"Accept": "text/html"})
+    secret = await client.get("/secret")
+
+    assert (reply.status_code, reply.headers["content-type"]) == (404, problems.MEDIA_TYPE)
     assert reply.json() == {
         "type": "urn:ragq:problem:preset-missing",
         "title": "Not Found",
         "status": 404,
         "detail": "There is no preset 'Narrow'; `ragq preset list` shows those there are.",
     }
-    page = await client.get("/missing", headers={"Accept": "text/html"})
     assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (404, "text/html")
     assert "There is no preset" in page.text
-
-
-async def test_an_unexpected_error_does_not_show_its_message(
-    failing: FastAPI, client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reply = await client.get("/secret")
-    assert reply.status_code == 500
     output = capsys.readouterr()
-    assert "participant" not in reply.text + output.out + output.err
+    assert secret.status_code == 500
+    assert "participant" not in secret.text + output.out + output.err
     assert "ValueError" in output.out + output.err
 
 
@@ -88,8 +83,13 @@ async def test_an_invalid_request_gets_places_of_one_short_line_and_no_values(
         assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
 
 
-def test_every_slug_has_a_status() -> None:
+def test_every_slug_has_a_status_and_the_nearest_class_decides() -> None:
     assert set(get_args(Slug)) | {kind.slug for kind in kinds_of(RagqError)} == set(problems.STATUSES)
+
+    class Nearer(Refused):
+        pass
+
+    assert problems.kind_of(Nearer("no")) == problems.ProblemKind(409, "refused")
 
 
 def kinds_of(base: type[RagqError]) -> Iterator[type[RagqError]]:
@@ -113,10 +113,3 @@ def test_an_error_ends_a_command_with_its_slug_in_json(
     assert printed.err == "ragq: no\n"
     expected = {"type": f"urn:ragq:problem:{error.slug}", "detail": "no"}
     assert (json.loads(printed.out) if as_json else printed.out) == (expected if as_json else "")
-
-
-def test_the_nearest_class_decides() -> None:
-    class Nearer(Refused):
-        pass
-
-    assert problems.kind_of(Nearer("no")) == problems.ProblemKind(409, "refused")

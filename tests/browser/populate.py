@@ -107,6 +107,7 @@ def _ask(installation: Installation, folder: Path) -> None:
     written = ("--set", f"RAGQ_QUERY_MODEL={WRITER}")
     pasted = ("--expansion", str(expansion))
     arch = "What keeps the stones of an arch together?"
+    asked = {}
     for question, options in (
         ("Does the weight of a pendulum change its swing?", ("--no-expand", "--until", "embed")),
         (arch, ("--no-expand", "--until", "validate", *unread)),
@@ -114,13 +115,14 @@ def _ask(installation: Installation, folder: Path) -> None:
         ("How long should tea steep?", ("--no-expand", "--until", "validate")),
         (QUESTION, (*written, *lenient, "--until", "generate")),
     ):
-        run_id = installation.submit("--query", question, "--corpus", "default", "--preset", PRESET, *options)
+        asked[question] = installation.submit("--query", question, "--corpus", "default", "--preset", PRESET, *options)
+    for question, run_id in asked.items():
         states = installation.wait_for(run_id)
         assert states == ({"failed": 1} if question == arch else {"succeeded": 1}), installation.logs
     judged = installation.ragq("evaluate", f"r{run_id}", "--wait")
     assert judged.exit_code == 0, judged.stderr
-    (asked,) = [line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready"][:1]
-    assert installation.ragq("query", "answer", str(asked["id"]), str(answer)).exit_code == 0
+    ready = next(line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready")
+    assert installation.ragq("query", "answer", str(ready["id"]), str(answer)).exit_code == 0
 
 
 def _score(installation: Installation, folder: Path) -> None:

@@ -16,34 +16,19 @@ from tests.cli.test_help import COMMANDS
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "stack", "stages", "store", "workers")
 
-#: Names in texts that are no setting of ragq.
-OTHER_NAMES = {
-    "CUDA_VISIBLE_DEVICES": "of the library for models",
-    "FLOWER_BASIC_AUTH": "of Flower",
-    "FORCE_COLOR": "of terminals",
-    "NO_COLOR": "of terminals",
-    "TTY_COMPATIBLE": "of terminals",
-    "GOMP_SPINCOUNT": "of OpenMP",
-    "OPENBLAS_NUM_THREADS": "of OpenBLAS",
-    "HF_HOME": "of the library for models",
-    "HF_TOKEN": "of the library for models",
-    "NO_CHANGE": "what becomes of a heading",
-    "OMP_WAIT_POLICY": "of OpenMP",
-    "OTEL_EXPORTER_OTLP_ENDPOINT": "of OpenTelemetry",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "of OpenTelemetry",
-    "LLM_BACKND": "an example of a misspelling",
-    "MALLOC_ARENA_MAX": "of glibc",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "of oneDNN",
-    "OTHER_RUN": "a run that the user names",
-    "PG_VERSION": "a file of Postgres",
-    "Q4_K_M": "a quantisation",
-    "SKIP_LOCKED": "of Postgres",
-    "STUDY_DETAIL": "an intent of a query",
-    "TOKENIZERS_PARALLELISM": "of the library for models",
-    "XDG_CACHE_HOME": "of the desktop",
-    "XDG_CONFIG_HOME": "of the desktop",
-    "XDG_DATA_HOME": "of the desktop",
+#: Names in texts that are no setting of ragq, by whose they are.
+NAMES_OF_OTHERS = {
+    "terminals": ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"),
+    "libraries for models": ("CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_TOKEN", "TOKENIZERS_PARALLELISM"),
+    "OpenMP": ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"),
+    "libraries for numbers": ("OPENBLAS_NUM_THREADS", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "MALLOC_ARENA_MAX"),
+    "OpenTelemetry": ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
+    "the desktop": ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+    "Flower and Postgres": ("FLOWER_BASIC_AUTH", "PG_VERSION", "SKIP_LOCKED"),
+    "replies and arguments": ("NO_CHANGE", "STUDY_DETAIL", "OTHER_RUN", "Q4_K_M"),
+    "examples of misspellings": ("LLM_BACKND",),
 }
+OTHER_NAMES = {name for names in NAMES_OF_OTHERS.values() for name in names}
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z]+)+\b(?!\*)")
 _ADVICE = re.compile(r"\b(?:raise|lower|increase|reduce|set|unset) `?([a-z]+(?:_[a-z]+)+)")

@@ -18,24 +18,14 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner(env=dict.fromkeys([*KNOWN_NAMES, "TESTING"]))
 
 
-def test_show_keeps_secrets(runner: CliRunner) -> None:
+def test_show_keeps_secrets_and_refuses_what_submit_would_refuse(runner: CliRunner) -> None:
+    names = {"DATABASE_URL": "postgresql://u:hidden@h/x", "REDIS_URL": "redis://:hidden@h"}
     for options in [[], ["--json"]]:
-        secrets = {
-            "DATABASE_URL": "postgresql://u:hidden@h/x",
-            "REDIS_URL": "redis://:hidden@h",
-            "RAGQ_OPENAI_API_KEY": "hidden",
-        }
-
-        output = runner.invoke(config, ["show", *options], env=secrets).output
+        output = runner.invoke(config, ["show", *options], env=names | {"RAGQ_OPENAI_API_KEY": "hidden"}).output
 
         assert output.count("set, not shown") == 3
         assert "hidden" not in output
-
-
-def test_show_refuses_what_submit_would_refuse(runner: CliRunner) -> None:
-    result = runner.invoke(config, ["show", "--profile", "papr"])
-
-    assert isinstance(result.exception, Refused)
+    assert isinstance(runner.invoke(config, ["show", "--profile", "papr"]).exception, Refused)
 
 
 class Rows:

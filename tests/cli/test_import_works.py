@@ -63,7 +63,12 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
         "picture.pdf": b"\x89PNG" + bytes(9),
         "words.docx": b"Text.",
     }
-    good = {"café.md": "# Café\n\nOpen.\n".encode(), "tea.txt": "Grüner Tee.".encode(), "pdf as.md": b"%PDF-1.7"}
+    good = {
+        "café.md": "# Café\n\nOpen.\n".encode(),
+        "tea.txt": "Grüner Tee.".encode(),
+        "pdf as.md": b"%PDF-1.7",
+        "pdf": b"%PDF-1.7",
+    }
     for name, content in (bad | good).items():
         (books / name).write_bytes(content)
 
@@ -75,6 +80,9 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     assert [imported["new"], imported["documents"]["jobs"]] == [3, 2]
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert "Café" in [work["title"] for work in works]
+    assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
+    shown = json.loads(ragq("show", imported["documents"]["run"], "--json").stdout)
+    assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
 
 
 @pytest.fixture
@@ -125,18 +133,6 @@ def test_the_language_of_a_new_corpus_is_told_and_the_removal_of_a_work_confirme
     assert ragq("corpus", "remove", "default", str(work["id"]), input="n\n").exit_code != 0
     removed = json.loads(ragq("corpus", "remove", "default", str(work["id"]), "--yes", "--json").stdout)
     assert [one["id"] for one in removed["removed"]] == [work["id"]]
-
-
-def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
-    (tmp_path / "book").write_bytes(b"%PDF-1.7 without a suffix")
-
-    done = ragq("import", "works", str(tmp_path / "book.pdf"), str(tmp_path / "book"), "--json", *MODEL)
-
-    assert json.loads(done.stdout)["documents"] == {"run": "r1", "jobs": 2, "unchanged": 0}
-    assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
-    shown = json.loads(ragq("show", "r1", "--json").stdout)
-    assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
 
 
 def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path) -> None:

@@ -36,7 +36,7 @@ def sql(stored: Stored) -> Callable[[str], Any]:
     return lambda statement: stored(fetch, statement)
 
 
-def test_phrases_and_context_tags_become_inputs_of_one_job_each(
+def test_phrases_and_context_tags_become_inputs_of_one_job_each_and_results_have_the_parts_that_are_asked_for(
     ragq: Ragq, stored: Stored, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
     stored(mark_built)
@@ -58,15 +58,9 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     assert first["inputs"]["sentences"] == {"backend": "huggingface", "model": "mini", "digest": "d"}
     assert "hat" not in json.dumps(run["request"])
 
-
-def test_a_result_has_the_parts_that_are_asked_for(ragq: Ragq, stored: Stored, wardrobe: Path) -> None:
-    stored(mark_built)
-    Path("p.txt").write_text("overcoat\n")
-    assert ragq("submit", "--phrases", "p.txt", "--vocabulary", "wardrobe").stdout == "r1\n"
     stored(finish, 1)
     candidates, reports = [COAT.model_dump(mode="json")], [REPORT.model_dump(mode="json")]
-
-    (one,) = json.loads(ragq("tags", "show", "r1", "--json", "--verbose").stdout)["sets"]
+    one, _ = json.loads(ragq("tags", "show", "r1", "--json", "--verbose").stdout)["sets"]
     assert (one["id"], one["status"], one["result"]) == ("1", "succeeded", [candidates, reports])
     assert json.loads(ragq("tags", "show", "j1", "--json", "--phrase-ranks").stdout) == [candidates, RANKS]
 

@@ -27,10 +27,12 @@ def test_writing_twice_changes_nothing(tmp_path: Path) -> None:
     assert {name: path.read_bytes() for name, path in written.items()} == data_set_files()
 
 
-@pytest.mark.parametrize("name", ["303_AUDIO.wav", "README.txt", "mine.md"])
-def test_other_files_are_never_written_over(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"mine")
-    for write in (write_data_set, partial(write_packaged, name="works")):
-        with pytest.raises(Refused, match=f"already holds {name}, which is not of this data set"):
-            write(tmp_path)
-    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"mine")]
+def test_other_files_are_never_written_over(tmp_path: Path) -> None:
+    for name in ("303_AUDIO.wav", "README.txt", "mine.md"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_bytes(b"mine")
+        for write in (write_data_set, partial(write_packaged, name="works")):
+            with pytest.raises(Refused, match=f"already holds {name}, which is not of this data set"):
+                write(folder)
+        assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, b"mine")]

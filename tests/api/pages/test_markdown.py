@@ -5,15 +5,14 @@ import pytest
 from api.pages.answers import answer_html
 
 
-def test_a_cited_source_becomes_a_link_to_it_and_others_are_marked() -> None:
+def test_a_cited_source_becomes_a_link_to_it_others_are_marked_and_code_cites_nothing() -> None:
     shown = answer_html("So it is [S1, S9].", ["S1"])
-
     assert 'href="#source-S1"' in shown
     assert '<span class="cite-unknown">S9 (not in the prompt)</span>' in shown
-
-
-def test_code_cites_nothing() -> None:
     assert "source-S1" not in answer_html("`[S1]`\n\n```\n[S1]\n```", ["S1"])
+    external = answer_html("[a](https://elsewhere.example/?a=1&b=2)", [])
+    assert 'href="https://elsewhere.example/?a=1&amp;b=2"' in external
+    assert 'rel="noreferrer noopener nofollow"' in external
 
 
 @pytest.mark.parametrize(
@@ -42,10 +41,3 @@ def test_an_answer_runs_no_script_loads_nothing_and_links_nowhere_in_ragq(answer
 
     for element in ("<script", "<img", "<svg", "<style", "<iframe", ' href="'):
         assert element not in shown
-
-
-def test_external_links_send_no_referrer() -> None:
-    shown = answer_html("[a](https://elsewhere.example/?a=1&b=2)", [])
-
-    assert 'href="https://elsewhere.example/?a=1&amp;b=2"' in shown
-    assert 'rel="noreferrer noopener nofollow"' in shown

@@ -57,15 +57,12 @@ async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> N
     await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
-async def test_the_depth_and_age_of_queues(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
-    await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-    await connection.execute(
-        "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
-    )
+async def test_queues_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
+    first, second, third = stored.job_ids
+    await take(connection, first, "extract", committing({"quotes": {}}))
+    await connection.execute("UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", second)
     # One that waits for a time is not due.
-    await connection.execute(
-        "UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE job_id = $1", stored.job_ids[2]
-    )
+    await connection.execute("UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE job_id = $1", third)
 
     figures = parsed(await metrics.text())
 
@@ -73,11 +70,10 @@ async def test_the_depth_and_age_of_queues(connection: Connection, metrics: Metr
     assert figures | depths == figures
     assert 90 <= figures["queue_oldest_seconds", "extract"] < 150
 
-
-async def test_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
-    await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-    await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
-    await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
+    await take(connection, first, "embed", failing(TIMED_OUT))
+    await connection.execute("UPDATE stage_run SET not_before = NULL")
+    await stages.claim(connection, second, "extract", "w", 60)
+    await stages.claim(connection, third, "extract", "w", 0)
     await enroll(connection, "embed")
 
     figures = parsed(await metrics.text())

@@ -71,7 +71,7 @@ async def test_what_is_no_run_and_no_filter_is_refused(client: httpx.AsyncClient
         assert (refused.status_code, "serch" in refused.text) == (422, True)
 
 
-async def test_a_run_is_retried_paused_resumed_cancelled_and_deleted(
+async def test_a_run_and_a_job_are_retried_paused_resumed_and_cancelled_and_a_run_deleted(
     client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
 ) -> None:
     stored = await make_run("316", "317")
@@ -93,6 +93,13 @@ async def test_a_run_is_retried_paused_resumed_cancelled_and_deleted(
     assert (await client.get(address)).json()["run"]["states"] == {"cancelled": 2}
     assert (await client.delete(address)).json()["jobs"] == 2
     assert [(await client.request(method, address)).status_code for method in ("GET", "DELETE")] == [404, 404]
+
+    (job_id,) = (await make_run("316")).job_ids
+    await take(connection, job_id, "extract", failing(TIMED_OUT))
+    for action in ("retry", "pause", "resume", "cancel"):
+        assert (await client.post(f"/jobs/{job_id}/{action}")).json()["job_ids"] == [job_id]
+    assert (await client.post(f"/jobs/{job_id}/pause")).status_code == 409
+    assert (await client.get(f"/jobs/{job_id}")).json()["status"] == "cancelled"
 
 
 async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
@@ -128,20 +135,9 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
     )
 
 
-async def test_a_job_is_retried_paused_resumed_and_cancelled(
-    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+async def test_a_run_is_forked_once_for_a_key_and_a_job_forked_and_computed_again(
+    client: httpx.AsyncClient, parent: StoredRun
 ) -> None:
-    (job_id,) = (await make_run("316")).job_ids
-    await take(connection, job_id, "extract", failing(TIMED_OUT))
-
-    for action in ("retry", "pause", "resume", "cancel"):
-        assert (await client.post(f"/jobs/{job_id}/{action}")).json()["job_ids"] == [job_id]
-
-    assert (await client.post(f"/jobs/{job_id}/pause")).status_code == 409
-    assert (await client.get(f"/jobs/{job_id}")).json()["status"] == "cancelled"
-
-
-async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent: StoredRun) -> None:
     body = {"stage": "score", "settings": {"RAGQ_SCORE_SCHEMA": True}}
 
     made, replayed = [await client.post("/runs/1/fork", json=body, headers={"Idempotency-Key": "a"}) for _ in range(2)]
@@ -153,14 +149,11 @@ async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent:
     assert replayed.headers["Idempotency-Replayed"] == "true"
     assert (again.status_code, again.json()["is_new"]) == (200, False)
 
-
-async def test_a_job_is_forked_and_computed_again(client: httpx.AsyncClient, parent: StoredRun) -> None:
     await client.post(f"/jobs/{parent.job_ids[0]}/fork", json={"stage": "score"})
     again = await client.post("/jobs/1/retry", json={"stage": "assemble"})
-
-    run, child = (await client.get("/runs/1")).json(), (await client.get("/runs/2")).json()
+    run, child = (await client.get("/runs/1")).json(), (await client.get("/runs/3")).json()
     job = (await client.get(f"/jobs/{child['jobs'][0]['job_id']}")).json()
-    assert run["family"]["children"] == [{"run_id": 2, "stage": "score"}]
+    assert run["family"]["children"] == [{"run_id": run_id, "stage": "score"} for run_id in (2, 3)]
     assert (child["family"]["parent_id"], child["run"]["jobs"]) == (1, 1)
     assert job["parent_job_id"] == parent.job_ids[0]
     assert again.json()["job_ids"] == [1]

@@ -69,7 +69,9 @@ def test_the_field_is_hidden_and_escaped() -> None:
     assert field == f'<input type="hidden" name="csrf_token" value="{csrf_token(request)}">'
 
 
-async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
+async def test_a_page_of_another_origin_changes_nothing_without_an_api_token_and_others_may(
+    visit: Client, make_token: MakeToken
+) -> None:
     origins = ("https://evil.example", "null", "http://127.0.0.1:3000", "http://localhost", "")
     foreign = [{"Origin": origin} for origin in origins]
     foreign += [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
@@ -78,17 +80,9 @@ async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
             for method in ("POST", "PUT", "PATCH", "DELETE"):
                 assert (await client.request(method, "/guarded")).status_code == 403, headers
             assert (await client.get("/guarded")).status_code == 200
-
-
-async def test_own_pages_and_other_clients_may_change_things(visit: Client) -> None:
     ours = {"Origin": f"http://{LOCAL}", "Sec-Fetch-Site": "same-origin"}
     for headers in ({}, ours, {"Sec-Fetch-Site": "none"}):
         async with visit(**headers) as client:
             assert (await client.post("/guarded")).status_code == 200, headers
-
-
-async def test_an_api_token_needs_no_csrf_token_and_is_accepted_from_every_origin(
-    visit: Client, make_token: MakeToken
-) -> None:
     async with visit(await make_token(), Origin="https://notes.example") as client:
         assert [(await client.post(path)).status_code for path in ("/form", "/guarded")] == [200, 200]
