@@ -55,19 +55,15 @@ def test_examples_are_what_their_schemas_ask_for(operations: list[Operation], de
     assert wrong == []
 
 
-def test_every_status_that_is_not_named_is_a_problem(operations: list[Operation]) -> None:
+def test_other_statuses_are_problems_tokens_are_described_where_one_is_needed_and_references_resolve(
+    operations: list[Operation], described: dict[str, Any]
+) -> None:
     replies = [one.described["responses"]["default"] for one in operations]
     assert [list(reply["content"]) for reply in replies] == [[problems.MEDIA_TYPE]] * len(operations)
-
-
-def test_a_token_is_described_where_one_is_needed(described: dict[str, Any]) -> None:
     assert described["components"]["securitySchemes"][SCHEME]["scheme"] == "bearer"
     assert described["security"] == [{SCHEME: []}, {}]
     assert "security" not in described["paths"]["/runs"]["get"]
     assert described["paths"]["/healthz"]["get"]["security"] == []
-
-
-def test_every_reference_resolves(described: dict[str, Any]) -> None:
     components = described["components"]["schemas"]
     assert set(_references(described)) <= {f"#/components/schemas/{name}" for name in components}
 

@@ -72,9 +72,9 @@ def read_only_site(install: Install, populated_template: str) -> Iterator[Site]:
         yield start_site(installation)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def editable_site(install: Install, populated_template: str) -> Iterator[Site]:
-    """A populated site without a worker, for one test that changes it."""
+    """A populated site without a worker, for the tests of one file that change it."""
     with install(populated_template) as installation:
         yield start_site(installation)
 

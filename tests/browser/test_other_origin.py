@@ -68,9 +68,13 @@ async def page_of(browser: Browser, origin: str, api: str) -> AsyncIterator[Page
     await context.close()
 
 
-async def test_the_calls_of_the_original_client_do_what_they_did(
+async def test_a_page_of_a_listed_origin_does_what_it_did_and_logs_in_and_one_of_another_reads_nothing(
     browser: Browser, listed_site: Site, port: int
 ) -> None:
+    async with page_of(browser, f"http://127.0.0.1:{port}", listed_site.url) as page:
+        for call in ("get('/rag/queries')", "post('/rag/expansion/prompt', {query: 'Why?'})", "logIn('ragq_x')"):
+            with pytest.raises(Error, match="Failed to fetch"):
+                await page.evaluate(call)
     async with page_of(browser, f"http://localhost:{port}", listed_site.url) as page:
         for part in ("settings", "templates", "presets", "corpus"):
             await page.evaluate(f"{part}()")
@@ -78,20 +82,8 @@ async def test_the_calls_of_the_original_client_do_what_they_did(
         await page.evaluate("(query) => runAll(query)", query)
         await page.evaluate("(query) => inspect(query)", query)
         answer = await page.evaluate("(query) => answers(query)", query)
-
-    assert answer.strip() == ANSWER.strip()
-
-
-async def test_a_page_of_a_listed_origin_logs_in_by_a_token(browser: Browser, listed_site: Site, port: int) -> None:
-    made = await asyncio.to_thread(listed_site.installation.ragq, "token", "create", "notes")
-    async with page_of(browser, f"http://localhost:{port}", listed_site.url) as page:
+        made = await asyncio.to_thread(listed_site.installation.ragq, "token", "create", "notes")
         statuses = await page.evaluate("(token) => logIn(token)", made.stdout.strip())
 
+    assert answer.strip() == ANSWER.strip()
     assert statuses == [401, 201, 200, 200, 204, 401]
-
-
-async def test_a_page_of_an_unlisted_origin_reads_nothing(browser: Browser, listed_site: Site, port: int) -> None:
-    async with page_of(browser, f"http://127.0.0.1:{port}", listed_site.url) as page:
-        for call in ("get('/rag/queries')", "post('/rag/expansion/prompt', {query: 'Why?'})", "logIn('ragq_x')"):
-            with pytest.raises(Error, match="Failed to fetch"):
-                await page.evaluate(call)

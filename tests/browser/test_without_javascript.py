@@ -1,21 +1,26 @@
 """Every form works without JavaScript."""
 
-import asyncio
+from typing import Final
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.populate import PRESET
-from tests.browser.site import SiteWithWorker
+from tests.browser.site import Site, SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def load_until(page: Page, shown: Locator) -> None:
-    """Reload the page until it shows a locator."""
+IDLE: Final = (
+    "SELECT j.status = 'succeeded' FROM queries AS q JOIN job AS j ON j.id = q.job_id ORDER BY q.id DESC LIMIT 1"
+)
+
+
+async def load_until(page: Page, site: Site, shown: Locator) -> None:
+    """Load the page again when the newest question waits for its reader, until it shows a locator."""
     while not await shown.is_visible():
-        await asyncio.sleep(0.1)
+        await site.wait_until(IDLE)
         await page.reload()
 
 
@@ -29,16 +34,16 @@ async def test_forms_work_without_javascript(visit: Visit, site_with_worker: Sit
         await page.get_by_label("None: search for the question alone").check()
         await page.get_by_label("Stop after the expansion").check()
         await page.get_by_role("button", name="Ask").click()
-        await load_until(page, all_the_rest)
+        await load_until(page, site_with_worker, all_the_rest)
         await all_the_rest.click()
-        await load_until(page, answered)
+        await load_until(page, site_with_worker, answered)
 
         await page.get_by_role("link", name="Inspect").click()
         await page.get_by_label("Search phrases").fill("tannin")
         await page.get_by_role("button", name="Save the expansion").click()
         await expect(page.get_by_role("status")).to_contain_text("The expansion is saved.")
         await all_the_rest.click()
-        await load_until(page, answered)
+        await load_until(page, site_with_worker, answered)
         titles = await page.locator(".passage h3").all_inner_texts()
         await page.get_by_label("Place of passage 1").fill("2")
         await page.get_by_role("button", name="Save the passages").click()

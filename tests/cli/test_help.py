@@ -4,6 +4,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from cli import ids, submit
 from cli.main import cli
 from cli.submit import SubmissionFile
+from tests.docs.blocks import blocks_of, pages
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -30,17 +32,6 @@ def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Itera
 COMMANDS = dict(commands(cli))
 
 
-def test_every_command_has_help_with_an_example() -> None:
-    lacking = []
-    for typed, command in COMMANDS.items():
-        first, _, rest = (command.help or "").partition("\n")
-        example = rest.partition("Example:\n")[2].partition("\n")[0]
-        if not first.endswith(".") or "ragq " not in example:
-            lacking.append(typed)
-
-    assert lacking == []
-
-
 #: Commands without --json, and why.
 NO_RESULT = {
     "ragq down": "stops processes and reports it on stderr",
@@ -51,13 +42,19 @@ NO_RESULT = {
 }
 
 
-def test_every_command_that_prints_results_prints_them_as_json() -> None:
-    without = {
-        typed
-        for typed, command in COMMANDS.items()
-        if not isinstance(command, click.Group) and not any("--json" in option.opts for option in command.params)
-    }
+def test_every_command_has_help_with_an_example_described_options_and_json() -> None:
+    lacking, without = [], set()
+    for typed, command in COMMANDS.items():
+        first, _, rest = (command.help or "").partition("\n")
+        example = rest.partition("Example:\n")[2].partition("\n")[0]
+        if not first.endswith(".") or "ragq " not in example:
+            lacking.append(typed)
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        lacking += [f"{typed} {option.opts[0]}" for option in options if not option.help]
+        if not isinstance(command, click.Group) and not any("--json" in option.opts for option in options):
+            without.add(typed)
 
+    assert lacking == []
     assert without == set(NO_RESULT)
 
 
@@ -67,9 +64,12 @@ EXAMPLES = [
     for line in (command.help or "").partition("Example:\n")[2].splitlines()
     if "ragq " in line
 ]
+DOCUMENTED = [line for page in pages() for block in blocks_of(page) for line in block.commands]
 
 
-def test_every_example_is_a_command_with_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_the_help_and_of_the_docs_is_a_command_with_its_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Options, choices, numbers and the count of arguments are checked; names and files need not exist."""
     monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
     monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
@@ -79,9 +79,11 @@ def test_every_example_is_a_command_with_its_arguments(monkeypatch: pytest.Monke
     monkeypatch.setattr(submit, "read_submission_file", lambda path, _: SubmissionFile(path, {}, {}))
     monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
 
-    for line in EXAMPLES:
+    for line in (*EXAMPLES, *DOCUMENTED):
         for words in _commands_in(line):
-            parse(cli, words)
+            # The option `--version` ends the command.
+            with suppress(click.exceptions.Exit):
+                parse(cli, words)
 
 
 def _commands_in(line: str) -> Iterator[list[str]]:
@@ -107,17 +109,6 @@ def parse(command: click.Command, words: list[str]) -> None:
         assert child is not None
         command = child
     command.make_context("ragq", words)
-
-
-def test_every_option_has_a_description() -> None:
-    silent = [
-        (typed, param.opts[0])
-        for typed, command in COMMANDS.items()
-        for param in command.params
-        if isinstance(param, click.Option) and not param.help
-    ]
-
-    assert silent == []
 
 
 def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:

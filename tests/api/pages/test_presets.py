@@ -83,9 +83,23 @@ async def two_versions(connection: Connection) -> None:
     await presets.add_template(connection, TAG, TEXT, title="Shorter")
 
 
-async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(
+async def test_a_version_starts_from_another_is_used_when_activated_and_stays_in_its_form_when_it_cannot_be(
     client: httpx.AsyncClient, ctx: ApiContext, two_versions: None
 ) -> None:
+    for values, field, message in [
+        ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
+        ({"text": "Ask {n} times."}, "text", "{query} is missing"),
+        ({"text": "{query} {n} {"}, "text", "braces do not pair"),
+        ({"title": " "}, "title", "at least 1 character"),
+        ({"text": ""}, "text", "at least 1 character"),
+    ]:
+        filled = {"title": "Mine", "text": TEXT} | values
+        reply = await send(client, await see(client, AT), AT, **filled)
+
+        assert (reply.status_code, message in words(reply), f'id="wrong-{field}"' in reply.text) == (422, True, True)
+        assert {name: form(reply, AT)[name] for name in filled} == filled
+        assert len(await versions(ctx)) == 2
+
     shown = await see(client, AT, of=2)
     assert form(shown, AT)["text"] == TEXT
 
@@ -97,24 +111,3 @@ async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activate
     active = await send(client, await see(client, AT), f"{AT}/3/activate")
     assert active.headers["location"] == f"{AT}?notice=active#version-3"
     assert [one.is_active for one in await versions(ctx)] == [False, False, True]
-
-
-async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    for values, field, message in [
-        ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
-        ({"text": "Ask {n} times."}, "text", "{query} is missing"),
-        ({"text": "{query} {n} {"}, "text", "braces do not pair"),
-        ({"title": " "}, "title", "at least 1 character"),
-        ({"text": ""}, "text", "at least 1 character"),
-    ]:
-        filled = {"title": "Mine", "text": TEXT} | values
-
-        reply = await send(client, await see(client, AT), AT, **filled)
-
-        assert reply.status_code == 422
-        assert message in words(reply)
-        assert f'id="wrong-{field}"' in reply.text
-        assert {name: form(reply, AT)[name] for name in filled} == filled
-        assert len(await versions(ctx)) == 1

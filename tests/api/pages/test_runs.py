@@ -37,9 +37,16 @@ async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(
     assert 'href="/runs?kind=participant&amp;search=baseline"' in page.text
 
 
-async def test_a_run_shows_its_jobs_and_failures_without_private_text_and_retries_them(
+async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_text_and_retries_jobs(
     client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
+    identity = ModelIdentity(backend="openai", server="https://api.example.org/v1", model="small", digest="")
+    call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
+    await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
+    await batches.ask_for(connection, shown.run_id, 24)
+    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.succeeded, stage="score")
+    await batches.register(connection, claim, "key", call, identity, 24)
+
     page = await see(client, f"/runs/{shown.run_id}")
     text = words(page)
     references = text.partition(f"j{shown.succeeded} ")[2].partition(f"j{shown.failed} ")[0]
@@ -52,6 +59,8 @@ async def test_a_run_shows_its_jobs_and_failures_without_private_text_and_retrie
     assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
     assert "LLMResponseParseError validation_parse" in text
     assert MODEL_REPLY not in page.text
+    assert "1 call will be sent as a batch" in text and "private" not in text
+    assert "tells https://hooks.example.org/… when it has finished or is paused" in text and "secret" not in text
     assert " 1 / 1 " in references and "Sleep" not in references
     assert f'sse-connect="/runs/{shown.run_id}/events"' in waiting
     assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in waiting
@@ -59,22 +68,6 @@ async def test_a_run_shows_its_jobs_and_failures_without_private_text_and_retrie
     assert (retried.status_code, retried.headers["location"]) == (303, f"/runs/{shown.run_id}")
     assert states == {JobStatus.RUNNING: 1, JobStatus.SUCCEEDED: 2, JobStatus.WAITING: 2}
     assert ([one.action for one in forms(ended)], "Finished:" in words(ended)) == ([], True)
-
-
-async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(
-    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
-) -> None:
-    identity = ModelIdentity(backend="openai", server="https://api.example.org/v1", model="small", digest="")
-    call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
-    await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
-    await batches.ask_for(connection, shown.run_id, 24)
-    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.succeeded, stage="score")
-    await batches.register(connection, claim, "key", call, identity, 24)
-
-    page = words(await see(client, f"/runs/{shown.run_id}"))
-
-    assert "1 call will be sent as a batch" in page and "private" not in page
-    assert "tells https://hooks.example.org/… when it has finished or is paused" in page and "secret" not in page
 
 
 async def test_a_job_shows_its_attempts_with_private_details_folded_and_outputs_of_another_form(

@@ -65,6 +65,18 @@ async def test_corpora_are_shown_with_their_numbers_and_works(client: httpx.Asyn
     assert shown.items() >= (numbers | facts).items() and "searchable_terms" not in shown
     assert ([work["title"] for work in found["works"]], found["total"], found["next_offset"]) == (["The pot"], 1, None)
 
+    # The addresses of the original's web client.
+    tea = made["files"][0]["work_id"]
+    stats = (await client.get("/corpus/stats")).json()
+    works = (await client.get("/corpus/works")).json()
+    content = (await client.get(f"/corpus/work/{tea}/content")).json()
+    assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 5, "vec": 0, "vec_err": 0}}
+    assert (works["total"], [one["title"] for one in works["works"]]) == (3, ["Cups", "The pot", "Tea"])
+    assert set(works["works"][0]) >= {"id", "title", "authors", "sanitized_path"}
+    assert works["works"][-1]["sanitized_path"] == "tea.md"
+    assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
+    assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
+
 
 async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
     reply = await send_files(
@@ -107,23 +119,6 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
         *("Green leaves.", "| leaf |", "leaf: green.")
     ]
     assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (4, 2, leaves["id"])
-
-
-async def test_the_original_client_reads_works_and_their_text(client: httpx.AsyncClient) -> None:
-    made = await imported(client)
-    await imported(client, corpus="other", cup="# Cups\n\nSmall.\n")
-    tea = made["files"][0]["work_id"]
-
-    stats = (await client.get("/corpus/stats")).json()
-    works = (await client.get("/corpus/works")).json()
-    content = (await client.get(f"/corpus/work/{tea}/content")).json()
-
-    assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 5, "vec": 0, "vec_err": 0}}
-    assert (works["total"], [one["title"] for one in works["works"]]) == (3, ["Cups", "The pot", "Tea"])
-    assert set(works["works"][0]) >= {"id", "title", "authors", "sanitized_path"}
-    assert works["works"][-1]["sanitized_path"] == "tea.md"
-    assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
-    assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
 
 
 async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncClient, connection: Connection) -> None:

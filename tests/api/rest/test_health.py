@@ -18,20 +18,8 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
         return await connected.get(path)
 
 
-async def test_a_process_without_a_database_is_alive_and_not_ready_which_is_logged(
-    ctx: ApiContext, capsys: pytest.CaptureFixture[str]
-) -> None:
-    away = make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none")))
-
-    alive, ready = await ask(away, "/healthz"), await ask(away)
-
-    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
-    assert (ready.status_code, ready.json()) == (503, {"status": "unavailable"})
-    assert "not_ready" in capsys.readouterr().out
-
-
-async def test_ready_when_every_part_answers_and_not_without_a_broker(
-    app: FastAPI, ctx: ApiContext, worker: None
+async def test_ready_when_every_part_answers_and_alive_without_a_broker_or_a_database(
+    app: FastAPI, ctx: ApiContext, worker: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ready = await ask(app)
 
@@ -39,5 +27,10 @@ async def test_ready_when_every_part_answers_and_not_without_a_broker(
     assert (ready.status_code, ready.json()) == (200, {"status": "ok", "parts": parts})
     for broker_url in ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"]:
         reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
-
         assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
+
+    away = make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none")))
+    alive, unready = await ask(away, "/healthz"), await ask(away)
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
+    assert (unready.status_code, unready.json()) == (503, {"status": "unavailable"})
+    assert "not_ready" in capsys.readouterr().out

@@ -8,11 +8,7 @@ from tests.api.rest.problems import problem
 PRESETS = "/api/rag-config"
 
 
-async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
-    return [(preset["preset_name"], preset["is_default"]) for preset in (await client.get(PRESETS)).json()]
-
-
-async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient) -> None:
+async def test_a_preset_is_a_copy_with_changes_every_problem_of_which_is_reported(client: httpx.AsyncClient) -> None:
     body = {"preset_name": " Small one ", "copy_of": "original", "config": {"augmentation": {"top_n_contexts": 3}}}
 
     made = await client.post(PRESETS, json=body)
@@ -23,21 +19,16 @@ async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient
     assert (config["augmentation"]["top_n_contexts"], config["retrieval"]["dense_limit"]) == (3, 19)
     assert problem(await client.post(PRESETS, json=body | {"copy_of": "none"})) == (404, "preset-missing")
 
-
-async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(client: httpx.AsyncClient) -> None:
-    config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "x"}}
-
-    refused = await client.put(f"{PRESETS}/original", json={"config": config})
-
+    wrong = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "x"}}
+    refused = await client.put(f"{PRESETS}/original", json={"config": wrong})
     assert problem(refused) == (422, "preset-value-unusable")
     named = ("retrieval.dense_limit", "retrieval.no_such", "augmentation.top_n_contexts")
     assert all(name in refused.json()["detail"] for name in named)
 
-
-async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx.AsyncClient) -> None:
     assert problem(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
     assert (await client.delete(f"{PRESETS}/original")).status_code == 204
-    assert await names(client) == [("Balanced", True)]
+    left = [(preset["preset_name"], preset["is_default"]) for preset in (await client.get(PRESETS)).json()]
+    assert left == [("Balanced", True), ("Small one", False)]
 
 
 async def test_every_template_has_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:

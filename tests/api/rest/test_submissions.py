@@ -35,7 +35,14 @@ async def test_splits_are_listed_with_the_participants_who_cannot_be_submitted(
     ]
 
 
-async def test_a_split_is_submitted(client: httpx.AsyncClient, connection: Connection) -> None:
+async def test_a_split_is_submitted_and_a_dry_run_estimated_without_storing_anything(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    dry = await client.post(PARTICIPANTS, json=SPLIT | {"dry_run": True})
+    assert (dry.status_code, dry.json()["jobs"], "location" in dry.headers) == (200, 3, False)
+    assert dry.json()["calls_at_most"] > 0
+    assert await connection.fetchval("SELECT count(*) FROM run WHERE kind = 'participant'") == 0
+
     chosen = {"MODEL_TEMPERATURE": 0.5, "CONSISTENCY_ENABLED": True}
     reply = await client.post(PARTICIPANTS, json=SPLIT | {"limit": 2, "profile": "paper", "settings": chosen})
 
@@ -66,16 +73,6 @@ async def test_a_set_is_one_run_with_a_job_per_question_once_for_a_key(client: h
     assert {line["original_query"] for line in listed} == {line["text"] for line in LINES}
     shown = (await client.get(f"/runs/{made['run_id']}")).json()
     assert [job["subject"] for job in shown["jobs"]] == ["tea", "arch"]
-
-
-async def test_a_dry_run_replies_with_the_estimate_and_stores_nothing(
-    client: httpx.AsyncClient, connection: Connection
-) -> None:
-    reply = await client.post(PARTICIPANTS, json=SPLIT | {"dry_run": True})
-
-    assert (reply.status_code, reply.json()["jobs"], "location" in reply.headers) == (200, 3, False)
-    assert reply.json()["calls_at_most"] > 0
-    assert await connection.fetchval("SELECT count(*) FROM run WHERE kind = 'participant'") == 0
 
 
 async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient, connection: Connection) -> None:
