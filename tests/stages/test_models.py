@@ -5,21 +5,18 @@ import pytest
 from stages.models import ModelNotServedError, refuse_mixture, resolved_model
 
 
-@pytest.mark.parametrize(
-    ("name", "backend", "resolved"),
-    [
-        ("gemma3:27b", "huggingface", "google/gemma-3-27b-it"),
-        ("medgemma:27b", "huggingface", "google/medgemma-27b-text-it"),
-        ("qwen3-embedding:8b", "huggingface", "Qwen/Qwen3-Embedding-8B"),
-        ("Qwen/Qwen3-Embedding-8B", "ollama", "qwen3-embedding:8b"),
-        ("google/gemma-3-27b-it", "ollama", "gemma3:27b"),
-        ("qwen3-embedding:8b", "openai", "qwen3-embedding:8b"),
-        ("Qwen/Qwen3-Embedding-8B", "openai", "Qwen/Qwen3-Embedding-8B"),
-        ("all-minilm-l6-v2", "huggingface", "all-minilm-l6-v2"),
-    ],
-)
-def test_a_backend_is_asked_for_a_model_by_its_own_name(name: str, backend: str, resolved: str) -> None:
-    assert resolved_model(name, backend) == resolved
+def test_a_backend_is_asked_for_a_model_by_its_own_name() -> None:
+    names = {
+        ("gemma3:27b", "huggingface"): "google/gemma-3-27b-it",
+        ("medgemma:27b", "huggingface"): "google/medgemma-27b-text-it",
+        ("qwen3-embedding:8b", "huggingface"): "Qwen/Qwen3-Embedding-8B",
+        ("Qwen/Qwen3-Embedding-8B", "ollama"): "qwen3-embedding:8b",
+        ("google/gemma-3-27b-it", "ollama"): "gemma3:27b",
+        ("qwen3-embedding:8b", "openai"): "qwen3-embedding:8b",
+        ("Qwen/Qwen3-Embedding-8B", "openai"): "Qwen/Qwen3-Embedding-8B",
+        ("all-minilm-l6-v2", "huggingface"): "all-minilm-l6-v2",
+    }
+    assert {(name, backend): resolved_model(name, backend) for name, backend in names} == names
 
 
 def test_a_model_that_a_backend_does_not_have_is_refused() -> None:

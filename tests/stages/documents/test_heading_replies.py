@@ -39,11 +39,9 @@ SELECT_TEMPLATE = default_template(TemplateTag.SECTION_SELECTION)
 SETTINGS = settings(ragq={"document_model": "m", "reply_retries": 1})
 
 
-@pytest.mark.parametrize(
-    "reply", [REPLY, f"```\n{REPLY}```\n", REPLY.replace("\n", "\r\n\r\n"), REPLY.replace(" : ", ":")]
-)
-def test_a_reply_gives_each_heading_its_repair(reply: str) -> None:
-    assert repair_by_reply(reply, HEADINGS) == REPAIRS
+def test_a_reply_gives_each_heading_its_repair() -> None:
+    for reply in (REPLY, f"```\n{REPLY}```\n", REPLY.replace("\n", "\r\n\r\n"), REPLY.replace(" : ", ":")):
+        assert repair_by_reply(reply, HEADINGS) == REPAIRS
 
 
 @pytest.mark.parametrize(
@@ -122,21 +120,19 @@ def embedded(selections: Sequence[Selection]) -> list[bool]:
     return [selection.embeds for selection in selections]
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("", [True, True, True, True, True]),
-        ("13 : SKIP", [True, True, True, False, False]),
-        ("13 : SKIP\n17 : VECTORIZE : A", [True, True, True, True, True]),
-        ("1 : SKIP\n5 : SKIP\n13 : SKIP", [False, False, False, False, False]),
-        ("1 : SKIP\n9 : VECTORIZE", [True, True, True, False, False]),
-    ],
-)
-def test_skipped_sections_skip_those_inside_and_embedded_keep_those_around(reply: str, expected: list[bool]) -> None:
-    selections = select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED)
+def test_skipped_sections_skip_those_inside_and_embedded_keep_those_around() -> None:
+    expected = {
+        "": [True, True, True, True, True],
+        "13 : SKIP": [True, True, True, False, False],
+        "13 : SKIP\n17 : VECTORIZE : A": [True, True, True, True, True],
+        "1 : SKIP\n5 : SKIP\n13 : SKIP": [False, False, False, False, False],
+        "1 : SKIP\n9 : VECTORIZE": [True, True, True, False, False],
+    }
+    selections = {reply: select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED) for reply in expected}
 
-    assert embedded(selections) == expected
-    assert {selection.reason for selection in selections if not selection.embeds} <= {"skipped by the pasted reply"}
+    assert {reply: embedded(selected) for reply, selected in selections.items()} == expected
+    reasons = {selection.reason for selected in selections.values() for selection in selected if not selection.embeds}
+    assert reasons == {"skipped by the pasted reply"}
 
 
 async def test_a_model_selects_sections() -> None:

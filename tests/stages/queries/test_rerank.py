@@ -151,20 +151,18 @@ def test_short_chunks_are_kept_when_nothing_longer_was_found_and_counted() -> No
     assert filtered == ([chunks[0], chunks[2]], {"blank": 1}, {"min_words": 1, "min_chars": 1})
 
 
-@pytest.mark.parametrize(
-    ("entities", "boost"),
-    [
-        (("oxidation",), 0.05),
-        (("Oxidation", "BLACK TEA"), 0.10),
-        (("oxid",), 0.05),  # parts of words count
-        (("oolong",), 0.0),
-        (("tea", "Tea", " tea "), 0.05),  # named several times
-        (("", " "), 0.0),
-        ((), 0.0),
-    ],
-)
-def test_b3_each_entity_counts_once_in_any_case(entities: tuple[str, ...], boost: float) -> None:
-    assert entity_boost(entities, "The OXIDATION of black Tea.", boost=0.05) == pytest.approx(boost)
+def test_b3_each_entity_counts_once_in_any_case() -> None:
+    boosts: dict[tuple[str, ...], float] = {
+        ("oxidation",): 0.05,
+        ("Oxidation", "BLACK TEA"): 0.10,
+        ("oxid",): 0.05,  # parts of words count
+        ("oolong",): 0.0,
+        ("tea", "Tea", " tea "): 0.05,  # named several times
+        ("", " "): 0.0,
+        (): 0.0,
+    }
+    found = {entities: entity_boost(entities, "The OXIDATION of black Tea.", boost=0.05) for entities in boosts}
+    assert found == pytest.approx(boosts)
 
 
 _LEVELS = ["H1", "H2", "H3", "H4", "H5", "chunk", "sentence"]

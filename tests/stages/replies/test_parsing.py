@@ -30,19 +30,16 @@ from stages.replies.parsing import (
 from tests.data import public_data
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
+def test_a_fence_and_white_space_may_surround_the_object() -> None:
+    replies = [
         '{"decision": "accept"}',
         ' \n{"decision": "accept"}\n',
         '```json\n{"decision": "accept"}\n```',
         '```{"decision": "accept"}```',
         '```json\n```\n```json\n{"decision": "accept"}\n```',
         '```\n```json\n{"decision": "accept"}\n```\n```',
-    ],
-)
-def test_a_fence_and_white_space_may_surround_the_object(raw: str) -> None:
-    assert parse_strict(raw) == {"decision": "accept"}
+    ]
+    assert [parse_strict(raw) for raw in replies] == [{"decision": "accept"}] * len(replies)
 
 
 #: Of no use to either parser, with what is wrong.
@@ -79,49 +76,45 @@ def test_the_first_error_is_shown_without_the_reply(parse: Callable[[str], objec
     assert "private" not in f"{caught.value} {caught.value!r}"
 
 
-@pytest.mark.parametrize(
-    ("reply", "unwrapped"),
-    [
-        ("  {}\n", "{}"),
-        ("Let me think.\n<answer>{}</answer>\nDone.", "{}"),
-        ("It goes in <answer></answer> tags. <answer>{}</answer>", "{}"),
-        ("<answer>{}", "<answer>{}"),
-        ("```json\n{}\n```", "{}"),
-        ("```JSON {} ```", "{}"),
-        ("First ```json\n{}\n``` then ```[]```", "{}"),
-        ("```\n```json\n{}\n```\n```", "{}"),
-        ("``` ```\nHere {it} is: ```json\n{}\n```", "{}"),
-        ("```json\nHere it is: {}\n```", "Here it is: {}"),
-        ("```json\n{}", "{}"),
-        ("{}\n```", "{}"),
-        ("", ""),
-    ],
-)
-def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
-    assert unwrap(reply) == unwrapped
+def test_tags_and_fences_are_removed() -> None:
+    unwrapped = {
+        "  {}\n": "{}",
+        "Let me think.\n<answer>{}</answer>\nDone.": "{}",
+        "It goes in <answer></answer> tags. <answer>{}</answer>": "{}",
+        "<answer>{}": "<answer>{}",
+        "```json\n{}\n```": "{}",
+        "```JSON {} ```": "{}",
+        "First ```json\n{}\n``` then ```[]```": "{}",
+        "```\n```json\n{}\n```\n```": "{}",
+        "``` ```\nHere {it} is: ```json\n{}\n```": "{}",
+        "```json\nHere it is: {}\n```": "Here it is: {}",
+        "```json\n{}": "{}",
+        "{}\n```": "{}",
+        "": "",
+    }
+    assert {reply: unwrap(reply) for reply in unwrapped} == unwrapped
 
 
-@pytest.mark.parametrize(
-    ("raw", "repairs"),
-    [
-        ('{"a": ["x"]}', ()),
-        ('Thinking.\n<answer>```json\n{"a": ["x"]}\n```</answer>', ()),
-        ("{“a”: [“x”,]}", (RepairStep.FIXUPS,)),
-        ("{'a': ['x']}", (RepairStep.PYTHON_LITERAL,)),
-        ("{‘a’: ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
-        ('Here you are: {"a": ["x"]}', (RepairStep.JSON_REPAIR,)),
-        ('{a: ["x"', (RepairStep.JSON_REPAIR,)),
-        ('{"a\u200b": ["x"]}', (RepairStep.FIXUPS,)),
-        (r'{"a\u2060": ["x"]}', (RepairStep.FIXUPS,)),
-        ('\ufeff{"\u200da": ["x"]}', (RepairStep.FIXUPS,)),
-        ('``\u200b`json\n{"a": ["x"]}\n```', (RepairStep.FIXUPS,)),
-        ("{'\u200ca': ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
-        (r"{'a\u200b': ['x']}", (RepairStep.PYTHON_LITERAL,)),
-        ('{a\u200b: ["x"', (RepairStep.FIXUPS, RepairStep.JSON_REPAIR)),
-    ],
-)
-def test_the_repair_steps_that_were_needed_are_reported(raw: str, repairs: tuple[RepairStep, ...]) -> None:
-    assert parse_reply(raw) == ParsedReply({"a": ["x"]}, repairs)
+def test_the_repair_steps_that_were_needed_are_reported() -> None:
+    repairs: dict[str, tuple[RepairStep, ...]] = {
+        '{"a": ["x"]}': (),
+        'Thinking.\n<answer>```json\n{"a": ["x"]}\n```</answer>': (),
+        "{“a”: [“x”,]}": (RepairStep.FIXUPS,),
+        "{'a': ['x']}": (RepairStep.PYTHON_LITERAL,),
+        "{‘a’: ['x']}": (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL),
+        'Here you are: {"a": ["x"]}': (RepairStep.JSON_REPAIR,),
+        '{a: ["x"': (RepairStep.JSON_REPAIR,),
+        '{"a\u200b": ["x"]}': (RepairStep.FIXUPS,),
+        r'{"a\u2060": ["x"]}': (RepairStep.FIXUPS,),
+        '\ufeff{"\u200da": ["x"]}': (RepairStep.FIXUPS,),
+        '``\u200b`json\n{"a": ["x"]}\n```': (RepairStep.FIXUPS,),
+        "{'\u200ca': ['x']}": (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL),
+        r"{'a\u200b': ['x']}": (RepairStep.PYTHON_LITERAL,),
+        '{a\u200b: ["x"': (RepairStep.FIXUPS, RepairStep.JSON_REPAIR),
+    }
+    assert {raw: parse_reply(raw) for raw in repairs} == {
+        raw: ParsedReply({"a": ["x"]}, needed) for raw, needed in repairs.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -256,27 +249,15 @@ def test_correcting_twice_changes_no_more_than_once(text: str) -> None:
     assert tolerant_fixups(once) == once
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("{'a': 'x', 'b': None}", {"a": "x", "b": None}),
-        ("{'a': true, 'b': false, 'c': null}", {"a": True, "b": False, "c": None}),
-        ("""{'a': "true, he's null"}""", {"a": "true, he's null"}),
-        (r"{'a': 'it\'s', 'b': 'x\/y', 'c': '\d'}", {"a": "it's", "b": "x/y", "c": r"\d"}),
-        ("{'a': (1, 2)}", {"a": [1, 2]}),
-        ("{1: 'a'}", {"1": "a"}),
-    ],
-)
-def test_literals_become_json_values(text: str, value: object) -> None:
-    assert python_literal_object(text) == value
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "['a']", "{'a'}", "{'a': {1, 2}}", "{'a': b'x'}", "{'a': 1e999}"),
-        *("{'a': print()}", "{'a': ", "{" * 500, "\x00", r"{'a': '\xZ'}"),
-    ],
-)
-def test_anything_else_is_none(text: str) -> None:
-    assert python_literal_object(text) is None
+def test_literals_become_json_values_and_anything_else_is_none() -> None:
+    values = {
+        "{'a': 'x', 'b': None}": {"a": "x", "b": None},
+        "{'a': true, 'b': false, 'c': null}": {"a": True, "b": False, "c": None},
+        """{'a': "true, he's null"}""": {"a": "true, he's null"},
+        r"{'a': 'it\'s', 'b': 'x\/y', 'c': '\d'}": {"a": "it's", "b": "x/y", "c": r"\d"},
+        "{'a': (1, 2)}": {"a": [1, 2]},
+        "{1: 'a'}": {"1": "a"},
+        **dict.fromkeys(("", "['a']", "{'a'}", "{'a': {1, 2}}", "{'a': b'x'}", "{'a': 1e999}")),
+        **dict.fromkeys(("{'a': print()}", "{'a': ", "{" * 500, "\x00", r"{'a': '\xZ'}")),
+    }
+    assert {text: python_literal_object(text) for text in values} == values
