@@ -134,16 +134,14 @@ def test_b5_the_nearest_heading_stands_for_breadcrumbs_and_an_id_for_an_unknown_
     assert "[S1] Source: Unknown Work (id=7) | (work_id=7," in augment(consolidated(group(work_id=7))).prompt
 
 
-@pytest.mark.parametrize(
-    "template", ["{intent}|{entities_str}|{user_question}|{context_blocks}", "{intent}|{entities}|{query}|{contexts}"]
-)
-def test_b5_both_sets_of_variables_are_given(template: str) -> None:
+def test_b5_both_sets_of_variables_are_given() -> None:
     expansion = Expansion(origin=Origin.MODEL, intent=Intent.CRITIQUE, entities=("black\ntea", "oolong"))
 
-    assert (
-        augment(None, expansion=expansion, template=template).prompt == f"CRITIQUE|black tea, oolong|Why?|{NO_CONTEXT}"
-    )
-    assert augment(None, template=template).prompt == f"GENERAL|None specified|Why?|{NO_CONTEXT}"
+    for names in ("{entities_str}|{user_question}|{context_blocks}", "{entities}|{query}|{contexts}"):
+        template = f"{{intent}}|{names}"
+        with_both = augment(None, expansion=expansion, template=template)
+        assert with_both.prompt == f"CRITIQUE|black tea, oolong|Why?|{NO_CONTEXT}"
+        assert augment(None, template=template).prompt == f"GENERAL|None specified|Why?|{NO_CONTEXT}"
 
 
 def fences(prompt: str) -> list[str]:
