@@ -12,7 +12,6 @@ from schemas.settings.run import RunSettings
 from schemas.values.participants import PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, reply_room
 from stages.participants.assemble import PromptFormat, similarity_statistics
-from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.participants.score_reply import evidence_json_schema, item_answers
@@ -146,19 +145,6 @@ Ellie: i see
 Participant: it wears "me" out
 Ellie: bye"""
 PASSAGES = {PHQ8Item.SLEEP: "i lie awake / most nights", PHQ8Item.TIRED: 'it wears "me" out'}
-
-
-def test_a_passage_is_the_turn_of_each_quote_once() -> None:
-    quotes = {
-        PHQ8Item.SLEEP: ("i lie awake", "most nights"),
-        PHQ8Item.TIRED: ('it wears "me" out', "lie awake"),
-        PHQ8Item.MOVING: (),
-    }
-
-    assert passages_of(SAID, quotes) == {
-        PHQ8Item.SLEEP: "i lie awake / most nights",
-        PHQ8Item.TIRED: 'it wears "me" out ... i lie awake / most nights',
-    }
 
 
 def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -> None:

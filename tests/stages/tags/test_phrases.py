@@ -62,9 +62,3 @@ def test_what_is_wrong_is_reported_with_its_line_and_without_its_words(line: str
 
     assert (problem.line, problem.found) == (2, found)
     assert "secret" not in str(problem)
-
-
-def test_everything_that_is_wrong_is_reported_at_once() -> None:
-    problems = parse_phrase_sets(b'[\nhat\n{"id": " ", "phrases": 1}\n', file="p").problems
-
-    assert [problem.line for problem in problems] == [1, 3, 3]
