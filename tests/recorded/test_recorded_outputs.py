@@ -18,13 +18,7 @@ import stages.metrics.bootstrap
 from schemas.errors import EvidenceSchemaError, LLMResponseParseError
 from schemas.settings.run import EmbeddingSettings
 from schemas.values.chat import TokenSignals
-from schemas.values.participants import (
-    EmbeddedEvidence,
-    ExtractedEvidence,
-    PHQ8Item,
-    Reference,
-    SimilarityStatistics,
-)
+from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item, Reference, SimilarityStatistics
 from schemas.values.scoring import Consistency, ItemScore, Subject
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import (

@@ -5,18 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from schemas.errors import FailureCategory
-from schemas.values.participants import (
-    PHQ8Item,
-    RankedReferences,
-    Reference,
-    RetrievedReferences,
-    ValidatedReferences,
-)
-from stages.participants.rerank import (
-    rank_references,
-    rerank_by_cross_encoder,
-    retrieved_reference_events,
-)
+from schemas.values.participants import PHQ8Item, RankedReferences, Reference, RetrievedReferences, ValidatedReferences
+from stages.participants.rerank import rank_references, rerank_by_cross_encoder, retrieved_reference_events
 from stages.texts.characters import short_hash
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.refusals import failing

@@ -9,14 +9,7 @@ from schemas.values.costs import RunWork, StageCalls, StageWork
 from schemas.values.differences import Measures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import RankedQuery
-from schemas.values.runs import (
-    FailedAttempt,
-    IndexIdentity,
-    OutputTelemetry,
-    ScoredJob,
-    ScoredRun,
-    SettingValue,
-)
+from schemas.values.runs import FailedAttempt, IndexIdentity, OutputTelemetry, ScoredJob, ScoredRun, SettingValue
 from schemas.values.scoring import ItemScore, JobScores, ParticipantScores
 from stages.participants.score_reply import totals_of
 from stages.participants.validate import keep_all

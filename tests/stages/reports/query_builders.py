@@ -6,16 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision, Verdict
-from schemas.values.queries import (
-    FusedHit,
-    Hit,
-    Leg,
-    QueryRun,
-    QueryText,
-    RankedList,
-    RankedQuery,
-    RetrievedChunks,
-)
+from schemas.values.queries import FusedHit, Hit, Leg, QueryRun, QueryText, RankedList, RankedQuery, RetrievedChunks
 from schemas.values.runs import SettingValue
 from tests.stages.reports.builders import NOON, work
 

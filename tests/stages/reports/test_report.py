@@ -54,9 +54,7 @@ def referenced(
 
 FIRST = ranking({SLEEP: {"tags": 90, "threshold": 5, "budget": 1}, TIRED: {"budget": 2}}, SLEEP=(ONE, TWO, THREE))
 JUDGED = ValidatedReferences(
-    validator="judge",
-    items=FIRST.items | {SLEEP: (TWO,)},
-    verdicts={SLEEP: verdicts(Decision.UNSURE, Decision.ACCEPT)},
+    validator="judge", items=FIRST.items | {SLEEP: (TWO,)}, verdicts={SLEEP: verdicts(Decision.UNSURE, Decision.ACCEPT)}
 )
 
 #: 316 scores five items, 319 one, 330 none; 339 has no labels, 345 failed, 357 still runs.

@@ -109,8 +109,7 @@ def test_a_broken_file_is_refused_and_never_unpacked_into_memory(data: bytes, ki
 
 
 @pytest.mark.parametrize(
-    ("value", "word"),
-    [(np.nan, "NaN"), (np.inf, "infinite numbers"), (-np.inf, "infinite numbers"), (0, "only zeros")],
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinite numbers"), (-np.inf, "infinite numbers"), (0, "only zeros")]
 )
 def test_vectors_without_a_direction_are_refused(value: float, word: str) -> None:
     rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
