@@ -9,6 +9,7 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings, thaw
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
+NOTHING = "OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set"
 
 
 def problems(**asked: Any) -> list[str]:
@@ -40,19 +41,13 @@ def test_each_layer_wins_over_those_below(tmp_path: Path) -> None:
         (None, {"RAGQ_PROFILE": "demo", "OLLAMA_HOST": "h"}, "demo", "RAGQ_PROFILE in the environment"),
         (None, {"OLLAMA_HOST": "h"}, "server", "OLLAMA_HOST is set"),
         (None, {"RAGQ_OPENAI_BASE_URL": "http://h"}, "server", "RAGQ_OPENAI_BASE_URL is set"),
-        (
-            None,
-            {"OLLAMA_HOST": "", "RAGQ_PROFILE": ""},
-            "local",
-            "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: no language model is asked",
-        ),
+        (None, {"OLLAMA_HOST": "", "RAGQ_PROFILE": ""}, "local", f"neither {NOTHING}: no language model is asked"),
     ],
 )
 def test_the_profile_is_chosen_and_the_choice_explained(
     asked: str | None, environment: dict[str, str], profile: str, why: str
 ) -> None:
     settings = resolve(profile=asked, environment=environment)
-
     assert (settings.profile, settings.profile_source) == (profile, why)
 
 

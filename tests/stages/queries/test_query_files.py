@@ -14,6 +14,7 @@ from stages.texts.characters import can_be_stored
 from tests.data import public_data
 
 SECRET = "text of the question"
+JUDGEMENTS = "Should map documents to whole numbers of at most 4 digits"
 
 
 def jsonl(*rows: object) -> bytes:
@@ -48,10 +49,7 @@ def test_both_spellings_of_the_keys_are_read() -> None:
         ({"_id": "a", "text": "x" * 2001}, "text: String should have at most 2000 characters"),
         ({"_id": "a", "text": SECRET + "\0"}, "text: Text has a NUL character or half of a surrogate pair"),
         *(
-            (
-                {"_id": "a", "text": "Why?", "judgements": judgements},
-                "judgements: Should map documents to whole numbers of at most 4 digits",
-            )
+            ({"_id": "a", "text": "Why?", "judgements": judgements}, f"judgements: {JUDGEMENTS}")
             for judgements in (SECRET, {SECRET: "1"}, {SECRET: 10_000}, {"": 1}, {SECRET + "\0": 1})
         ),
         (
