@@ -58,11 +58,18 @@ def numbers(installation: BreakableInstallation) -> tuple[int, int, int]:
 def test_works_are_embedded_once_replaced_whole_and_indexed_while_the_corpus_grows(
     breakable: BreakableInstallation, books: Path
 ) -> None:
-    first = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")
-    assert (first["new"], first["jobs"], numbers(breakable)) == (3, 3, (0, 6, 0))
+    grows = ("--set", "RAGQ_HNSW_FROM_CHUNKS=3")
+    replaced = submitted(breakable, books, *grows)
+    for file in books.iterdir():
+        file.write_text(file.read_text().replace("About", "All about"))
+    first = submitted(breakable, books, *grows)
+    assert (replaced["new"], first["replaced"], first["jobs"], numbers(breakable)) == (3, 3, 3, (0, 6, 0))
     breakable.start_worker(concurrency=1)
     breakable.assert_recovered(first["run_id"], jobs=3)
+    breakable.assert_recovered(replaced["run_id"], jobs=3)
 
+    (attempt,) = breakable.inspect(replaced["run_id"], "embed")
+    assert (attempt["output"]["chunk_ids"], attempt["output"]["gone"]) == ([], 2)
     assert numbers(breakable) == (6, 0, 0)
     assert corpus(breakable)["model_digest"]
     assert breakable.value(CONSISTENT)
@@ -80,20 +87,6 @@ def test_works_are_embedded_once_replaced_whole_and_indexed_while_the_corpus_gro
 
     assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
     assert breakable.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'") == 0
-
-
-def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstallation, books: Path) -> None:
-    first = submitted(breakable, books)
-    for file in books.iterdir():
-        file.write_text(file.read_text().replace("About", "All about"))
-    second = submitted(breakable, books)
-    breakable.start_worker()
-
-    assert breakable.wait_for(first["run_id"]) == breakable.wait_for(second["run_id"]) == {"succeeded": 3}
-    (attempt,) = breakable.inspect(first["run_id"], "embed")
-    assert (attempt["output"]["chunk_ids"], attempt["output"]["gone"]) == ([], 2)
-    assert numbers(breakable) == (6, 0, 0)
-    assert breakable.value(CONSISTENT)
 
 
 def test_killed_workers_lose_no_chunk_and_many_small_batches_leave_few_segments(

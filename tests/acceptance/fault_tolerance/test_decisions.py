@@ -1,44 +1,28 @@
 """Jobs are cancelled and paused while a stage is being computed."""
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-import pytest
+import itertools
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
-from tests.acceptance.harness import StartedProcess, judged_by
+from tests.acceptance.harness import judged_by
 from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
-Decide: TypeAlias = Callable[[str, float], tuple[int, StartedProcess]]
-
 ENDED = """
-SELECT EXISTS (SELECT FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND a.stage = 'validate' AND a.ended_at IS NOT NULL)
+SELECT count(*) = $2 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND a.stage = 'validate' AND a.ended_at IS NOT NULL
 """
 
 
-@pytest.fixture
-def decide_in_mid_stage(breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence) -> Decide:
-    """Runs `ragq VERB RUN` while a worker waits so long for its first verdict. The run's number, and the worker."""
-
-    def decide(verb: str, delay_s: float) -> tuple[int, StartedProcess]:
-        judge.answer = lambda prompt: ScriptedReply(delay_s=delay_s if judge.calls == 1 else 0)
-        worker = breakable.start_worker()
-        run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
-        eventually(lambda: judge.calls == 1)
-        assert breakable.ragq(verb, f"r{run_id}", "--note", "not now").exit_code == 0
-        return run_id, worker
-
-    return decide
-
-
 def test_what_is_computed_for_a_cancelled_job_ends_and_nothing_follows(
-    breakable: BreakableInstallation, judge: ScriptedModel, decide_in_mid_stage: Decide
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    run_id, _ = decide_in_mid_stage("cancel", 60)
-    breakable.wait_until(ENDED, run_id)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=60)
+    breakable.start_worker()
+    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 1)
+    assert breakable.ragq("cancel", f"r{run_id}", "--note", "not now").exit_code == 0
+    breakable.wait_until(ENDED, run_id, 1)
 
     retried = breakable.ragq("retry", f"r{run_id}")
 
@@ -52,31 +36,26 @@ def test_what_is_computed_for_a_cancelled_job_ends_and_nothing_follows(
     assert breakable.ragq("audit", f"r{run_id}").exit_code == 0
 
 
-def test_a_paused_job_resumes_at_the_stage_where_it_was_paused(
-    breakable: BreakableInstallation, judge: ScriptedModel, decide_in_mid_stage: Decide
+def test_a_paused_run_resumes_at_the_stage_where_it_was_paused_and_where_its_worker_died(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    run_id, _ = decide_in_mid_stage("pause", 1)
-    breakable.wait_until(ENDED, run_id)
-    assert breakable.wait_for(run_id) == {"paused": 1}
-    assert (0, "assemble") not in breakable.attempts(run_id)
-
-    assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
-
-    attempts = breakable.assert_recovered(run_id, jobs=1)
-    assert set(map(tuple, attempts.values())) == {("succeeded",)}
-    assert set(judge.calls_per_prompt.values()) == {1}
-
-
-def test_a_job_paused_when_its_worker_dies_waits_and_then_resumes(
-    breakable: BreakableInstallation, decide_in_mid_stage: Decide
-) -> None:
-    run_id, worker = decide_in_mid_stage("pause", 60)
+    """One job ends its stage meanwhile; the worker dies before the other does."""
+    numbers = itertools.count(1)
+    judge.answer = lambda prompt: ScriptedReply(delay_s={1: 2, 2: 60}.get(next(numbers), 0))
+    worker = breakable.start_worker()
+    run_id = breakable.submit(*evidence({316: 1, 319: 1}), *judged_by(judge.name))
+    eventually(lambda: judge.calls >= 2)
+    assert breakable.ragq("pause", f"r{run_id}", "--note", "not now").exit_code == 0
+    breakable.wait_until(ENDED, run_id, 1)
     worker.kill()
     breakable.start_worker()
-    breakable.wait_until(ENDED, run_id)
-    assert breakable.attempts(run_id)[0, "validate"] == ["interrupted"]
-    assert breakable.wait_for(run_id) == {"paused": 1}
+    breakable.wait_until(ENDED, run_id, 2)
+    assert breakable.wait_for(run_id) == {"paused": 2}
+    assert "assemble" not in {stage for _, stage in breakable.attempts(run_id)}
 
     assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
 
-    assert breakable.assert_recovered(run_id, jobs=1)[0, "validate"] == ["interrupted", "succeeded"]
+    attempts = breakable.assert_recovered(run_id, jobs=2)
+    assert sorted(attempts[ordinal, "validate"] for ordinal in (0, 1)) == [["interrupted", "succeeded"], ["succeeded"]]
+    calls = sorted(judge.calls_per_prompt.values())
+    assert calls == [*[1] * (len(calls) - 1), 2]
