@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -63,18 +64,13 @@ def test_the_matrices_become_q8_0_and_everything_else_stays(packaged: Path, tmp_
 def test_it_is_converted_once_however_many_start_at_once(
     packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    converting, times = embedded_llm._convert, list[Path]()
-
-    def convert(packaged: Path, to: Path) -> None:
-        times.append(to)
-        converting(packaged, to)
-
+    convert = Mock(wraps=embedded_llm._convert)
     monkeypatch.setattr(embedded_llm, "_convert", convert)
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: converted(packaged, tmp_path / "cache"), range(4)))
 
     assert converted(packaged, tmp_path / "cache") in found
-    assert len(found) == len(times) == 1
+    assert len(found) == convert.call_count == 1
 
 
 def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(packaged: Path, tmp_path: Path) -> None:
@@ -94,9 +90,7 @@ def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(packaged: Path
 
 
 def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(packaged: Path, to: Path) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+    full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     with monkeypatch.context() as patched, pytest.raises(StackError, match=r"to .*cache \(No space left on device\)"):
         patched.setattr(embedded_llm, "_convert", full)
         converted(packaged, tmp_path / "cache")

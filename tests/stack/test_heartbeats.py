@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from unittest.mock import Mock, call
 
 import psutil
 import pytest
@@ -46,20 +47,15 @@ async def test_only_a_worker_that_lived_when_its_last_heartbeat_came_is_killed(
     assert (hung.wait(), fresh.poll(), other.poll()) == (-signal.SIGKILL, None, None)
 
 
-@pytest.mark.parametrize(("killed", "exit_code"), [([], 0), ([psutil.Process()], 1)])
-def test_a_health_check_fails_where_it_killed(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, killed: list[psutil.Process], exit_code: int
-) -> None:
-    def end_hung(url: str, hung_s: float) -> list[psutil.Process]:
-        assert (url, hung_s) == (database_url, 10)
-        return killed
-
+def test_a_health_check_fails_where_it_killed(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    end_hung = Mock(side_effect=[[], [psutil.Process()]])
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("RAGQ_HUNG_SECONDS", "10")
     monkeypatch.setattr(sys, "argv", ["heartbeats"])
     monkeypatch.setattr(heartbeats, "end_hung", end_hung)
 
-    assert heartbeats.main() == exit_code
+    assert [heartbeats.main() for _ in range(2)] == [0, 1]
+    assert end_hung.call_args_list == [call(database_url, 10)] * 2
 
 
 async def test_nobody_is_killed_while_the_database_is_away(database_url: str) -> None:

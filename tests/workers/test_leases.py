@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import workers
 from tests.eventually import until
 from tests.store.enrolled import enroll
@@ -14,31 +14,30 @@ from tests.store.scored import claimed
 from workers.leases import Leases, essential
 
 
-async def test_a_kind_counts_between_two_stages_of_a_job(database: Database, database_url: str, job_id: int) -> None:
-    held = await database.ask(claimed, job_id)
-    leases = Leases(database_url, "worker", lease_s=60)
-    try:
-        assert leases.kinds(60) == set()
-        leases.hold(held)
-        assert leases.kinds(0) == {"participant"}
-        leases.release(held)
-        assert (leases.kinds(60), leases.kinds(0), leases.count) == ({"participant"}, set(), 0)
-        await until(lambda: not leases.kinds(0.2))
-    finally:
-        leases.stop()
+@pytest.fixture
+def leases(database_url: str) -> Iterator[Leases]:
+    made = Leases(database_url, "w", lease_s=600)
+    yield made
+    made.stop()
+
+
+async def test_a_kind_counts_between_two_stages_of_a_job(connection: Connection, leases: Leases, job_id: int) -> None:
+    held = await claimed(connection, job_id)
+    assert leases.kinds(60) == set()
+    leases.hold(held)
+    assert leases.kinds(0) == {"participant"}
+    leases.release(held)
+    assert (leases.kinds(60), leases.kinds(0), leases.count) == ({"participant"}, set(), 0)
+    await until(lambda: not leases.kinds(0.2))
 
 
 async def test_a_worker_is_seen_every_second_however_long_its_leases_are(
-    database: Database, database_url: str, connection: Connection
+    connection: Connection, leases: Leases
 ) -> None:
     await enroll(connection, "extract")
-    leases = Leases(database_url, "w", lease_s=600)
-    try:
-        for _ in range(2):
-            await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour'")
-            await until(lambda: workers.seen(connection, within_s=10), timeout_s=15)
-    finally:
-        leases.stop()
+    for _ in range(2):
+        await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour'")
+        await until(lambda: workers.seen(connection, within_s=10), timeout_s=15)
 
 
 @pytest.fixture
