@@ -58,9 +58,7 @@ def test_a_name_without_effect_is_warned_about_and_its_value_is_not_shown(name: 
         ("QUANTITATIVE_ENABLE_KEYWORD_BACKFILL", "true", "false"),
     ],
 )
-def test_a_value_that_ragq_does_not_have_is_refused_once(
-    name: str, refused: str, accepted: str, tmp_path: Path
-) -> None:
+def test_a_value_that_ragq_lacks_is_refused_once(name: str, refused: str, accepted: str, tmp_path: Path) -> None:
     allowed = f"allowed is {LIMITED[name].in_words}: {LIMITED[name].note}."
     for asked, origin in zip(ways(name, refused, tmp_path), ("file", "environment", "option"), strict=True):
         (problem,) = problems(**asked)

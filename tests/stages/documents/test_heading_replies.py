@@ -18,7 +18,7 @@ from stages.documents.repair import (
 )
 from stages.documents.select import changed_selections, sections_of, select_by_model, select_by_reply, select_by_rules
 from stages.queries.templates import TemplateTag, default_template
-from tests.fakes.chat import ScriptedChat
+from tests.fakes.chat import ScriptedChat, replying
 from tests.stages.at_defaults import settings
 
 HEADINGS = (
@@ -69,8 +69,7 @@ def test_a_reply_that_cannot_be_used_is_refused_without_its_words(reply: str, pr
 
 
 async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_cannot_be_used() -> None:
-    replies = iter(["I cannot.", REPLY])
-    chat = ScriptedChat(lambda call: next(replies))
+    chat = replying("I cannot.", REPLY)
 
     repaired = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
 

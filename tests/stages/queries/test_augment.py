@@ -104,9 +104,7 @@ def test_b5_the_first_top_n_are_shown_in_the_order_of_the_context_and_all_are_co
 
 
 @pytest.mark.parametrize("context", [None, consolidated()])
-def test_b5_without_passages_the_retrieved_chunks_are_shown_by_score_and_marked(
-    context: ConsolidatedContext | None,
-) -> None:
+def test_b5_without_passages_retrieved_chunks_come_by_score_and_marked(context: ConsolidatedContext | None) -> None:
     parents = by_id(chunk(9, "## Colour", breadcrumbs="Tea > Colour"))
     retrieved = [reranked(chunk(1, "worse"), final_score=0.1), reranked(chunk(2, "better", parent_id=9))]
 

@@ -98,11 +98,9 @@ async def decided(enough: int | None, *answers: str) -> tuple[list[Decision] | N
         accepted, verdicts = await decide(candidates, ask=ask, enough=enough)
     except Deferred:
         return None, asked
-    assert [verdict.rank for verdict in verdicts] == asked
-    assert [verdict.chunk_id for verdict in verdicts] == [rank + 10 for rank in asked]
-    assert [one.chunk_id for one in accepted] == [
-        verdict.chunk_id for verdict in verdicts if verdict.decision is Decision.ACCEPT
-    ]
+    accepting = [verdict.chunk_id for verdict in verdicts if verdict.decision is Decision.ACCEPT]
+    assert [(verdict.rank, verdict.chunk_id) for verdict in verdicts] == [(rank, rank + 10) for rank in asked]
+    assert [one.chunk_id for one in accepted] == accepting
     return [verdict.decision for verdict in verdicts], asked
 
 
