@@ -42,17 +42,11 @@ REPLY: Final[dict[str, Any]] = {"text": "MARKED reply", "prompt_tokens": 100, "r
 async def marked_run(connection: Connection, *, participant: int = 316) -> StoredRun:
     """A run of one few-shot participant: `score` failed once with a marked error and was retried."""
     await import_labels(connection, {participant: labels("2")})
-    stored = await runs.store(
-        connection,
-        new_run(
-            [participant],
-            inputs={"data_set": "data", "transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
-            stages=stages_of("participant", "few_shot"),
-            request={"split": "paper-test", "limit": None, "evidence": "given", "profile_source": "option --profile"},
-            version="0.1.0",
-        ),
-        always_new=True,
-    )
+    inputs = {"data_set": "data", "transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}}
+    request = {"split": "paper-test", "limit": None, "evidence": "given", "profile_source": "option --profile"}
+    chain = stages_of("participant", "few_shot")
+    run = new_run([participant], inputs=inputs, stages=chain, request=request, version="0.1.0")
+    stored = await runs.store(connection, run, always_new=True)
     (job_id,) = stored.job_ids
     for stage in CHAINS["participant", "few_shot"]:
         if stage.name == "score":

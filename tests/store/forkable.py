@@ -25,15 +25,9 @@ async def forkable_run(
 ) -> StoredRun:
     """A run of the profile demo, one job per participant; those without scores fail nothing and wait for `score`."""
     effective = resolve(profile="demo", options=options or {}, environment={})
-    run = new_run(
-        outcomes,
-        mode=mode,
-        inputs={"data_set": "data"},
-        stages=STAGES,
-        settings=effective.snapshot(),
-        settings_hash=settings_hash(effective.run),
-        request={"split": "paper-test", "profile_source": effective.profile_source},
-    )
+    chosen = {"settings": effective.snapshot(), "settings_hash": settings_hash(effective.run)}
+    request = {"split": "paper-test", "profile_source": effective.profile_source}
+    run = new_run(outcomes, mode=mode, inputs={"data_set": "data"}, stages=STAGES, request=request, **chosen)
     stored = await runs.store(connection, run, always_new=True)
     for job_id, scores in zip(stored.job_ids, outcomes.values(), strict=True):
         await finish(connection, job_id, STAGES, scores)

@@ -52,20 +52,10 @@ async def store_query_run(
     corpus: str = "small",
 ) -> int:
     """A run of one query per key; None is a job that fails in its first stage. Its number."""
-    stored = await runs.store(
-        connection,
-        new_run(
-            found,
-            kind="query",
-            mode="search",
-            inputs={},
-            stages=STAGES,
-            settings={name: {"value": value, "source": "preset"} for name, value in (settings or {}).items()},
-            request={"corpus": corpus},
-            version="0.1.0",
-        ),
-        always_new=True,
-    )
+    of_queries: dict[str, Any] = {"kind": "query", "mode": "search", "inputs": {}, "stages": STAGES, "version": "0.1.0"}
+    chosen = {name: {"value": value, "source": "preset"} for name, value in (settings or {}).items()}
+    run = new_run(found, settings=chosen, request={"corpus": corpus}, **of_queries)
+    stored = await runs.store(connection, run, always_new=True)
     await queries.keep(
         connection,
         stored.run_id,

@@ -81,20 +81,10 @@ INSERT INTO reference_participant (index_id, participant_id, items) VALUES ($1, 
 
 def index_run(*participants: int, settings_hash: str = "s" * 64) -> NewRun:
     """A run that builds an index from participants, in the two stages that publishing reads."""
-    return new_run(
-        kind="index",
-        settings_hash=settings_hash,
-        request={"index": PLAN.name},
-        jobs=[
-            NewJob(
-                mode="references",
-                subject=str(participant),
-                inputs={"items": {PHQ8Item.SLEEP.evidence_key: participant % 4}},
-                stages=("chunk", "embed", "publish"),
-            )
-            for participant in participants
-        ],
-    )
+    inputs = {number: {"items": {PHQ8Item.SLEEP.evidence_key: number % 4}} for number in participants}
+    stages = ("chunk", "embed", "publish")
+    jobs = [NewJob(mode="references", subject=str(one), inputs=of, stages=stages) for one, of in inputs.items()]
+    return new_run(kind="index", settings_hash=settings_hash, request={"index": PLAN.name}, jobs=jobs)
 
 
 async def store_index(connection: Connection, index_id: int, chunks: Sequence[IndexedChunk]) -> None:

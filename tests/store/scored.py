@@ -45,21 +45,12 @@ async def store_scored_run(
     models: Sequence[ModelIdentity] = (),
 ) -> int:
     """Store a run of one job per mode and participant, each with its outcome from `outcomes`. Its number."""
-    stored = await runs.store(
-        connection,
-        new_run(
-            settings={name: {"value": value, "source": "option"} for name, value in (settings or {}).items()},
-            request={"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"}
-            | ({"draw": draw} if draw else {}),
-            version="0.1.0",
-            models=models,
-            jobs=[
-                NewJob(mode=mode, subject=str(participant_id), inputs=INPUTS, stages=STAGES)
-                for mode, participant_id in outcomes
-            ],
-        ),
-        always_new=True,
-    )
+    chosen = {name: {"value": value, "source": "option"} for name, value in (settings or {}).items()}
+    asked = {"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"}
+    request = asked | ({"draw": draw} if draw else {})
+    jobs = [NewJob(mode=mode, subject=str(number), inputs=INPUTS, stages=STAGES) for mode, number in outcomes]
+    run = new_run(settings=chosen, request=request, version="0.1.0", models=models, jobs=jobs)
+    stored = await runs.store(connection, run, always_new=True)
     for job_id, outcome in zip(stored.job_ids, outcomes.values(), strict=True):
         if outcome is not None:
             await end(connection, job_id, outcome, extracted=extracted)

@@ -32,29 +32,25 @@ KEY = RequestKey(principal="open", key="k", request_hash="a" * 64)
 
 
 async def counts(connection: Connection) -> list[int]:
-    of_queries = ("run WHERE kind = 'query'", "job WHERE kind = 'query'", "queries")
+    of_queries = ("run WHERE kind = 'query'", "job WHERE kind = 'query'", "queries", "idempotency_key")
     return [await connection.fetchval(f"SELECT count(*) FROM {rows}") for rows in of_queries]
 
 
-async def test_the_same_key_finds_the_question_that_it_made(database: Database) -> None:
+async def test_the_same_key_finds_the_question_that_it_made_and_one_that_is_refused_leaves_nothing(
+    database: Database,
+) -> None:
     await database.once(store_small_corpus)
+    with refused("preset-missing"):
+        await database.once(ask, request(config_preset="Nowhere"), settings(), key=KEY)
+    assert await database.once(counts) == [0, 0, 0, 0]
+
     asked = await asyncio.gather(*(database.once(ask, request(), settings(), key=KEY) for _ in range(3)))
 
     assert sorted(is_new for _, is_new in asked) == [False, False, True]
     assert len({query.id for query, _ in asked}) == 1
-    assert await database.once(counts) == [1, 1, 1]
+    assert await database.once(counts) == [1, 1, 1, 1]
     with refused("idempotency-key-reused"):
         await database.once(ask, request(), settings(), key=replace(KEY, request_hash="b" * 64))
-
-
-async def test_nothing_is_stored_when_the_request_is_refused(connection: Connection) -> None:
-    await store_small_corpus(connection)
-
-    with refused("preset-missing"):
-        await ask(connection, request(config_preset="Nowhere"), settings(), key=KEY)
-
-    assert await counts(connection) == [0, 0, 0]
-    assert not await connection.fetch("SELECT * FROM idempotency_key")
 
 
 @pytest.mark.parametrize(
