@@ -64,6 +64,12 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
 
     assert again == Submitted(run_id=first.run_id, is_new=False, jobs=2, resumed=1, notices=NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
+    # A key has no ids of jobs.
+    key = RequestKey(principal="open", key="a key", request_hash="h")
+    keyed, replay = [await submit_run(database, RUN, always_new=True, key=key) for _ in range(2)]
+    made = await connection.fetchval("SELECT made FROM idempotency_key")
+    assert made == {"run": keyed.run_id, "is_new": True, "jobs": 2, "resumed": 0}
+    assert (replay.run_id, replay.jobs, replay.resumed, replay.is_replay) == (keyed.run_id, 2, 0, True)
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["database gone then", "commit not answered"])
@@ -121,14 +127,3 @@ async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobo
 
     with pytest.raises(StackError, match="`ragq runs`"):
         await submit_run(impatient, RUN)
-
-
-async def test_a_key_has_no_ids_of_jobs(database: Database, connection: Connection) -> None:
-    key = RequestKey(principal="open", key="a key", request_hash="h")
-    first = await submit_run(database, RUN, key=key)
-    made = await connection.fetchval("SELECT made FROM idempotency_key")
-    assert made == {"run": first.run_id, "is_new": True, "jobs": 2, "resumed": 0}
-
-    again = await submit_run(database, RUN, key=key)
-
-    assert (again.run_id, again.jobs, again.resumed, again.is_replay) == (first.run_id, 2, 0, True)

@@ -5,7 +5,7 @@ from typing import Any
 from api.rest.queries import detail_of
 from store.database import Connection
 from store.questions.query_runs import query_view
-from store.runs import edits
+from store.runs import edits, jobs
 from store.views import job_trace
 from tests.services.questions.questions import VECTORS, WHOLE, a_question, complete_stages
 from tests.store.query_runs import store_corpus, store_query_run
@@ -52,7 +52,7 @@ async def test_what_is_not_stored_or_stale_is_null(connection: Connection) -> No
 
 async def test_calls_are_listed_at_the_attempt_that_made_them(connection: Connection) -> None:
     run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
-    job_id = await _job_of(connection, run_id)
+    (job_id,) = await jobs.of_run(connection, run_id)
     rows = await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)
     for attempt_id, is_reused in ((rows[0]["id"], False), (rows[-1]["id"], False), (rows[-1]["id"], True)):
         reply: dict[str, Any] = {"text": "accept", "prompt_tokens": 7, "reply_tokens": 2}
@@ -69,7 +69,7 @@ async def test_texts_are_read_with_their_ids(connection: Connection) -> None:
     chunk = (await store_corpus(connection, ["nile"]))["nile"]
     found: dict[str, Any] = {"dense": [chunk], "lexical": [], "fused": [chunk], "ranking": [chunk]}
     run_id = await store_query_run(connection, {"q1": found})
-    job_id = await _job_of(connection, run_id)
+    (job_id,) = await jobs.of_run(connection, run_id)
     work_id = await connection.fetchval("SELECT work_id FROM chunks WHERE id = $1", chunk)
     await connection.execute(
         "UPDATE stage_attempt SET output = jsonb_set(output, '{chunks,0,work_id}', to_jsonb($1::bigint))"
@@ -81,8 +81,3 @@ async def test_texts_are_read_with_their_ids(connection: Connection) -> None:
     assert trace.question is not None
     assert trace.question.original_query == "text of the question about q1"
     assert trace.titles == {work_id: "A title"}
-
-
-async def _job_of(connection: Connection, run_id: int) -> int:
-    job_id: int = await connection.fetchval("SELECT id FROM job WHERE run_id = $1", run_id)
-    return job_id

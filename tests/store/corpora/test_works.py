@@ -69,7 +69,9 @@ async def test_another_text_of_a_source_replaces_every_chunk(connection: Connect
     assert set(await corpora.waiting(connection, corpus.id)) < new
 
 
-async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(connection: Connection) -> None:
+async def test_the_same_text_from_elsewhere_is_refused_and_a_changed_work_gives_no_lines(
+    connection: Connection,
+) -> None:
     corpus = await small_corpus(connection)
     first = await keep(connection, corpus.id, new_work())
     with pytest.raises(DuplicateWorkError) as refused:
@@ -81,19 +83,15 @@ async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_
     assert "Tea" not in str(refused.value)
     assert kept.outcome is ImportOutcome.NEW
 
-
-async def test_a_changed_work_gives_no_lines(connection: Connection) -> None:
-    corpus = await small_corpus(connection)
-    kept = await keep(connection, corpus.id, new_work())
-    expected = {kept.work_id: new_work().content_hash}
-
+    # A changed work gives no lines.
+    expected = {first.work_id: new_work().content_hash}
     for change in (
-        connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id),
+        connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", first.work_id),
         keep(connection, corpus.id, new_work(OTHER)),
         connection.execute("DELETE FROM works"),
     ):
         await change
-        with pytest.raises(WorkChangedError, match=str(kept.work_id)):
+        with pytest.raises(WorkChangedError, match=str(first.work_id)):
             await works.unchanged_texts(connection, expected)
 
 

@@ -99,22 +99,17 @@ async def test_a_new_version_is_the_next_one_once_and_active_when_that_is_asked_
     assert (await presets.template(connection, TemplateTag.QUERY_EXPANSION)).version == 1
     assert (await presets.add_template(connection, TAG, TEXT, title="Another")).version == 3
 
+    # Seeding again changes nothing.
+    await presets.change(connection, "Balanced", {"retrieval.rrf_k": 60})
+    await presets.delete(connection, "Original")
+    await seed(connection)
+    (stored,) = await presets.list_all(connection)
+    assert (stored.name, stored.preset.retrieval.rrf_k) == ("Balanced", 60)
+    assert await versions(connection) == [(1, False), (2, True), (3, False)]
+
 
 async def test_placeholders_are_checked_when_a_version_is_saved(connection: Connection) -> None:
     with pytest.raises(TemplateError, match=r"\{chunk\} is missing"):
         await presets.add_template(connection, TAG, "{query}", title="Broken")
 
     assert await versions(connection) == [(1, True)]
-
-
-async def test_seeding_again_changes_nothing(connection: Connection) -> None:
-    await presets.change(connection, "Balanced", {"retrieval.rrf_k": 60})
-    await presets.delete(connection, "Original")
-    await presets.add_template(connection, TAG, TEXT, title="Short")
-    await presets.activate_template(connection, TAG, 2)
-
-    await seed(connection)
-
-    (stored,) = await presets.list_all(connection)
-    assert (stored.name, stored.preset.retrieval.rrf_k) == ("Balanced", 60)
-    assert await versions(connection) == [(1, False), (2, True)]
