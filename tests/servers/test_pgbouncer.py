@@ -31,19 +31,14 @@ def pooler(postgres_url: str) -> Iterator[PgBouncer]:
 
 
 async def test_many_clients_share_few_sessions(postgres_url: str, pooler: PgBouncer) -> None:
-    database = Database(postgres_url, pool_size=30, pooler_url=pooler.url)
+    async def work(connection: Connection, number: int) -> tuple[int, int]:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_sleep(0.01)")
+            row = await connection.fetchrow("SELECT $1::int AS number, pg_backend_pid() AS session", number)
+            return row["number"], row["session"]
 
-    async def ask(number: int) -> tuple[int, int]:
-        async def work(connection: Connection) -> tuple[int, int]:
-            async with connection.transaction():
-                await connection.execute("SELECT pg_sleep(0.01)")
-                row = await connection.fetchrow("SELECT $1::int AS number, pg_backend_pid() AS session", number)
-                return row["number"], row["session"]
-
-        return await database.with_retry(work)
-
-    answers = [await asyncio.gather(*(ask(number) for number in range(30))) for _ in range(5)]
-    await database.close()
+    async with Database(postgres_url, pool_size=30, pooler_url=pooler.url) as database:
+        answers = [await asyncio.gather(*(database.ask(work, number) for number in range(30))) for _ in range(5)]
     assert [[number for number, _ in answer] for answer in answers] == [list(range(30))] * 5
     assert 1 < len({session for answer in answers for _, session in answer}) <= 4
 
@@ -71,10 +66,10 @@ async def test_a_pooler_in_place_of_the_database_is_named(pooler: PgBouncer) -> 
         async with database.connection() as connection, connection.transaction():
             await connection.fetch("SELECT pg_sleep(0.02), $1::int", 1)
 
-    with pytest.raises(PoolerError, match="RAGQ_DATABASE_POOLER_URL"):
-        for _ in range(20):
-            await asyncio.gather(*(ask() for _ in range(8)))
-    await database.close()
+    async with database:
+        with pytest.raises(PoolerError, match="RAGQ_DATABASE_POOLER_URL"):
+            for _ in range(20):
+                await asyncio.gather(*(ask() for _ in range(8)))
     assert issubclass(PoolerError, RagqError)
 
 

@@ -15,13 +15,6 @@ from schemas.errors import StackError
 from stack import home
 from stack.home import Home, Part, State, find_home, kept_password, this_environment, write_private
 
-STATE = State(
-    started=12.5,
-    servers={"DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:1/ragq"},
-    flower_url=None,
-    parts={"postgres": Part(name="postgres", command=["postgres", "-D", "x"], port=1)},
-)
-
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
@@ -33,8 +26,11 @@ def test_roots_home_is_where_other_users_can_pass() -> None:
 
 
 def test_the_state_is_read_as_it_was_written_private_and_one_of_another_making_is_refused(tmp_path: Path) -> None:
-    Home(tmp_path).write_state(STATE)
-    assert Home(tmp_path).read_state() == STATE
+    servers = {"DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:1/ragq"}
+    parts = {"postgres": Part(name="postgres", command=["postgres", "-D", "x"], port=1)}
+    state = State(started=12.5, servers=servers, flower_url=None, parts=parts)
+    Home(tmp_path).write_state(state)
+    assert Home(tmp_path).read_state() == state
     assert mode(tmp_path / "state.json") == 0o600
     for text in ("", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'):
         (tmp_path / "state.json").write_text(text)
