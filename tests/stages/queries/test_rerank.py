@@ -282,18 +282,14 @@ def numbered(first: int, last: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("lines", "limits", "enriched"),
+    ("lines", "more", "enriched"),
     [
         pytest.param((4, 5), {}, f"short\n\n{numbered(6, 18)}", id="13 lines below"),
-        pytest.param(
-            (4, 5),
-            {"enrich_lines_above": 2, "enrich_lines_below": 1},
-            f"{numbered(2, 3)}\n\nshort\n\n{numbered(6, 6)}",
-            id="the nearest above",
-        ),
-        pytest.param((1, 28), {"enrich_lines_above": 9}, f"short\n\n{numbered(29, 30)}", id="none beyond the ends"),
-        pytest.param((1, 30), {"enrich_lines_above": 9}, "short", id="the whole work"),
+        pytest.param((4, 5), {"above": 2, "below": 1}, "line 2\nline 3\n\nshort\n\nline 6", id="the nearest above"),
+        pytest.param((1, 28), {"above": 9}, f"short\n\n{numbered(29, 30)}", id="none beyond the ends"),
+        pytest.param((1, 30), {"above": 9}, "short", id="the whole work"),
     ],
 )
-def test_a_short_chunk_gets_the_lines_around_it(lines: tuple[int, int], limits: dict[str, int], enriched: str) -> None:
-    assert enriched_content(chunk(content="short", lines=lines), WORKS[1], retrieval(**limits)) == enriched
+def test_a_short_chunk_gets_the_lines_around_it(lines: tuple[int, int], more: dict[str, int], enriched: str) -> None:
+    preset = retrieval(**{f"enrich_lines_{where}": count for where, count in more.items()})
+    assert enriched_content(chunk(content="short", lines=lines), WORKS[1], preset) == enriched
