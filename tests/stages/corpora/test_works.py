@@ -1,6 +1,7 @@
 """Titles and front matter of works, corpora in one file, conditions on works, and their chunks as vectors."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -41,26 +42,21 @@ def test_a_title_is_text_that_is_given_or_that_of_the_first_heading_or_the_file(
 
 
 @pytest.mark.parametrize(
-    ("front_matter", "message"),
+    ("front_matter", "problem"),
     [
-        ("title: Tea\nyear: [", "works/green-tea.md:3: the front matter is not YAML without aliases"),
-        ("a: &a [x, x]\nauthors: [*a, *a]", "works/green-tea.md:3: the front matter is not YAML without aliases"),
-        (
-            "authors: [[A, B]]",
-            "works/green-tea.md: its front matter cannot be used: authors: Input should be a valid string",
-        ),
-        ("authors: " + 500 * "[", "works/green-tea.md: the front matter is not YAML without aliases"),
-        ("abstract: " + 64_000 * "x", "works/green-tea.md: its front matter has more than 64000 characters"),
-        ("just words", "works/green-tea.md:1: the front matter is not YAML without aliases, of `key: value` lines"),
-        ("year: soon", "works/green-tea.md: its front matter cannot be used: year: Input should be a valid integer"),
-        ("title: {a: b}", "works/green-tea.md: its front matter cannot be used: title: Input should be a valid string"),
+        ("title: Tea\nyear: [", ":3: the front matter is not YAML without aliases"),
+        ("a: &a [x, x]\nauthors: [*a, *a]", ":3: the front matter is not YAML without aliases"),
+        ("authors: [[A, B]]", ": its front matter cannot be used: authors: Input should be a valid string"),
+        ("authors: " + 500 * "[", ": the front matter is not YAML without aliases"),
+        ("abstract: " + 64_000 * "x", ": its front matter has more than 64000 characters"),
+        ("just words", ":1: the front matter is not YAML without aliases, of `key: value` lines"),
+        ("year: soon", ": its front matter cannot be used: year: Input should be a valid integer"),
+        ("title: {a: b}", ": its front matter cannot be used: title: Input should be a valid string"),
     ],
 )
-def test_front_matter_that_cannot_be_used_is_refused_with_its_place(front_matter: str, message: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_front_matter_that_cannot_be_used_is_refused_with_its_place(front_matter: str, problem: str) -> None:
+    with pytest.raises(Refused, match=f"^{re.escape(f'works/green-tea.md{problem}')}"):
         of(f"---\n{front_matter}\n---\n# Tea\n")
-
-    assert str(refused.value).startswith(message)
 
 
 def test_a_line_is_a_title_over_its_text_or_either_alone_and_what_is_not_used_is_named() -> None:

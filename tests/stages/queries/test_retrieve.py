@@ -176,9 +176,7 @@ async def test_all_texts_are_embedded_in_one_call_in_order_and_none_with_other_w
 
     assert embedder.calls == [["Why?", "black tea", "leaf enzymes", "They oxidise."], ["Why?"]]
     texts = (QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE)
-    assert embedded == EmbeddedQuery(
-        model="fake", model_digest="digest of fake", dimension=8, texts=texts, dtype="float32"
-    )
-    assert alone.texts == texts[:1]
-    assert vectors.shape == (4, 8)
+    of_fake: dict[str, Any] = {"model": "fake", "model_digest": "digest of fake", "dtype": "float32"}
+    assert embedded == EmbeddedQuery(dimension=8, texts=texts, **of_fake)
+    assert (alone.texts, vectors.shape) == (texts[:1], (4, 8))
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
