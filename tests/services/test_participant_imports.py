@@ -36,10 +36,6 @@ def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score",
     )
 
 
-def changed(of: Participant, **values: Any) -> Participant:
-    return of.model_copy(update=values)
-
-
 async def brought(
     connection: Connection,
     people: Sequence[Participant] = (),
@@ -83,7 +79,7 @@ async def test_imports_in_any_order_lose_no_label(database: Database, folders: l
 
 async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(connection: Connection) -> None:
     other = person(303)
-    new = changed(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x")
+    new = other.model_copy(update={"items": dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, "transcript_hash": "x"})
     people = [person(300), person(301), new, person(305)]
     before = [person(300), person(301, knows=frozenset()), other, person(304)]
     await brought(connection, before, splits=[split("train", 300, 301)])
@@ -98,7 +94,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
 
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
-    other = changed(person(301), transcript_hash="x", transcript="Participant: other")
+    other = person(301).model_copy(update={"transcript_hash": "x", "transcript": "Participant: other"})
     await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
 
     with pytest.raises(Refused) as refused:
@@ -114,7 +110,7 @@ async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_ask
 
 
 async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(connection: Connection) -> None:
-    new = changed(person(301, knows=frozenset()), phq8_score=20)
+    new = person(301, knows=frozenset()).model_copy(update={"phq8_score": 20})
     await brought(connection, [person(301)])
 
     found = await brought(connection, [new], anyway=True)
@@ -126,7 +122,7 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(conne
 
 async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(connection: Connection) -> None:
     await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
-    others = [changed(person(300, knows=frozenset()), transcript_hash="x"), person(301)]
+    others = [person(300, knows=frozenset()).model_copy(update={"transcript_hash": "x"}), person(301)]
     await brought(connection, others, data_set="other", splits=[split("train", 300, 301)])
 
     assert (await interviews.known(connection, "clinic"))[300].items == person(300).items
