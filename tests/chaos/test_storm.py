@@ -3,6 +3,7 @@
 import os
 import time
 from collections import defaultdict
+from contextlib import closing
 from statistics import median
 
 import pytest
@@ -72,11 +73,8 @@ def test_random_faults_lose_nothing_and_repeat_nothing(
 
 def messages(installation: BreakableInstallation) -> int:
     """The number of messages in all queues."""
-    depths = QueueDepths(make_app(installation.redis_url))
-    try:
+    with closing(QueueDepths(make_app(installation.redis_url))) as depths:
         return sum(depths.read(QUEUES).in_queue.values())
-    finally:
-        depths.close()
 
 
 def table(installation: BreakableInstallation, faults: list[Fault]) -> str:
