@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint, text
 
 from schemas.tables import columns
-from schemas.values.tags import StoredVocabulary
+from schemas.values.tags import StoredVocabulary, Tag
 
 
 class VocabularyTable(StoredVocabulary, columns.Row, table=True):  # type: ignore[misc]
@@ -21,19 +21,13 @@ class VocabularyTable(StoredVocabulary, columns.Row, table=True):  # type: ignor
     replaced_at: datetime | None = columns.time()
 
 
-class TagTable(columns.Row, table=True):
+class TagTable(Tag, columns.Row, table=True):  # type: ignore[misc]
     """A canonical tag."""
 
     __table_args__ = (UniqueConstraint("vocabulary_id", "name"),)
 
     id: int = columns.serial()
     vocabulary_id: int = columns.reference("vocabulary.id")
-    name: str
-    category: str
-    count: int | None
-    nsfw_probability: float | None = None
-    title: str | None
-    """The name as its file writes it, where that differs."""
 
 
 class TagAliasTable(columns.Row, table=True):
