@@ -158,16 +158,19 @@ async def test_a_provider_that_repeats_and_invents_lines_changes_nothing(work: W
     assert await work.value("SELECT status FROM llm_batch") == BatchStatus.ENDED
 
 
-async def test_answers_without_text_and_expired_ones_are_sent_singly(work: Work) -> None:
-    await work.register_all("a", "b")
+async def test_answers_without_text_failed_and_expired_ones_are_sent_singly(work: Work) -> None:
+    await work.register_all("a", "b", "c")
     await work.put_off()
-    work.server.ends_as, work.server.answers_at_most = "expired", 1
+    work.server.ends_as, work.server.answers_at_most = "expired", 2
+    work.server.fails = lambda prompt: prompt.endswith("c")
     work.server.completion = lambda body: {"choices": [{"message": {"content": None}}]}  # type: ignore[method-assign]
     await work.step(3)
 
-    assert [one.is_single for one in await work.register_all("a", "b")] == [True, True]
+    assert {batch.error_file_id is None for batch in work.server.batches.values()} == {False}
+    assert [one.is_single for one in await work.register_all("a", "b", "c")] == [True] * 3
     assert await work.due() == {0}
     assert await work.value("SELECT count(*) FROM llm_call") == 0
+    assert work.server.files == {}, "prompts are left at the provider"
 
 
 async def test_a_batch_is_cancelled_with_all_of_its_jobs_and_calls_of_deleted_runs_are_deleted(work: Work) -> None:
