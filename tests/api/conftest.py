@@ -46,7 +46,6 @@ async def connection(ctx: ApiContext) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 def app(ctx: ApiContext) -> FastAPI:
-    """The application."""
     return make_app(ctx)
 
 

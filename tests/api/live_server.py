@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import uvicorn
 
@@ -17,16 +16,9 @@ from tests.acceptance.harness import START_TIMEOUT_S, Installation
 from workers.app import make_app as make_broker
 
 
-@dataclass(frozen=True)
-class LiveServer:
-    """A server that takes requests."""
-
-    url: str
-
-
 @contextmanager
-def live_server(installation: Installation, *, wait_s: float) -> Iterator[LiveServer]:
-    """The application over the servers of an installation. Steps are waited for at most `wait_s` seconds."""
+def live_server(installation: Installation, *, wait_s: float) -> Iterator[str]:
+    """The URL of the application over the servers of an installation. Steps are waited for at most `wait_s` seconds."""
     ctx = ApiContext(
         # Shorter than any setting may be.
         settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_s}),
@@ -43,7 +35,7 @@ def live_server(installation: Installation, *, wait_s: float) -> Iterator[LiveSe
             assert thread.is_alive() and time.monotonic() < deadline
             time.sleep(0.01)
         (port,) = {socket.getsockname()[1] for of in server.servers for socket in of.sockets}
-        yield LiveServer(f"http://{LOOPBACK}:{port}")
+        yield f"http://{LOOPBACK}:{port}"
     finally:
         server.should_exit = True
         thread.join()

@@ -15,8 +15,6 @@ from api.context import ApiContext
 
 
 class Operation(NamedTuple):
-    """One method of one path."""
-
     method: str
     path: str
     described: dict[str, Any]
@@ -27,13 +25,11 @@ class Operation(NamedTuple):
 
 @pytest.fixture
 def described(app: FastAPI) -> dict[str, Any]:
-    """What `/openapi.json` holds."""
     return app.openapi()
 
 
 @pytest.fixture
 def operations(described: dict[str, Any]) -> list[Operation]:
-    """Every operation of the API."""
     return [Operation(method, path, one) for path, item in described["paths"].items() for method, one in item.items()]
 
 

@@ -8,6 +8,7 @@ from typing import get_args
 import httpx
 import pytest
 from fastapi import FastAPI
+from pydantic import ValidationError
 
 import cli.main
 from api import problems
@@ -18,6 +19,12 @@ from store.questions.presets import preset_missing
 
 class Strict(Body):
     n: int
+
+
+class Numbers(Body):
+    one: int = 0
+    some: list[int] | None = None
+    weight: float = 0.0
 
 
 @pytest.fixture
@@ -113,3 +120,11 @@ def test_an_error_ends_a_command_with_its_slug_in_json(
     assert printed.err == "ragq: no\n"
     expected = {"type": f"urn:ragq:problem:{error.slug}", "detail": "no"}
     assert (json.loads(printed.out) if as_json else printed.out) == (expected if as_json else "")
+
+
+def test_a_number_without_a_fraction_and_nothing_else_is_whole() -> None:
+    read = Numbers.model_validate({"one": 14.0, "some": [2.0, 3], "weight": 1.0})
+    assert read.model_dump_json() == '{"one":14,"some":[2,3],"weight":1.0}'
+    for given in (14.5, True, "14", None):
+        with pytest.raises(ValidationError):
+            Numbers.model_validate({"one": given})

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.acceptance.conftest import Install, install, ollama
-from tests.api.live_server import LiveServer, live_server
+from tests.api.live_server import live_server
 from tests.browser.conftest import populated_template
 
 __all__ = ["install", "ollama", "populated_template"]
@@ -112,21 +112,21 @@ def before_call(context, case, kwargs):
 
 
 @pytest.fixture
-def populated_api(install: Install, populated_template: str) -> Iterator[LiveServer]:
+def populated_api(install: Install, populated_template: str) -> Iterator[str]:
     """The API over a populated database, without a worker and with short waits."""
-    with install(populated_template) as installation, live_server(installation, wait_s=0.05) as ctx:
-        yield ctx
+    with install(populated_template) as installation, live_server(installation, wait_s=0.05) as url:
+        yield url
 
 
 @pytest.mark.parametrize("phases", ["examples,fuzzing", pytest.param("coverage,stateful", marks=pytest.mark.long)])
-def test_the_api_matches_its_description(phases: str, populated_api: LiveServer, tmp_path: Path) -> None:
+def test_the_api_matches_its_description(phases: str, populated_api: str, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)
     ran = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("schemathesis")), f"--config-file={config}"),
-            *("run", f"{populated_api.url}/openapi.json", f"--phases={phases}", "--checks=all", "--no-color"),
+            *("run", f"{populated_api}/openapi.json", f"--phases={phases}", "--checks=all", "--no-color"),
             *(f"--seed={SEED}", f"--max-examples={MOST_EXAMPLES}", "--generation-database=none"),
             *("--request-timeout=30", "--continue-on-failure", "--suppress-health-check=all"),
         ],

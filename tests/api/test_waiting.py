@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from api import event_streams
+from api.parameters import WaitPreference, wait_preference_of
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs, stages
@@ -20,7 +21,6 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def stays() -> bool:
-    """A client that waits."""
     return False
 
 
@@ -92,3 +92,23 @@ async def test_a_deleted_job_is_not_waited_for_and_one_whose_client_leaves_conti
     for timeout_s in (None, 60):
         left = await event_streams.wait_until_idle(database, changes, job_id, timeout_s=timeout_s, has_left=has_left)
         assert left is JobStatus.WAITING
+
+
+@pytest.mark.parametrize(
+    ("prefer", "wait"),
+    [
+        (None, WaitPreference(None, None)),
+        (["Respond-Async"], WaitPreference(0.0, "respond-async")),
+        (["wait=0"], WaitPreference(0.0, "wait=0")),
+        (['wait="5"; strict'], WaitPreference(5.0, "wait=5")),
+        (["respond-async, wait=10"], WaitPreference(10.0, "wait=10")),
+        (["wait=10, wait=3"], WaitPreference(10.0, "wait=10")),
+        (["wait=600"], WaitPreference(25.0, None)),
+        (["wait=soon"], WaitPreference(None, None)),
+        (["wait=-1"], WaitPreference(None, None)),
+    ],
+)
+def test_without_a_preference_a_client_waits_until_the_job_is_done(
+    prefer: list[str] | None, wait: WaitPreference
+) -> None:
+    assert wait_preference_of(prefer, longest_s=25.0) == wait

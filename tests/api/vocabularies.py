@@ -51,7 +51,6 @@ OUTPUTS: Final = {
 
 
 async def upload(client: httpx.AsyncClient, name: str = "wardrobe", **files: str) -> httpx.Response:
-    """The reply to an import over REST."""
     sent = [("files", (file, text.encode())) for file, text in (files or FILES).items()]
     return await client.post("/vocabularies", data={"name": name}, files=sent)
 

@@ -47,7 +47,6 @@ class Chromium:
         return self._launched
 
     async def close(self) -> None:
-        """End the browser, if it runs."""
         if self._launched is not None:
             await self._launched.close()
 

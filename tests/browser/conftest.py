@@ -42,8 +42,6 @@ async def browser(chromium: Chromium) -> Browser:
 
 @pytest.fixture
 def visit(browser: Browser) -> Visit:
-    """Visits sites with the browser."""
-
     def opened(site: Site, **options: Any) -> AbstractAsyncContextManager[Page]:
         return visiting(browser, site.url, **options)
 

@@ -28,7 +28,6 @@ SOURCES: Final = frozenset(source for source, _ in CHOSEN.values())
 
 
 def main(folder: Path) -> None:
-    """Cut the chosen pictures of a folder."""
     for name, (source, height) in CHOSEN.items():
         with Image.open(folder / source) as whole:
             cut = whole.convert("RGB").crop((0, 0, whole.width, min(height, whole.height)))

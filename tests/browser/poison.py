@@ -78,7 +78,6 @@ class Poison:
         self._in_long = in_long
 
     def line(self) -> str:
-        """One of the words."""
         return next(self._words)
 
     def long(self) -> str:

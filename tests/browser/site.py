@@ -26,15 +26,12 @@ class Site:
         start_site(self.installation, port=int(self.url.rpartition(":")[2]))
 
     async def rows(self, query: str, *arguments: Any) -> list[dict[str, Any]]:
-        """The rows of a query, as the installation reads them."""
         return await asyncio.to_thread(self.installation.rows, query, *arguments)
 
     async def value(self, query: str, *arguments: Any) -> Any:
-        """The only value of a query of one row."""
         return await asyncio.to_thread(self.installation.value, query, *arguments)
 
     async def wait_until(self, query: str, *arguments: Any) -> None:
-        """Wait until a query of one value gives true."""
         await asyncio.to_thread(self.installation.wait_until, query, *arguments)
 
 

@@ -13,7 +13,6 @@ FILE: FilePayload = {"name": "tea.md", "mimeType": "text/markdown", "buffer": TE
 
 
 async def upload(page: Page, name: str) -> None:
-    """Upload a file into a new corpus."""
     await page.goto("/corpora")
     await page.get_by_role("link", name="New corpus").click()
     await page.get_by_label("Name of the corpus").fill(name)

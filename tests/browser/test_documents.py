@@ -33,7 +33,6 @@ SELECT EXISTS (
 
 
 def document(page: Page, name: str) -> Any:
-    """A document in the list of its import."""
     return page.locator(".documents > li", has=page.get_by_role("link", name=name, exact=True))
 
 

@@ -117,7 +117,6 @@ USABLE: Final = """
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the pictures."""
     return tmp_path_factory.mktemp("pictures", numbered=False)
 
 

@@ -35,7 +35,6 @@ async def ask(page: Page, question: str, preset: str) -> None:
 
 
 async def was_not_loaded_again(page: Page) -> bool:
-    """The page was not loaded again."""
     kept: bool = await page.evaluate("window.kept === true")
     return kept
 

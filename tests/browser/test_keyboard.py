@@ -32,7 +32,6 @@ async def is_on(page: Page, label: str) -> bool:
 
 
 async def tab_to(page: Page, label: str) -> None:
-    """Press the tab key until the focus is on the element with a label."""
     for _ in range(MOST_STOPS):
         await page.keyboard.press("Tab")
         if await is_on(page, label):

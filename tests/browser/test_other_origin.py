@@ -59,7 +59,6 @@ def _expansion() -> ScriptedReply:
 
 @asynccontextmanager
 async def page_of(browser: Browser, origin: str, api: str) -> AsyncIterator[Page]:
-    """A page of another origin that calls an API."""
     context = await browser.new_context()
     page = await context.new_page()
     await page.goto(f"{origin}/page.html")

@@ -110,7 +110,6 @@ def hostile(install: Install, populated_template: str) -> Iterator[Installation]
 
 @pytest.fixture
 def named(hostile: Installation) -> dict[str, Any]:
-    """Numbers and names of the site."""
     return {"token": "".join(HOSTILE), **hostile.rows(IDS)[0], **hostile.rows(NAMED)[0]}
 
 

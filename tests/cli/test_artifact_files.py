@@ -13,7 +13,6 @@ FILES = {ArtifactFile.VECTORS: b"vectors", ArtifactFile.TEXTS: b"texts", Artifac
 
 
 def write_files(folder: Path, files: Mapping[ArtifactFile, bytes]) -> Path:
-    """The files of an index `small`; where its vectors are."""
     for file, data in files.items():
         (folder / f"small{file}").write_bytes(data)
     return folder / "small.npz"

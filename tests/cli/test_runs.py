@@ -58,7 +58,6 @@ async def failing_run(connection: Connection) -> None:
 
 
 async def failing_otherwise(connection: Connection) -> None:
-    """Two jobs that failed with different errors."""
     broken = AttemptError("builtins.ValueError", "Chunk 17 of abcdefabcdef12 is bad", "unknown", {})
     await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("few_shot", 316): broken})
 

@@ -87,8 +87,6 @@ def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> N
 
 
 class Installed:
-    """The real command, in a home of its own."""
-
     def __init__(self, home: Path, programs: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
         self.home = home
@@ -103,7 +101,6 @@ class Installed:
         )
 
     def stages(self, run: str) -> dict[str, str]:
-        """The states of the stages of a run of one job."""
         (job,) = json.loads(self.ragq("show", run, "--json").stdout)["jobs"]
         return {stage["stage"]: stage["status"] for stage in job["stages"]}
 

@@ -28,8 +28,6 @@ def wardrobe(ragq: Ragq, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sql(stored: Stored) -> Callable[[str], Any]:
-    """Runs a statement; its rows."""
-
     async def fetch(connection: Any, statement: str) -> list[dict[str, Any]]:
         return [dict(row) for row in await connection.fetch(statement)]
 

@@ -73,7 +73,6 @@ def environment(folder: Path, **variables: str) -> dict[str, str]:
 
 
 def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder."""
     outside = environment(folder, **variables)
     return subprocess.run([program, *arguments], cwd=folder, env=outside, capture_output=True, text=True, check=False)
 

@@ -15,7 +15,6 @@ REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References\n"
 
 
 async def run_stages(_: Connection, database_url: str) -> None:
-    """Run what is due of the only job."""
     database = Database(database_url, pool_size=4)
     try:
         async with made_library(database, database_url) as library:

@@ -74,5 +74,4 @@ def pages() -> list[Path]:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The shell blocks of a page in order."""
     return [Block(page, text) for text in _BLOCK.findall(page.read_text())]

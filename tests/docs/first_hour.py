@@ -64,7 +64,6 @@ def _entries() -> Iterator[Path]:
 
 
 def main() -> None:
-    """Run the pages that are named, or all."""
     for page in [Path(argument).resolve() for argument in sys.argv[1:]] or PAGES:
         print(f"\n=== {page.relative_to(ROOT)}", flush=True)
         if code := run(page):

@@ -194,7 +194,6 @@ PAGES: Final = {"commands.md": command_pages, "settings.md": settings_reference,
 
 
 def main() -> None:
-    """Write the pages into docs/reference."""
     folder = DOCS / "reference"
     folder.mkdir(exist_ok=True)
     for name, text in PAGES.items():

@@ -69,7 +69,6 @@ class _Reader(HTMLParser):
 
 
 def forms(page: httpx.Response) -> list[Form]:
-    """Every form of a page."""
     reader = _Reader()
     reader.feed(page.text)
     return reader.forms
@@ -86,7 +85,6 @@ def words(page: httpx.Response) -> str:
 
 
 async def see(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:
-    """A page."""
     return await client.get(path, headers=HTML, params=params or None)
 
 

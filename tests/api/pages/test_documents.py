@@ -20,7 +20,6 @@ __all__ = ["library"]
 
 
 async def sent(client: httpx.AsyncClient, action: str, fields: dict[str, str], status: int = 303) -> httpx.Response:
-    """The reply to a form with these fields."""
     reply = await client.post(action, headers=HTML, data=fields)
     assert reply.status_code == status, reply.text
     return reply

@@ -23,7 +23,6 @@ async def small(connection: Connection) -> StoredPreset:
 
 @pytest.fixture
 def at(small: StoredPreset) -> str:
-    """Its address."""
     return f"/presets/{small.id}"
 
 

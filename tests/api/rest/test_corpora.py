@@ -15,7 +15,6 @@ __all__ = ["library"]
 
 
 async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
-    """The reply to an upload."""
     return await client.post(
         "/corpora/files", data={"corpus": "library", **fields}, files=[("files", file) for file in files]
     )

@@ -20,7 +20,6 @@ Figures = dict[tuple[str, ...], float]
 
 @pytest.fixture
 def metrics(ctx: ApiContext) -> Metrics:
-    """Metrics without a cache."""
     return Metrics(ctx.database, kept_s=0, kept_times=0)
 
 

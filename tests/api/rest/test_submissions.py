@@ -19,7 +19,6 @@ SET: dict[str, Any] = {"queries": LINES, "corpus": "small", "until": "retrieve"}
 
 @pytest.fixture(autouse=True)
 async def stored(connection: Connection) -> None:
-    """Participants, and a corpus."""
     await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
     await store_small_corpus(connection)
 

@@ -48,8 +48,6 @@ def visit(app: FastAPI, ctx: ApiContext) -> Client:
 
 @pytest.fixture
 def make_token(ctx: ApiContext) -> MakeToken:
-    """Stores a token and gives it."""
-
     async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
         async with ctx.database.connection() as connection:
             return (await access.create(connection, name, scope, lifetime=lifetime)).secret
@@ -59,8 +57,6 @@ def make_token(ctx: ApiContext) -> MakeToken:
 
 @pytest.fixture
 def revoke(ctx: ApiContext) -> Revoke:
-    """Revokes a token."""
-
     async def revoked(name: str) -> None:
         async with ctx.database.connection() as connection:
             await access.revoke(connection, name)

@@ -68,19 +68,24 @@ async def test_an_invalid_token_is_refused_even_under_open_access(visit: Client)
             assert problem(reply) == (401, "unauthorized")
 
 
-async def test_no_body_is_read_without_authentication(visit: Client, make_token: MakeToken, app: FastAPI) -> None:
+async def test_without_a_token_no_body_is_read_and_public_paths_alone_answer(
+    visit: Client, make_token: MakeToken, app: FastAPI
+) -> None:
     @app.post("/number")
     async def number(n: int, body: dict[str, int]) -> None: ...
 
-    await make_token()
-    async with visit() as client:
+    token = await make_token()
+    async with visit() as anonymous, visit(token) as authenticated:
         replies = [
-            await client.post("/number", content=b"{", headers={"Content-Type": "application/json"}),
-            await client.get("/no-such-address"),
-            await client.get("/openapi.json"),
+            await anonymous.post("/number", content=b"{", headers={"Content-Type": "application/json"}),
+            *[await anonymous.get(path) for path in ("/no-such-address", "/openapi.json")],
         ]
-
-    assert [problem(reply) for reply in replies] == [(401, "unauthorized")] * 3
+        assert [problem(reply) for reply in replies] == [(401, "unauthorized")] * 3
+        assert (await anonymous.get("/healthz")).status_code == 200
+        assert "parts" not in (await anonymous.get("/readyz")).json()
+        assert "parts" in (await authenticated.get("/readyz")).json()
+        assert (await anonymous.get("/static/style.css")).status_code == 200
+        assert (await anonymous.post("/readyz")).status_code == 401
 
 
 async def test_a_browser_is_redirected_to_the_login_and_back_and_so_is_a_part_of_a_page(
@@ -98,16 +103,6 @@ async def test_a_browser_is_redirected_to_the_login_and_back_and_so_is_a_part_of
         reply = await client.get("/guarded", headers=headers)
 
     assert (reply.status_code, reply.headers["hx-redirect"]) == (401, "/login?next=/rag/7")
-
-
-async def test_public_paths_need_no_token(visit: Client, make_token: MakeToken) -> None:
-    token = await make_token()
-    async with visit() as anonymous, visit(token) as authenticated:
-        assert (await anonymous.get("/healthz")).status_code == 200
-        assert "parts" not in (await anonymous.get("/readyz")).json()
-        assert "parts" in (await authenticated.get("/readyz")).json()
-        assert (await anonymous.get("/static/style.css")).status_code == 200
-        assert (await anonymous.post("/readyz")).status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,6 @@ CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "It was cut off."
 
 
 class Event(NamedTuple):
-    """An event with what its data has of it."""
-
     name: str
     data: Any
 
@@ -81,7 +79,6 @@ def writer(ctx: ApiContext, query: StoredQuery) -> Writer:
 
 @pytest.fixture
 def there(query: StoredQuery) -> str:
-    """Where the stream is."""
     return f"/rag/queries/{query.id}/augment/stream"
 
 
@@ -128,9 +125,15 @@ async def test_an_answer_grows_and_ends_with_the_stored_one(
     )
 
 
-async def test_a_lost_connection_continues_after_the_last_event(watching: Open, writer: Writer, there: str) -> None:
+async def test_a_lost_connection_continues_after_the_last_event_and_at_the_beginning_after_an_unknown_one(
+    watching: Open, writer: Writer, there: str
+) -> None:
     await writer.begin()
     await writer.write("By ")
+    for unknown in ["", "x", "1", "-1.2", f"{2**63}.1", f"1.{2**31}", "1.2.3", "1" * 5000]:
+        async with watching(there, **{"Last-Event-ID": unknown}) as events:
+            assert (await following(events)).name == "started"
+            await text_until(events, "By ")
     async with watching(there) as events:
         assert (await following(events)).name == "started"
         last = await text_until(events, "By ")
@@ -178,15 +181,6 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
     await jobs.retry(connection, job_id=query.job_id)
     async with watching(there) as events:
         assert (await following(events)).name == "waiting"
-
-
-async def test_an_id_of_another_stream_begins_at_the_beginning(watching: Open, writer: Writer, there: str) -> None:
-    await writer.begin()
-    await writer.write("By ")
-    for strange in ["", "x", "1", "-1.2", f"{2**63}.1", f"1.{2**31}", "1.2.3", "1" * 5000]:
-        async with watching(there, **{"Last-Event-ID": strange}) as events:
-            assert (await following(events)).name == "started"
-            await text_until(events, "By ")
 
 
 async def test_the_page_shows_what_is_written_so_far(
