@@ -35,25 +35,17 @@ class Executed(Exception):
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without a running stack, and no servers in the environment."""
-    for name in ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def served(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """As `nowhere`, with external servers, and with `execvpe` replaced."""
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home without a running stack, with external servers, and with `execvpe` replaced."""
 
     def execvpe(file: str, command: list[str], environment: dict[str, str]) -> None:
         raise Executed(file, command, environment)
 
+    monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
+    monkeypatch.delenv("OLLAMA_PORT", raising=False)
     for name, value in SERVERS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "execvpe", execvpe)
-    return nowhere
 
 
 def executed(*arguments: str) -> Executed:
@@ -62,28 +54,21 @@ def executed(*arguments: str) -> Executed:
     return caught
 
 
-def test_a_worker_becomes_celery_on_the_chosen_stages_with_its_servers_in_the_environment(served: Path) -> None:
-    found = executed("worker", "--stages", "embed, rerank", "--concurrency", "3")
-    command = found.command
-    assert command[1:6] == ["-m", "celery", "-A", "workers.main", "worker"]
-    assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*command}
-    passed = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
+@pytest.mark.usefixtures("served")
+def test_a_worker_becomes_celery_on_the_chosen_stages_and_the_api_gets_its_address_and_no_model() -> None:
+    worker = executed("worker", "--stages", "embed, rerank", "--concurrency", "3")
+    assert worker.command[1:6] == ["-m", "celery", "-A", "workers.main", "worker"]
+    assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*worker.command}
+    passed = {name: worker.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
     assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
-    assert "pw" not in " ".join(command)
+    assert "pw" not in " ".join(worker.command)
 
-
-def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> None:
-    port = free_port()
-    found = executed("api", "--host", "::1", "--port", str(port))
-    names = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
-    assert found.command[1:] == ["-m", "api.server"]
-    assert {name: found.environment.get(name) for name in names} == {
-        "DATABASE_URL": SERVERS["DATABASE_URL"],
-        "REDIS_URL": SERVERS["REDIS_URL"],
-        "RAGQ_API_HOST": "::1",
-        "RAGQ_API_PORT": str(port),
-        "OLLAMA_PORT": None,
-    }
+    port = str(free_port())
+    api = executed("api", "--host", "::1", "--port", port)
+    assert api.command[1:] == ["-m", "api.server"]
+    servers = {name: SERVERS[name] for name in ("DATABASE_URL", "REDIS_URL")}
+    expected = servers | {"RAGQ_API_HOST": "::1", "RAGQ_API_PORT": port, "OLLAMA_PORT": None}
+    assert {name: api.environment.get(name) for name in expected} == expected
 
 
 class Installed:
