@@ -14,8 +14,7 @@ from stages.ports import Vectors
 from store.database import Connection, to_matrix, to_numpy
 from store.runs import call_costs
 from store.runs.call_costs import CallUse
-from store.runs.edits import MANUAL
-from store.runs.forks import COPIED
+from store.runs.chain import COPIED, MANUAL
 
 OUTPUT = """
 SELECT attempt_id, output, output_hash FROM current_attempt

@@ -8,7 +8,7 @@ from pydantic import Field
 from schemas.values.base import Value
 from schemas.values.costs import RunWork
 from store.database import Connection
-from store.runs.forks import COPIED
+from store.runs.chain import COPIED
 
 CALLS = """
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, c.model,

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MANUAL: Final = "manual"
+"""The worker of an output that no worker computed."""
+
+COPIED: Final = "copied"
+"""The worker of an attempt whose output was computed in another run. Its times are those of that computation."""
+
 # The package that implements it is written in Python and takes several times as long as the encoder of the standard
 # library, which writes the same bytes but for very small and very large numbers, and the order of keys beyond the basic
 # plane.

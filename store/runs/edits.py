@@ -22,10 +22,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import DATABASE_ERRORS, Connection, asyncpg_url
 from store.runs import answer_pieces
-from store.runs.chain import Link, content_hash
-
-MANUAL: Final = "manual"
-"""The worker of an output that no worker computed."""
+from store.runs.chain import MANUAL, Link, content_hash
 
 # Every change of a chain locks its first stage, which is never removed. Stages are locked before their job,
 # and in their order, as a claim and a commit do it.

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -10,10 +10,7 @@ from schemas.statuses import AttemptOutcome, JobStatus
 from schemas.values.base import Value
 from store.database import Connection
 from store.runs import jobs
-from store.runs.chain import Link
-
-COPIED: Final = "copied"
-"""The worker of an attempt whose output was computed in another run. Its times are those of that computation."""
+from store.runs.chain import COPIED, Link
 
 JOBS = """
 SELECT j.id, j.mode, j.subject, j.inputs, j.status, j.kind = 'query' AND q.id IS NULL AS has_moved,

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.values.estimates import Effort
 from store.database import Connection
-from store.runs.edits import MANUAL
-from store.runs.forks import COPIED
+from store.runs.chain import COPIED, MANUAL
 
 #: The newest runs of a kind that are looked at, as each of a million questions is a run; and those that are compared.
 LOOKED_AT: Final = 100
