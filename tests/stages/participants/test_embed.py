@@ -108,16 +108,8 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
     )
 
     assert embedder.calls == [["I can't", "I can't sleep at all", "awake"]]
-    assert embedded == EmbeddedChunks(
-        model="fake",
-        model_digest="digest of fake",
-        dimension=2,
-        vectors=2,
-        cut_texts=1,
-        cut=(1,),
-        dtype="float32",
-        evidence=("PHQ8_Sleep",),
-    )
+    model = {"model": "fake", "model_digest": "digest of fake", "dimension": 2, "dtype": "float32"}
+    assert embedded == EmbeddedChunks(**model, vectors=2, cut_texts=1, cut=(1,), evidence=("PHQ8_Sleep",))
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 3
 
 

@@ -70,26 +70,25 @@ async def test_no_evidence_is_lost_to_what_nobody_sees_in_a_key(reply: str, repa
 USABLE = '{"PHQ8_Sleep": ["I can\'t sleep"]}'
 
 
-@pytest.mark.parametrize(
-    ("unusable", "reason", "problem"),
-    [
-        ("I would rather not.", "missing_structure", "Expecting value at line 1, column 1"),
-        ('{"PHQ8_Sleep": ["a"], "PHQ8_Sleep": []}', "json_parse", "a name occurs twice in one object"),
-        ('{"PHQ8_Sleep": "I can\'t sleep"}', "schema_validation", "PHQ8_Sleep: expected_list_got_str"),
-    ],
-)
-async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, reason: str, problem: str) -> None:
-    chat = replying(unusable, unusable, USABLE)
+UNUSABLE = {
+    "I would rather not.": ("missing_structure", "Expecting value at line 1, column 1"),
+    '{"PHQ8_Sleep": ["a"], "PHQ8_Sleep": []}': ("json_parse", "a name occurs twice in one object"),
+    '{"PHQ8_Sleep": "I can\'t sleep"}': ("schema_validation", "PHQ8_Sleep: expected_list_got_str"),
+}
 
-    assert await extract(chat) == evidence_of(SLEEP, reasks=(reason, reason))
-    assert [call.purpose for call in chat.calls] == [
-        "extract evidence",
-        "extract evidence, re-ask 1",
-        "extract evidence, re-ask 2",
-    ]
-    *exchange, request = chat.calls[1].messages
-    assert exchange[-1] == Message(role="assistant", content=unusable)
-    assert (request.role, problem in request.content) == ("user", True)
+
+async def test_unusable_replies_are_sent_back_with_what_is_wrong() -> None:
+    chat = replying(*UNUSABLE, USABLE)
+
+    evidence = await extract(chat, settings(ragq={"reply_retries": 3}))
+
+    assert evidence == evidence_of(SLEEP, reasks=tuple(reason for reason, _ in UNUSABLE.values()))
+    purposes = ["extract evidence", *(f"extract evidence, re-ask {number}" for number in (1, 2, 3))]
+    assert [call.purpose for call in chat.calls] == purposes
+    for call, (unusable, (_, problem)) in zip(chat.calls[1:], UNUSABLE.items(), strict=True):
+        *_, reply, request = call.messages
+        assert reply == Message(role="assistant", content=unusable)
+        assert (request.role, problem in request.content) == ("user", True)
 
 
 async def test_hallucinated_evidence_is_asked_for_again_where_it_would_fail() -> None:

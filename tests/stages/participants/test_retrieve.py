@@ -1,6 +1,6 @@
 """References of an item, nearest first."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -83,17 +83,12 @@ async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() ->
 
 @pytest.mark.parametrize("leaked", [300, 305])
 async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leaked: int) -> None:
-    class Leaky:
-        async def nearest(
-            self, index_id: int, queries: Sequence[object], *, exclude_participants: Collection[int], **_: object
-        ) -> list[tuple[Reference, ...]]:
+    class Leaky(InMemoryReferenceSearch):
+        async def nearest(self, *_: object, **__: object) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=303), reference(chunk_id=leaked))]
 
-        async def count_untagged(self, *_: object, **__: object) -> list[int]:
-            return []
-
     with failing(FailureCategory.REFERENCE_LEAK, f"Reference index 7 returned chunks of participant {leaked}"):
-        await retrieve(Leaky(), PHQ8Item.SLEEP, excluded=[305])
+        await retrieve(Leaky({7: []}), PHQ8Item.SLEEP, excluded=[305])
 
 
 async def test_in_an_index_of_another_data_set_the_number_of_the_tested_one_is_somebody_elses() -> None:

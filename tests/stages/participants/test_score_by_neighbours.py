@@ -104,8 +104,7 @@ def test_of_two_equally_near_scores_the_median_is_the_higher_and_the_mode_the_lo
 
 def test_there_is_a_record_only_where_each_item_has_a_label() -> None:
     labels = {item.evidence_key: 2 for item in PHQ8Item}
+    record = {"split": "paper-train", "participants": 1, "median": labels, "mode": labels}
 
-    record = baseline_record("paper-train", [labels, None])
-
-    assert record == {"split": "paper-train", "participants": 1, "median": labels, "mode": labels}
+    assert baseline_record("paper-train", [labels, None]) == record
     assert baseline_record("paper-train", [labels | {"PHQ8_Sleep": None}]) is None

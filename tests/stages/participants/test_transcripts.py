@@ -35,16 +35,17 @@ def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     )
 
 
-def test_a_transcript_without_text_and_times_that_are_no_seconds_are_problems() -> None:
-    for body in ("", "\n\n", "1\t2\tEllie\t \n"):
-        assert [str(problem) for problem in parsed(body).problems] == [
-            "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
-        ]
-    # Blank times are unknown.
-    times = parsed("\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n").problems
-    assert [(problem.line, problem.found) for problem in times] == [
-        (3, f"{name} is not a number of seconds") for name in ("start_time", "stop_time")
+@pytest.mark.parametrize("body", ["", "\n\n", "1\t2\tEllie\t \n"])
+def test_a_transcript_without_text_is_a_problem(body: str) -> None:
+    assert [str(problem) for problem in parsed(body).problems] == [
+        "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
     ]
+
+
+def test_times_that_are_no_seconds_are_problems_and_blank_ones_unknown() -> None:
+    problems = parsed("\t\tEllie\thi\nsoon\tnan\tEllie\tthere\n").problems
+    expected = [(3, f"{name} is not a number of seconds") for name in ("start_time", "stop_time")]
+    assert [(problem.line, problem.found) for problem in problems] == expected
 
 
 def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counted() -> None:
@@ -89,13 +90,12 @@ def cleaned(utterances: tuple[Utterance, ...], participant_id: int = 300) -> lis
 @pytest.mark.parametrize(
     ("rows", "kept"),
     [
-        (("P: am i on", "E: hi", "P: hello"), ["hi", "hello"]),
+        (("P: am i on", "E: hi", "P: hello"), ["hi", "hello"]),  # what was said before the interviewer
         (("P: <sync>", "E: hi", "P: [synching].", "P: hello"), ["hi", "hello"]),
-        (("P: <Synch>", "P: hello", "P: we are in sync"), ["hello", "we are in sync"]),
+        (("P: <Synch>", "P: hello", "P: we are in sync"), ["hello", "we are in sync"]),  # no interviewer
         (("E: hi", "P: <laughter>"), ["hi", "<laughter>"]),
         ((), []),
     ],
-    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags kept", "nothing"],
 )
 def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kept: list[str]) -> None:
     assert cleaned(utterances(*rows)) == kept
