@@ -9,9 +9,10 @@ from jsonschema import Draft202012Validator
 
 from schemas.errors import FailureCategory
 from schemas.settings.run import RunSettings
-from schemas.values.participants import PHQ8Item, Reference
+from schemas.values.participants import PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, reply_room
-from stages.participants.assemble import PromptFormat
+from stages.participants.assemble import PromptFormat, similarity_statistics
+from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.participants.score_reply import evidence_json_schema, item_answers
@@ -58,6 +59,13 @@ def test_few_shot_without_references_is_zero_shot_to_the_byte(
 
     assert few_shot == assemble_prompt(transcript, None, {}, settings=strictness(mode))
     assert few_shot.block == ""
+
+
+def test_statistics_are_over_the_references_that_have_a_score() -> None:
+    references = tuple(reference(similarity=near, score=score) for near, score in ((0.75, 2), (0.8, None), (0.25, 0)))
+
+    # (0.75 + 0.25) / 2 = 0.5
+    assert similarity_statistics(references) == SimilarityStatistics(count=2, mean=0.5, maximum=0.75)
 
 
 def test_the_least_similar_references_are_left_out_where_the_context_has_no_room_for_them() -> None:
@@ -138,6 +146,19 @@ Ellie: i see
 Participant: it wears "me" out
 Ellie: bye"""
 PASSAGES = {PHQ8Item.SLEEP: "i lie awake / most nights", PHQ8Item.TIRED: 'it wears "me" out'}
+
+
+def test_a_passage_is_the_turn_of_each_quote_once() -> None:
+    quotes = {
+        PHQ8Item.SLEEP: ("i lie awake", "most nights"),
+        PHQ8Item.TIRED: ('it wears "me" out', "lie awake"),
+        PHQ8Item.MOVING: (),
+    }
+
+    assert passages_of(SAID, quotes) == {
+        PHQ8Item.SLEEP: "i lie awake / most nights",
+        PHQ8Item.TIRED: 'it wears "me" out ... i lie awake / most nights',
+    }
 
 
 def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -> None:
