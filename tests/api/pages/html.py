@@ -22,50 +22,45 @@ class _Reader(HTMLParser):
         super().__init__()
         self.forms: list[Form] = []
         self._form: Form | None = None
-        self._area: str | None = None
-        self._select: str | None = None
-        self._in_button = False
+        self._open: dict[str, str] = {}
+        """The select, text area and button that are open, with their names."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
+        name = found.get("name", "")
         if tag == "form":
             self._form = Form()
             self._form.action, self._form.label = found.get("action", ""), ""
             self.forms.append(self._form)
         if self._form is None:
             return
+        if tag in ("select", "textarea", "button"):
+            self._open[tag] = name
         if tag == "input" and (found.get("type") not in ("radio", "checkbox") or "checked" in found):
-            self._form[found.get("name", "")] = found.get("value", "on")
+            self._form[name] = found.get("value", "on")
         elif tag == "textarea":
-            self._area = found["name"]
-            self._form[self._area] = ""
-        elif tag == "select":
-            self._select = found["name"]
-        elif tag == "option" and self._select and (self._select not in self._form or "selected" in found):
-            self._form[self._select] = found.get("value", "")
+            self._form[name] = ""
         elif tag == "button":
-            self._in_button = True
             self._form.label = ""
+        elif (
+            tag == "option"
+            and (select := self._open.get("select"))
+            and (select not in self._form or "selected" in found)
+        ):
+            self._form[select] = found.get("value", "")
 
     def handle_data(self, data: str) -> None:
-        if self._form is None:
-            return
-        if self._area is not None:
-            self._form[self._area] += data
-        if self._in_button:
+        if self._form is not None and "textarea" in self._open:
+            self._form[self._open["textarea"]] += data
+        if self._form is not None and "button" in self._open:
             self._form.label += data
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._form = None
-        elif tag == "textarea":
-            if self._form is not None and self._area is not None:
-                self._form[self._area] = self._form[self._area].removeprefix("\n")
-            self._area = None
-        elif tag == "select":
-            self._select = None
-        elif tag == "button":
-            self._in_button = False
+        elif tag == "textarea" and self._form is not None and tag in self._open:
+            self._form[self._open[tag]] = self._form[self._open[tag]].removeprefix("\n")
+        self._open.pop(tag, None)
 
 
 def forms(page: httpx.Response) -> list[Form]:

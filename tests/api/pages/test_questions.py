@@ -107,17 +107,14 @@ async def test_an_answer_of_other_sources_is_marked(
 async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
     for values, problem in [
         ("retrieval.dense_limit", "is not of the form NAME=VALUE"),
         ("retrieval.dense_limit=1000", "retrieval.dense_limit"),
         ("no.such=1", "is not a value of a preset"),
     ]:
-        shown = await see(client, f"/rag/{ready.id}")
-
         reply = await send(client, shown, f"/rag/{ready.id}/again", values=values)
-
-        assert reply.status_code == 422
-        assert problem in reply.text and values in reply.text
+        assert (reply.status_code, problem in reply.text, values in reply.text) == (422, True, True)
 
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
