@@ -19,6 +19,7 @@ from stages.tags.similarity import (
     SentenceModel,
     TokenTable,
     at_length_1,
+    context_score,
     context_vector,
     in_any_order,
     plain,
@@ -153,6 +154,11 @@ def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
     assert vector == pytest.approx([0.8, 0.6])  # (2 * 2, 3) has the length 5
     unknown: list[dict[str, float]] = [{}, {"unheard": 1.0}, {"x": 0.0}]
     assert [context_vector(MODEL, weights) for weights in unknown] == [None] * 3
+
+
+def test_a_context_score_is_a_cosine() -> None:
+    scores = [context_score(np.array([1.0, 0.0]), row) for row in (at(60), at(180), at(0) * 7)]
+    assert scores == pytest.approx([0.5, -1.0, 1.0])
 
 
 async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:
