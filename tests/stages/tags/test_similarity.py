@@ -157,7 +157,7 @@ def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
 
 
 def test_a_context_score_is_a_cosine() -> None:
-    scores = [context_score(np.array([1.0, 0.0]), row) for row in (at(60), at(180), at(0) * 7)]
+    scores = [context_score(np.array([1.0, 0.0]), row) for row in (at(60) * 7, at(180), at(0))]
     assert scores == pytest.approx([0.5, -1.0, 1.0])
 
 
