@@ -20,21 +20,8 @@ from schemas.settings.run import EmbeddingSettings
 from schemas.values.chat import TokenSignals
 from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item, Reference, SimilarityStatistics
 from schemas.values.scoring import Consistency, ItemScore, Subject
+from stages.metrics import scores
 from stages.metrics.confidence import variant_named
-from stages.metrics.scores import (
-    ORDER,
-    Cohort,
-    Metric,
-    binary_metrics,
-    cmax,
-    cohort_of,
-    item_mae,
-    item_mae_by_item,
-    item_mae_by_subject,
-    item_mae_weighted,
-    prediction_coverage,
-    total_metrics,
-)
 from stages.metrics.selective import augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.extract import extract_evidence, keep_grounded
@@ -161,13 +148,18 @@ def test_errors_coverage_totals_and_binary_metrics_are_equal(case: Any) -> None:
 
     expected = case["items"]
     assert (evaluated, len(cohort) - evaluated) == (expected["evaluated"], expected["excluded"])
-    for metric in (item_mae_weighted, item_mae_by_item, item_mae_by_subject, prediction_coverage):
+    for metric in (
+        scores.item_mae_weighted,
+        scores.item_mae_by_item,
+        scores.item_mae_by_subject,
+        scores.prediction_coverage,
+    ):
         assert value_of(metric, cohort) == close(expected[metric.__name__]), metric.__name__
     for item, of_item in expected["per_item"].items():
-        mae = value_of(partial(item_mae, item=PHQ8Item(item)), cohort)
-        count = int(cohort.is_scored[:, ORDER.index(PHQ8Item(item))].sum())
+        mae = value_of(partial(scores.item_mae, item=PHQ8Item(item)), cohort)
+        count = int(cohort.is_scored[:, scores.ORDER.index(PHQ8Item(item))].sum())
         assert (mae, count, evaluated - count) == (close(of_item["mae"]), of_item["count"], of_item["na_count"])
-    for metrics, group in ((total_metrics(cohort), "totals"), (binary_metrics(cohort), "binary")):
+    for metrics, group in ((scores.total_metrics(cohort), "totals"), (scores.binary_metrics(cohort), "binary")):
         assert {name: getattr(metrics, name) for name in case[group]} == {
             name: close(value) for name, value in case[group].items()
         }
@@ -227,8 +219,8 @@ def test_paired_deltas_are_equal() -> None:
         assert (found.baseline, found.value, *of_delta) == tuple(close(pair[name][field]) for field in fields)
 
 
-def a_cohort(participants: Sequence[Mapping[str, Any]]) -> Cohort:
-    return cohort_of(
+def a_cohort(participants: Sequence[Mapping[str, Any]]) -> scores.Cohort:
+    return scores.cohort_of(
         Subject(
             participant_id=one["id"],
             items={
@@ -245,10 +237,10 @@ def a_cohort(participants: Sequence[Mapping[str, Any]]) -> Cohort:
     )
 
 
-def partial_metrics(confidence: str, loss: str) -> dict[str, Metric]:
+def partial_metrics(confidence: str, loss: str) -> dict[str, scores.Metric]:
     by = variant_named(confidence).confidence
     return {
-        "cmax": cmax,
+        "cmax": scores.cmax,
         "aurc": of_curve("aurc", by, loss=loss),
         "augrc": of_curve("augrc", by, loss=loss),
         "aurc_optimal": partial(aurc_optimal, loss=loss),
@@ -260,7 +252,7 @@ def partial_metrics(confidence: str, loss: str) -> dict[str, Metric]:
     }
 
 
-def risk_metric(confidence: str, loss: str, coverage: float) -> Metric:
+def risk_metric(confidence: str, loss: str, coverage: float) -> scores.Metric:
     return risk_at(coverage, variant_named(confidence).confidence, loss)
 
 

@@ -3,19 +3,11 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
+from schemas.settings import run
 from schemas.settings.base import allowed
 from schemas.settings.preset import Preset
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import resolve
-from schemas.settings.run import (
-    RUN_SETTINGS,
-    ModelSettings,
-    RagqSettings,
-    RunSettings,
-    run_settings,
-    settings_hash,
-    thaw,
-)
 
 #: Of each setting: the default, values that it accepts, and values that it does not.
 PINNED: dict[str, tuple[Any, list[str], list[str]]] = {
@@ -72,21 +64,21 @@ PINNED: dict[str, tuple[Any, list[str], list[str]]] = {
     "RAGQ_RETRIEVE_CANDIDATES": (50, ["2", "1000"], ["0", "1001"]),
     "RAGQ_RETRIES": (0, ["0", "10"], ["-1", "11"]),
 }
-ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
+ORIGINS = dict.fromkeys(run.RUN_SETTINGS, "test")
 
 
 def test_names_and_defaults_are_those_of_the_seeds() -> None:
-    assert RunSettings().values().items() >= {name: default for name, (default, *_) in PINNED.items()}.items()
+    assert run.RunSettings().values().items() >= {name: default for name, (default, *_) in PINNED.items()}.items()
 
 
 @pytest.mark.parametrize(("name", "inside", "outside"), [(name, *values) for name, (_, *values) in PINNED.items()])
 def test_ranges_are_enforced(name: str, inside: list[str], outside: list[str]) -> None:
     def problems(text: str) -> list[str]:
-        return run_settings({name: text}, origins=ORIGINS)[1]
+        return run.run_settings({name: text}, origins=ORIGINS)[1]
 
     assert [problems(text) for text in inside] == [[]] * len(inside)
     assert [problems(text) for text in outside] == [
-        [f"{name} is {text!r} (test); allowed is {allowed(RUN_SETTINGS[name])}."] for text in outside
+        [f"{name} is {text!r} (test); allowed is {allowed(run.RUN_SETTINGS[name])}."] for text in outside
     ]
 
 
@@ -94,7 +86,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
     snapshot = {"RAGQ_RETRIEZ": {"value": 2, "source": "option"}, "MODEL_TEMPERATURE": {"value": 9, "source": "file"}}
 
     with pytest.raises(Refused) as refusal:
-        thaw(snapshot)
+        run.thaw(snapshot)
 
     assert str(refusal.value).splitlines()[:-1] == [
         "2 settings cannot be used:",
@@ -102,25 +94,25 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
         "- MODEL_TEMPERATURE is 9 (stored with the run); allowed is a number from 0 to 2.",
     ]
     with pytest.raises(Refused, match=r"retrieval\.dance"):
-        thaw({"retrieval.dance": {"value": 1, "source": "default"}})
+        run.thaw({"retrieval.dance": {"value": 1, "source": "default"}})
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "a2b90b21ecb5dd5441224a55a725c60fde38bb1243de9c2e0a603408629e9e65"
-    assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
+    assert run.settings_hash(run.RunSettings()) == "a2b90b21ecb5dd5441224a55a725c60fde38bb1243de9c2e0a603408629e9e65"
+    assert run.settings_hash(run.RunSettings(ragq=run.RagqSettings(retries=1))) != run.settings_hash(run.RunSettings())
 
 
 def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
-    models = ModelSettings(quantitative_model="scorer")
-    assert RunSettings(model=models).query_model == "scorer"
-    assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
+    models = run.ModelSettings(quantitative_model="scorer")
+    assert run.RunSettings(model=models).query_model == "scorer"
+    assert run.RunSettings(model=models, ragq=run.RagqSettings(query_model="own")).query_model == "own"
 
 
 def test_settings_and_preset_are_restored() -> None:
     settings = resolve(profile="demo", environment={})
     preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
 
-    frozen = thaw(settings.snapshot() | preset.snapshot("Mine"))
+    frozen = run.thaw(settings.snapshot() | preset.snapshot("Mine"))
 
     assert (frozen.run, frozen.preset) == (settings.run, preset)
 

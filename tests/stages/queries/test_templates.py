@@ -6,27 +6,16 @@ from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError, TemplateError
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
-from stages.queries.templates import (
-    RULES,
-    Citations,
-    TemplateTag,
-    check_template,
-    citations,
-    default_template,
-    generate_answer,
-    pasted_answer,
-    placeholders,
-    render,
-)
+from stages.queries import templates
 from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import RUN, augmentation
 
 
-@pytest.mark.parametrize("tag", TemplateTag)
-def test_the_default_templates_are_templates_and_use_known_placeholders_alone(tag: TemplateTag) -> None:
-    check_template(tag, default_template(tag))
-    assert set(placeholders(default_template(tag))) <= set(RULES[tag].variables)
+@pytest.mark.parametrize("tag", templates.TemplateTag)
+def test_the_default_templates_are_templates_and_use_known_placeholders_alone(tag: templates.TemplateTag) -> None:
+    templates.check_template(tag, templates.default_template(tag))
+    assert set(templates.placeholders(templates.default_template(tag))) <= set(templates.RULES[tag].variables)
 
 
 @pytest.mark.parametrize(
@@ -44,21 +33,21 @@ def test_the_default_templates_are_templates_and_use_known_placeholders_alone(ta
 )
 def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str, wrong: str) -> None:
     with pytest.raises(TemplateError, match=wrong):
-        check_template(TemplateTag.QUERY_EXPANSION, template)
+        templates.check_template(templates.TemplateTag.QUERY_EXPANSION, template)
 
 
 def test_an_input_that_a_template_lacks_or_a_value_that_it_has_not_is_an_error() -> None:
     with pytest.raises(TemplateError, match=r"\{context_blocks\} or \{contexts\} is missing"):
-        check_template(TemplateTag.RAG_AUGMENTATION, "{query} {intent}")
+        templates.check_template(templates.TemplateTag.RAG_AUGMENTATION, "{query} {intent}")
     with pytest.raises(TemplateError, match=r"\{n\} is unknown; there are \{query\}"):
-        render("{query} {n}", {"query": "q"})
+        templates.render("{query} {n}", {"query": "q"})
 
 
 @given(st.text(), st.text())
 def test_values_are_inserted_unchanged(before: str, value: str) -> None:
     template = before.replace("{", "{{").replace("}", "}}") + "{query}"
 
-    assert render(template, {"query": value}) == before + value
+    assert templates.render(template, {"query": value}) == before + value
 
 
 AUGMENTED = AugmentedPrompt(
@@ -74,7 +63,7 @@ AUGMENTED = AugmentedPrompt(
 
 
 async def generate(chat: ScriptedChat) -> Answer:
-    return await generate_answer(AUGMENTED, chat=chat, model="m", settings=RUN, preset=augmentation())
+    return await templates.generate_answer(AUGMENTED, chat=chat, model="m", settings=RUN, preset=augmentation())
 
 
 async def test_the_model_is_asked_once_and_its_citations_are_checked_as_in_a_pasted_answer() -> None:
@@ -91,7 +80,9 @@ async def test_the_model_is_asked_once_and_its_citations_are_checked_as_in_a_pas
         cited=("S2",),
         unknown=("S9",),
     )
-    assert pasted_answer(text, AUGMENTED) == answer.model_copy(update={"origin": Origin.PASTED, "model": None})
+    assert templates.pasted_answer(text, AUGMENTED) == answer.model_copy(
+        update={"origin": Origin.PASTED, "model": None}
+    )
     (call,) = chat.calls
     assert (call.model, call.temperature, call.messages[1].content) == ("m", 0.2, "Why? [S1] [S2]")
 
@@ -99,7 +90,7 @@ async def test_the_model_is_asked_once_and_its_citations_are_checked_as_in_a_pas
 @pytest.mark.parametrize("text", ["", " \n"])
 async def test_a_blank_answer_is_an_error_and_one_that_was_cut_off_is_kept_and_marked(text: str) -> None:
     with pytest.raises(LLMResponseParseError, match="blank"):
-        pasted_answer(text, AUGMENTED)
+        templates.pasted_answer(text, AUGMENTED)
     with pytest.raises(LLMResponseParseError, match="blank"):
         await generate(ScriptedChat(lambda call: text))
 
@@ -126,10 +117,12 @@ def test_labels_are_found_in_order_each_once() -> None:
         "<b>[S1]</b>": ("S1",),
         "": (),
     }
-    assert {answer: citations(answer, LABELS) for answer in known} == {
-        answer: Citations(labels, ()) for answer, labels in known.items()
+    assert {answer: templates.citations(answer, LABELS) for answer in known} == {
+        answer: templates.Citations(labels, ()) for answer, labels in known.items()
     }
-    assert citations("One [S1], two [S9], three [S4, S2].", LABELS) == Citations(("S1", "S2"), ("S9", "S4"))
+    assert templates.citations("One [S1], two [S9], three [S4, S2].", LABELS) == templates.Citations(
+        ("S1", "S2"), ("S9", "S4")
+    )
 
 
 def test_code_and_what_only_looks_like_a_label_cite_nothing() -> None:
@@ -141,11 +134,11 @@ def test_code_and_what_only_looks_like_a_label_cite_nothing() -> None:
         "- item\n  ```\n  [S1]\n  ```",
         "```\nnever closed [S1]",
     ]
-    assert [citations(answer, LABELS) for answer in answers] == [Citations((), ())] * len(answers)
+    assert [templates.citations(answer, LABELS) for answer in answers] == [templates.Citations((), ())] * len(answers)
 
 
 @given(st.lists(st.sampled_from(LABELS), max_size=5))
 def test_every_label_in_running_text_is_found(labels: list[str]) -> None:
     answer = " and ".join(f"a fact [{label}]" for label in labels)
 
-    assert citations(answer, LABELS).known == tuple(dict.fromkeys(labels))
+    assert templates.citations(answer, LABELS).known == tuple(dict.fromkeys(labels))

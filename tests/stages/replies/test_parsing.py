@@ -12,21 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError
-from stages.replies.parsing import (
-    ParsedReply,
-    RepairStep,
-    drop_trailing_commas,
-    escape_control_characters,
-    escape_inner_quotes,
-    insert_missing_commas,
-    join_string_fragments,
-    parse_reply,
-    parse_strict,
-    python_literal_object,
-    straighten_smart_quotes,
-    tolerant_fixups,
-    unwrap,
-)
+from stages.replies import parsing
 from tests.data import public_data
 
 
@@ -39,7 +25,7 @@ def test_a_fence_and_white_space_may_surround_the_object() -> None:
         '```json\n```\n```json\n{"decision": "accept"}\n```',
         '```\n```json\n{"decision": "accept"}\n```\n```',
     ]
-    assert [parse_strict(raw) for raw in replies] == [{"decision": "accept"}] * len(replies)
+    assert [parsing.parse_strict(raw) for raw in replies] == [{"decision": "accept"}] * len(replies)
 
 
 #: Of no use to either parser, with what is wrong.
@@ -55,16 +41,20 @@ NO_OBJECTS = [
 @pytest.mark.parametrize(
     ("parse", "raw", "parse_error"),
     [
-        *((parse, raw, error) for parse in (parse_strict, parse_reply) for raw, error in NO_OBJECTS),
-        (parse_reply, "```json\n[1, 2,\n```", "Expecting value at line 1, column 7"),
-        (parse_strict, 'Sure: ```json\n{"decision": "accept"}\n```', "Expecting value at line 1, column 1"),
-        (parse_strict, "{'private': 1}", "Expecting property name enclosed in double quotes at line 1, column 2"),
-        (parse_strict, '{"decision": "accept"} and more', "Extra data at line 1, column 24"),
-        (parse_strict, '"accept"', "expected a JSON object, found string"),
-        (parse_strict, "1", "expected a JSON object, found number"),
-        (parse_strict, "true", "expected a JSON object, found boolean"),
-        (parse_strict, '{"score": NaN}', "NaN is not JSON"),
-        (parse_strict, '{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
+        *((parse, raw, error) for parse in (parsing.parse_strict, parsing.parse_reply) for raw, error in NO_OBJECTS),
+        (parsing.parse_reply, "```json\n[1, 2,\n```", "Expecting value at line 1, column 7"),
+        (parsing.parse_strict, 'Sure: ```json\n{"decision": "accept"}\n```', "Expecting value at line 1, column 1"),
+        (
+            parsing.parse_strict,
+            "{'private': 1}",
+            "Expecting property name enclosed in double quotes at line 1, column 2",
+        ),
+        (parsing.parse_strict, '{"decision": "accept"} and more', "Extra data at line 1, column 24"),
+        (parsing.parse_strict, '"accept"', "expected a JSON object, found string"),
+        (parsing.parse_strict, "1", "expected a JSON object, found number"),
+        (parsing.parse_strict, "true", "expected a JSON object, found boolean"),
+        (parsing.parse_strict, '{"score": NaN}', "NaN is not JSON"),
+        (parsing.parse_strict, '{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
     ],
 )
 def test_the_first_error_is_shown_without_the_reply(parse: Callable[[str], object], raw: str, parse_error: str) -> None:
@@ -92,28 +82,28 @@ def test_tags_and_fences_are_removed() -> None:
         "{}\n```": "{}",
         "": "",
     }
-    assert {reply: unwrap(reply) for reply in unwrapped} == unwrapped
+    assert {reply: parsing.unwrap(reply) for reply in unwrapped} == unwrapped
 
 
 def test_the_repair_steps_that_were_needed_are_reported() -> None:
-    repairs: dict[str, tuple[RepairStep, ...]] = {
+    repairs: dict[str, tuple[parsing.RepairStep, ...]] = {
         '{"a": ["x"]}': (),
         'Thinking.\n<answer>```json\n{"a": ["x"]}\n```</answer>': (),
-        "{“a”: [“x”,]}": (RepairStep.FIXUPS,),
-        "{'a': ['x']}": (RepairStep.PYTHON_LITERAL,),
-        "{‘a’: ['x']}": (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL),
-        'Here you are: {"a": ["x"]}': (RepairStep.JSON_REPAIR,),
-        '{a: ["x"': (RepairStep.JSON_REPAIR,),
-        '{"a\u200b": ["x"]}': (RepairStep.FIXUPS,),
-        r'{"a\u2060": ["x"]}': (RepairStep.FIXUPS,),
-        '\ufeff{"\u200da": ["x"]}': (RepairStep.FIXUPS,),
-        '``\u200b`json\n{"a": ["x"]}\n```': (RepairStep.FIXUPS,),
-        "{'\u200ca': ['x']}": (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL),
-        r"{'a\u200b': ['x']}": (RepairStep.PYTHON_LITERAL,),
-        '{a\u200b: ["x"': (RepairStep.FIXUPS, RepairStep.JSON_REPAIR),
+        "{“a”: [“x”,]}": (parsing.RepairStep.FIXUPS,),
+        "{'a': ['x']}": (parsing.RepairStep.PYTHON_LITERAL,),
+        "{‘a’: ['x']}": (parsing.RepairStep.FIXUPS, parsing.RepairStep.PYTHON_LITERAL),
+        'Here you are: {"a": ["x"]}': (parsing.RepairStep.JSON_REPAIR,),
+        '{a: ["x"': (parsing.RepairStep.JSON_REPAIR,),
+        '{"a\u200b": ["x"]}': (parsing.RepairStep.FIXUPS,),
+        r'{"a\u2060": ["x"]}': (parsing.RepairStep.FIXUPS,),
+        '\ufeff{"\u200da": ["x"]}': (parsing.RepairStep.FIXUPS,),
+        '``\u200b`json\n{"a": ["x"]}\n```': (parsing.RepairStep.FIXUPS,),
+        "{'\u200ca': ['x']}": (parsing.RepairStep.FIXUPS, parsing.RepairStep.PYTHON_LITERAL),
+        r"{'a\u200b': ['x']}": (parsing.RepairStep.PYTHON_LITERAL,),
+        '{a\u200b: ["x"': (parsing.RepairStep.FIXUPS, parsing.RepairStep.JSON_REPAIR),
     }
-    assert {raw: parse_reply(raw) for raw in repairs} == {
-        raw: ParsedReply({"a": ["x"]}, needed) for raw, needed in repairs.items()
+    assert {raw: parsing.parse_reply(raw) for raw in repairs} == {
+        raw: parsing.ParsedReply({"a": ["x"]}, needed) for raw, needed in repairs.items()
     }
 
 
@@ -129,7 +119,7 @@ def test_the_repair_steps_that_were_needed_are_reported() -> None:
 )
 def test_a_name_with_two_values_is_refused_because_one_would_be_lost(raw: str) -> None:
     with pytest.raises(LLMResponseParseError, match="a name occurs twice in one object"):
-        parse_reply(raw)
+        parsing.parse_reply(raw)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +150,7 @@ def test_any_text_gives_an_object_or_a_parse_error(raw: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess, "run", repaired_here)
         try:
-            reply = parse_reply(raw)
+            reply = parsing.parse_reply(raw)
         except LLMResponseParseError as error:
             assert error.raw_response == raw
         else:
@@ -189,7 +179,7 @@ def expectation(case: dict[str, Any]) -> object:
 
 def object_or_none(raw: str) -> dict[str, Any] | None:
     try:
-        return parse_reply(raw).value
+        return parsing.parse_reply(raw).value
     except LLMResponseParseError:
         return None
 
@@ -208,27 +198,27 @@ almost_json = st.lists(
 @pytest.mark.parametrize(
     ("fixup", "broken", "corrected"),
     [
-        (straighten_smart_quotes, "{“a”: „it’s‟}", '{"a": "it\'s"}'),
-        (insert_missing_commas, '{"a": 1\n"b": 2}', '{"a": 1,\n"b": 2}'),
-        (insert_missing_commas, '{"a": "x" \n  "b": "y"}', '{"a": "x", \n  "b": "y"}'),
+        (parsing.straighten_smart_quotes, "{“a”: „it’s‟}", '{"a": "it\'s"}'),
+        (parsing.insert_missing_commas, '{"a": 1\n"b": 2}', '{"a": 1,\n"b": 2}'),
+        (parsing.insert_missing_commas, '{"a": "x" \n  "b": "y"}', '{"a": "x", \n  "b": "y"}'),
         (
-            insert_missing_commas,
+            parsing.insert_missing_commas,
             '{"a": {"c": 1}\n"b": [2]\n"d": null\n"e": 0}',
             '{"a": {"c": 1},\n"b": [2],\n"d": null,\n"e": 0}',
         ),
-        (insert_missing_commas, '{"a": 1,\n"b": 2}', '{"a": 1,\n"b": 2}'),
-        (insert_missing_commas, '["a"\n"b"]', '["a"\n"b"]'),
-        (escape_inner_quotes, '{"a": "he said "hi" to me"}', r'{"a": "he said \"hi\" to me"}'),
-        (escape_inner_quotes, '{"a": "ends in "hi""}', r'{"a": "ends in \"hi\""}'),
-        (escape_inner_quotes, r'{"a": "he said \"hi\" to me"}', r'{"a": "he said \"hi\" to me"}'),
-        (escape_inner_quotes, '{"a": "x" "b": "y"}', '{"a": "x" "b": "y"}'),
-        (escape_control_characters, '{"a":\t"x\ty\nz\r"}', '{"a":\t"x\\ty\\nz\\r"}'),
-        (escape_control_characters, '{"a": "x\x00y\x1f"}', r'{"a": "x\u0000y\u001f"}'),
-        (join_string_fragments, '{"a": "x", "y", "z", "b": 1}', r'{"a": "x\ny\nz", "b": 1}'),
-        (join_string_fragments, '{"a": ["x", "y"], "b": "z"}', '{"a": ["x", "y"], "b": "z"}'),
-        (drop_trailing_commas, '{"a": [1, 2, ], }', '{"a": [1, 2]}'),
-        (drop_trailing_commas, '{"a": [1,,]}', '{"a": [1]}'),
-        (drop_trailing_commas, '{"a": "x,}"}', '{"a": "x,}"}'),
+        (parsing.insert_missing_commas, '{"a": 1,\n"b": 2}', '{"a": 1,\n"b": 2}'),
+        (parsing.insert_missing_commas, '["a"\n"b"]', '["a"\n"b"]'),
+        (parsing.escape_inner_quotes, '{"a": "he said "hi" to me"}', r'{"a": "he said \"hi\" to me"}'),
+        (parsing.escape_inner_quotes, '{"a": "ends in "hi""}', r'{"a": "ends in \"hi\""}'),
+        (parsing.escape_inner_quotes, r'{"a": "he said \"hi\" to me"}', r'{"a": "he said \"hi\" to me"}'),
+        (parsing.escape_inner_quotes, '{"a": "x" "b": "y"}', '{"a": "x" "b": "y"}'),
+        (parsing.escape_control_characters, '{"a":\t"x\ty\nz\r"}', '{"a":\t"x\\ty\\nz\\r"}'),
+        (parsing.escape_control_characters, '{"a": "x\x00y\x1f"}', r'{"a": "x\u0000y\u001f"}'),
+        (parsing.join_string_fragments, '{"a": "x", "y", "z", "b": 1}', r'{"a": "x\ny\nz", "b": 1}'),
+        (parsing.join_string_fragments, '{"a": ["x", "y"], "b": "z"}', '{"a": ["x", "y"], "b": "z"}'),
+        (parsing.drop_trailing_commas, '{"a": [1, 2, ], }', '{"a": [1, 2]}'),
+        (parsing.drop_trailing_commas, '{"a": [1,,]}', '{"a": [1]}'),
+        (parsing.drop_trailing_commas, '{"a": "x,}"}', '{"a": "x,}"}'),
     ],
 )
 def test_each_fixup_corrects_one_thing(fixup: Callable[[str], str], broken: str, corrected: str) -> None:
@@ -239,14 +229,14 @@ def test_each_fixup_corrects_one_thing(fixup: Callable[[str], str], broken: str,
 def test_json_is_unchanged(value: object, ascii_only: bool, indent: int | str | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
-    assert tolerant_fixups(text) == text
+    assert parsing.tolerant_fixups(text) == text
 
 
 @given(st.one_of(st.text(), almost_json, json_values.map(lambda value: json.dumps(value, indent=1)[:-2])))
 def test_correcting_twice_changes_no_more_than_once(text: str) -> None:
-    once = tolerant_fixups(text)
+    once = parsing.tolerant_fixups(text)
 
-    assert tolerant_fixups(once) == once
+    assert parsing.tolerant_fixups(once) == once
 
 
 def test_literals_become_json_values_and_anything_else_is_none() -> None:
@@ -260,4 +250,4 @@ def test_literals_become_json_values_and_anything_else_is_none() -> None:
         **dict.fromkeys(("", "['a']", "{'a'}", "{'a': {1, 2}}", "{'a': b'x'}", "{'a': 1e999}")),
         **dict.fromkeys(("{'a': print()}", "{'a': ", "{" * 500, "\x00", r"{'a': '\xZ'}")),
     }
-    assert {text: python_literal_object(text) for text in values} == values
+    assert {text: parsing.python_literal_object(text) for text in values} == values
