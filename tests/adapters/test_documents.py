@@ -1,6 +1,8 @@
 """Documents of each format, converted in processes with limits."""
 
+import asyncio
 import subprocess
+import sys
 from pathlib import Path
 
 import pypandoc
@@ -8,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from adapters.documents import convert
-from adapters.limited_process import ProcessLimits
+from adapters.limited_process import ProcessLimits, run_limited
 from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.outline import DocumentFormat, format_of
@@ -116,3 +118,17 @@ async def test_a_page_of_a_file_that_is_cut_off_is_damaged_where_its_contents_ar
 async def test_a_document_that_is_made_to_be_slow_is_ended_at_its_limit_of_memory() -> None:
     with pytest.raises(DocumentError, match="more than 120 MB of memory"):
         await convert(b"<html><body>" + b"<b>x " * 200_000, DocumentFormat.HTML, LIMITS._replace(memory_mb=120))
+
+
+#: Two processes without an end, of which only the first is the one that was started.
+WRITES = "import os, sys\nos.fork()\nwhile True: sys.stdout.write('x' * 65536)"
+SLEEPS = "import os, time\nos.fork()\nwhile True: time.sleep(9)"
+
+
+@pytest.mark.parametrize(
+    ("program", "seconds", "problem"), [(WRITES, 30, "more than 1 MB as text"), (SLEEPS, 1, "more than 1 s")]
+)
+async def test_a_program_and_what_it_started_are_ended_at_a_limit(program: str, seconds: float, problem: str) -> None:
+    with pytest.raises(DocumentError, match=f"it takes {problem}; split it"):
+        async with asyncio.timeout(20):
+            await run_limited([sys.executable, "-c", program], b"", ProcessLimits(seconds, memory_mb=500, output_mb=1))

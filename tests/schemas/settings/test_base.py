@@ -5,13 +5,7 @@ import pytest
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, TypeAdapter
 
-from schemas.settings.base import (
-    Layer,
-    SettingSource,
-    allowed_values,
-    file_layer,
-    outside_layers,
-)
+from schemas.settings.base import Layer, SettingSource, allowed_values, file_layer, outside_layers
 
 
 @pytest.mark.parametrize(

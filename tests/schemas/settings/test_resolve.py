@@ -5,6 +5,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.base import SettingSource
+from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings, thaw
 
@@ -104,4 +105,6 @@ def test_the_snapshot_gives_the_run_back() -> None:
     assert snapshot["EMBEDDING_MIN_REFERENCE_SIMILARITY"] == {"value": 0.25, "source": "environment"}
     assert snapshot["RAGQ_RETRIES"] == {"value": 2, "source": "option"}
     assert snapshot["MODEL_JUDGE_MODEL"] == {"value": "smollm2:135m", "source": "profile"}
-    assert thaw(snapshot).run == settings.run
+    preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
+    frozen = thaw(snapshot | preset.snapshot("Mine"))
+    assert (frozen.run, frozen.preset) == (settings.run, preset)

@@ -5,7 +5,6 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings import run
 from schemas.settings.base import allowed
-from schemas.settings.preset import Preset
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import resolve
 
@@ -106,15 +105,6 @@ def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
     models = run.ModelSettings(quantitative_model="scorer")
     assert run.RunSettings(model=models).query_model == "scorer"
     assert run.RunSettings(model=models, ragq=run.RagqSettings(query_model="own")).query_model == "own"
-
-
-def test_settings_and_preset_are_restored() -> None:
-    settings = resolve(profile="demo", environment={})
-    preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
-
-    frozen = run.thaw(settings.snapshot() | preset.snapshot("Mine"))
-
-    assert (frozen.run, frozen.preset) == (settings.run, preset)
 
 
 def test_a_value_that_differs_from_the_profile_is_listed_with_the_profiles() -> None:

@@ -1,13 +1,10 @@
 """Titles and front matter of works, corpora in one file, conditions on works, and their chunks as vectors."""
 
-import json
 import re
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.values.documents import Bibliography, WorkFilter, conditions_of
@@ -66,11 +63,14 @@ def test_a_line_is_a_title_over_its_text_or_either_alone_and_what_is_not_used_is
         {"id": 7, "text": "No title."},
         {"_id": "c", "title": "Title alone", "text": ""},
         {"_id": "b", "title": " ", "text": ""},
+        {"_id": "d", "text": "---\ntitle: Text\n---\n"},
     )
 
     found, problems = parse_corpus(data, file="c.jsonl")
 
     assert problems == ()
+    # What would be front matter is text, below an empty line.
+    assert read_markdown(found.markdown.pop("d")).front_matter == ""
     assert found.markdown == {"a": "# Green tea\n\nA drink.\n", "7": "\nNo title.\n", "c": "\nTitle alone\n"}
     assert (found.empty, found.left_out_keys) == (("b",), ("url",))
 
@@ -90,18 +90,6 @@ def test_problems_name_the_line_and_never_its_content(row: object, found: str) -
 
     assert (problem.line, problem.found) == (2, found)
     assert SECRET not in str(problem)
-
-
-@given(text=st.text(min_size=1).filter(lambda text: text.strip()))
-def test_no_text_is_read_as_front_matter(text: str) -> None:
-    data = json.dumps({"_id": "a", "text": f"---\ntitle: {text}\n---\n"}).encode()
-
-    found, problems = parse_corpus(data, file="c.jsonl")
-
-    if not problems:
-        document = read_markdown(found.markdown["a"])
-        assert bibliography(document, given={}, file_name="c.jsonl/a.md").year is None
-        assert document.front_matter in (None, "", {})
 
 
 def test_conditions_make_one_filter() -> None:

@@ -13,13 +13,7 @@ from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.blocks import passage
 from stages.corpora.works import WorkText
-from stages.queries.consolidate import (
-    breadcrumb_chain,
-    consolidate_chunks,
-    group_of,
-    join_neighbours,
-    nearest_heading,
-)
+from stages.queries.consolidate import breadcrumb_chain, consolidate_chunks, group_of, join_neighbours, nearest_heading
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
 LINES = numbered_lines(200)

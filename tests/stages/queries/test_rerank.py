@@ -6,8 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
 from schemas.settings.preset import RetrievalPreset
@@ -187,11 +185,6 @@ def test_b3_each_intent_prefers_its_levels_and_its_length(intent: Intent) -> Non
 
     assert boosts == {level: boost if level in levels else 0.0 for level in _LEVELS}
     assert fitting == [*lengths]
-
-
-def test_b3_content_under_a_heading_counts_as_its_level_and_no_intent_has_no_bonus() -> None:
-    assert intent_boost(Intent.CRITIQUE, level="H3-chunk", chars=0) == 0.02
-    assert intent_boost(Intent.CRITIQUE, level="H2-chunk", chars=0) == 0.0
     assert intent_boost(None, level="H2", chars=100) == 0.0
 
 
@@ -217,16 +210,6 @@ def test_without_a_vector_the_shared_words_count() -> None:
     assert shared("black tea", "Tea black") == 1.0
     assert shared("black tea", "green tea leaf") == 0.25
     assert shared("", "") == 0.0
-
-
-@given(st.lists(st.floats(-5, 5), max_size=8), st.integers(1, 8), st.floats(0, 1), st.integers(0, 2**32 - 1))
-def test_the_best_is_selected_first_none_twice(scores: list[float], count: int, mmr_lambda: float, seed: int) -> None:
-    similarity = np.random.default_rng(seed).random((len(scores), len(scores)))
-
-    selected = select_diverse(sorted(scores, reverse=True), similarity, count=count, mmr_lambda=mmr_lambda)
-
-    assert len(selected) == len(set(selected)) == min(count, len(scores))
-    assert selected[:1] == [0][: len(scores)]
 
 
 EAST, NORTH = np.eye(2, dtype=np.float32)

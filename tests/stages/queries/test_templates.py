@@ -135,10 +135,3 @@ def test_code_and_what_only_looks_like_a_label_cite_nothing() -> None:
         "```\nnever closed [S1]",
     ]
     assert [templates.citations(answer, LABELS) for answer in answers] == [templates.Citations((), ())] * len(answers)
-
-
-@given(st.lists(st.sampled_from(LABELS), max_size=5))
-def test_every_label_in_running_text_is_found(labels: list[str]) -> None:
-    answer = " and ".join(f"a fact [{label}]" for label in labels)
-
-    assert templates.citations(answer, LABELS).known == tuple(dict.fromkeys(labels))

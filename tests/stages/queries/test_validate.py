@@ -23,21 +23,9 @@ TEMPLATE = default_template(TemplateTag.CHUNK_VALIDATION)
 CHUNKS = tuple(reranked(chunk(id_, f"chunk {id_}")) for id_ in (11, 12, 13))
 
 
-async def validate(
-    chat: ScriptedChat,
-    chunks: tuple[RerankedChunk, ...] = CHUNKS,
-    *,
-    max_chunks: int = 9,
-    allow_empty: bool = False,
-) -> ValidatedChunks:
-    return await validate_chunks(
-        "Why?",
-        chunks,
-        template=TEMPLATE,
-        chat=chat,
-        settings=RUN,
-        preset=validation(model="judge", max_chunks=max_chunks, allow_empty=allow_empty),
-    )
+async def validate(chat: ScriptedChat, chunks: tuple[RerankedChunk, ...] = CHUNKS, **values: object) -> ValidatedChunks:
+    preset = validation(model="judge", max_chunks=9, **values)
+    return await validate_chunks("Why?", chunks, template=TEMPLATE, chat=chat, settings=RUN, preset=preset)
 
 
 async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict_and_all_without_a_validator() -> None:
