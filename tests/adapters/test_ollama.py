@@ -1,5 +1,4 @@
 import json
-from collections.abc import Sequence
 
 import pytest
 from ollama._types import ChatRequest, EmbedRequest, ShowRequest
@@ -93,14 +92,10 @@ def test_context_tokens_hold_prompt_and_reply() -> None:
     assert context_tokens(asking("a" * 6018, max_tokens=1000)) == 4096
 
 
-def rows(*embeddings: Sequence[float]) -> str:
-    return json.dumps({"model": "m", "embeddings": embeddings})
-
-
 @pytest.mark.parametrize(
     ("body", "error", "expected"),
     [
-        (rows([1.0, 0.0]), EmbeddingValidationError, "m returned 1 vectors for 2 texts"),
+        ('{"model": "m", "embeddings": [[1.0, 0.0]]}', EmbeddingValidationError, "m returned 1 vectors for 2 texts"),
         ("my secret", LLMError, "something other than Ollama's JSON"),
         ('{"embeddings": "my secret"}', LLMError, "something other than Ollama's JSON"),
     ],

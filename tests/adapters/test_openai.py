@@ -111,11 +111,7 @@ async def test_of_a_long_text_the_longest_start_is_kept_to_within_an_eighth(read
     assert embedded.vectors[0].tolist() == pytest.approx(hash_vector((SECRET * 100)[:kept]))
 
 
-async def test_a_server_that_cuts_is_noticed_by_the_tokens_that_it_reports() -> None:
-    async with ScriptedOpenAI(reads=200, cuts=True) as server:
-        cut = (await embed(server.url, [SECRET * 5, SECRET * 6])).cut
-    assert (len(SECRET * 5), cut) == (180, (1,))
-
+async def test_a_server_that_may_cut_reports_its_tokens() -> None:
     async with ScriptedOpenAI(reads=200, cuts=True, reports_usage=False) as server:
         with pytest.raises(LLMError, match=r"a text that it cut would go unnoticed.*--auto-truncate false"):
             await embed(server.url, [SECRET * 5])

@@ -1,15 +1,16 @@
 """The port TextEncoder without a model."""
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from stages.ports import Vectors
+from stages.vectors import unit_rows
+from tests.fakes.embedder import hash_vector
 
 
 class FakeEncoder:
-    """Unit vectors drawn from a hash of the words, so that equal texts are equal on every machine.
+    """Unit vectors made of a hash of the words, so that equal texts are equal on every machine.
 
     A word is a token; words beyond `max_tokens` are cut. `passes` keeps the texts of every call of `encode`.
     """
@@ -17,16 +18,16 @@ class FakeEncoder:
     name = "fake-encoder"
     digest = "fake-weights"
     dtype = "float32"
+    dimension = 8
+    max_tokens = 256
 
-    def __init__(self, *, dimension: int = 8, max_tokens: int = 256) -> None:
-        self.dimension = dimension
-        self.max_tokens = max_tokens
+    def __init__(self) -> None:
         self.passes: list[tuple[str, ...]] = []
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.passes.append(tuple(texts))
-        rows = [self._vector(text.split()[: self.max_tokens]) for text in texts]
-        return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
+        rows = [hash_vector(" ".join(text.split()[: self.max_tokens])) for text in texts]
+        return unit_rows(np.array(rows, dtype=np.float32).reshape(-1, self.dimension), rows=len(rows))
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
@@ -34,8 +35,3 @@ class FakeEncoder:
     @property
     def forward_passes(self) -> int:
         return sum(map(bool, self.passes))
-
-    def _vector(self, words: Sequence[str]) -> Vectors:
-        seed = hashlib.sha256(" ".join(words).encode()).digest()
-        row = np.random.default_rng(list(seed)).standard_normal(self.dimension)
-        return np.asarray(row / np.linalg.norm(row), dtype=np.float32)

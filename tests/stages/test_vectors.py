@@ -7,16 +7,13 @@ from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationE
 from stages.vectors import unit_rows
 
 
-def test_rows_are_cut_and_then_normalised() -> None:
+def test_rows_are_cut_and_then_normalised_and_shorter_ones_are_a_mismatch() -> None:
     # (3, 4, 12) has length 13; cut to two numbers its length is 5. The squares of large numbers overflow.
     matrix = np.array([[3, 4, 12], [0, 2, 1], [3e38, 0, 0]], dtype=np.float32)
 
     rows = unit_rows(matrix, rows=3, dimension=2)
 
     assert rows.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0], [1.0, 0.0]]
-
-
-def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
     with pytest.raises(EmbeddingDimensionMismatchError, match="of 4 dimensions, got 3"):
         unit_rows(np.ones((1, 3), dtype=np.float32), rows=1, dimension=4)
 

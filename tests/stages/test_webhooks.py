@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from services.new_runs import webhook_url
-from stages.webhooks import WAITS_S, checked_url, is_public, signed_headers, wait_s
+from stages.webhooks import checked_url, is_public, signed_headers
 from tests.receiver import SECRET
 
 
@@ -65,9 +65,3 @@ def test_nobody_is_told_without_a_secret() -> None:
     assert webhook_url(ProcessSettings(), None) is None
     settings = ProcessSettings(ragq_webhook_secret=SECRET)
     assert webhook_url(settings, "https://hooks.example.org/") == "https://hooks.example.org/"
-
-
-def test_a_message_is_sent_for_three_days() -> None:
-    waits = [wait_s(times) for times in range(1, len(WAITS_S) + 2)]
-    assert waits == [*WAITS_S, None]
-    assert 3 * 86400 < sum(WAITS_S) < 4 * 86400

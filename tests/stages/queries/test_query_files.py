@@ -4,13 +4,10 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.values.queries import QuerySet, RelevanceJudgement
 from stages.files.records import ProblemsFound
 from stages.queries.query_files import parse_qrels, parse_queries, read_query_set
-from stages.texts.characters import can_be_stored
 from tests.data import public_data
 
 SECRET = "text of the question"
@@ -75,16 +72,6 @@ def test_all_problems_are_reported_at_once() -> None:
         *((2, f"{key}: {blank}") for key in ("id", "text")),
         (3, "has the id of line 1"),
     ]
-
-
-@given(st.dictionaries(st.text(min_size=1).map(str.strip).filter(bool), st.text(max_size=50).map(str.strip)))
-def test_what_is_written_is_read_again(texts: dict[str, str]) -> None:
-    usable = {key: text for key, text in texts.items() if text and can_be_stored(key + text)}
-
-    found, problems = parse_queries(jsonl(*({"_id": k, "text": t} for k, t in usable.items())), file="q")
-
-    assert {query.external_id: query.text for query in found.queries} == usable
-    assert bool(problems) is not bool(usable)
 
 
 QUERIES = b'{"_id": "q1", "text": "Why?"}\n{"_id": "q2", "text": "How?", "type": "x"}\n'
