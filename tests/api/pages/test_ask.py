@@ -21,14 +21,15 @@ async def asked(ctx: ApiContext) -> list[queries.StoredQuery]:
 
 
 async def test_a_question_is_asked_and_its_page_opens(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    works = {"title": " A work ", "author": " "}
     for until, stages in (("answer", 8), ("expansion", 1)):
         shown = await see(client, "/rag/new")
 
-        reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until)
+        reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until, **works)
 
         line, *_ = await asked(ctx)
         assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{line.id}")
-        assert line.original_query == "Why is tea dark?"
+        assert (line.original_query, line.works.given) == ("Why is tea dark?", {"title": "A work"})
         async with ctx.database.connection() as connection:
             assert len(await chain(connection, line.job_id)) == stages
 

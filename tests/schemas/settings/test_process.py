@@ -46,6 +46,11 @@ def test_a_misspelt_name_of_the_process_is_refused_and_one_of_a_run_is_not() -> 
     assert ProcessSettings.from_environment({"CONSISTENCY_N_SAMPLE": "3"}) == ProcessSettings()
 
 
+def test_no_worker_is_ended_for_its_silence_while_its_lease_is_valid() -> None:
+    (problem,) = problems({"RAGQ_HUNG_SECONDS": "60", "RAGQ_LEASE_SECONDS": "60"})
+    assert problem.startswith("RAGQ_HUNG_SECONDS=60 is not more than RAGQ_LEASE_SECONDS=60")
+
+
 def test_a_server_is_given_more_stages_than_the_embedded_one() -> None:
     def stages(**environment: str) -> int:
         return ProcessSettings.from_environment(environment).llm_stages
