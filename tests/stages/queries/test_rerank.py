@@ -185,6 +185,11 @@ def test_b3_each_intent_prefers_its_levels_and_its_length(intent: Intent) -> Non
 
     assert boosts == {level: boost if level in levels else 0.0 for level in _LEVELS}
     assert fitting == [*lengths]
+
+
+def test_b3_content_under_a_heading_counts_as_its_level_and_no_intent_has_no_bonus() -> None:
+    assert intent_boost(Intent.CRITIQUE, level="H3-chunk", chars=0) == 0.02
+    assert intent_boost(Intent.CRITIQUE, level="H2-chunk", chars=0) == 0.0
     assert intent_boost(None, level="H2", chars=100) == 0.0
 
 

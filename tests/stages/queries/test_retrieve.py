@@ -74,10 +74,14 @@ async def test_b2_each_leg_is_asked_once_and_the_hypothetical_answer_is_searched
         *((Leg.DENSE, text) for text in TEXTS),
         *((Leg.LEXICAL, text) for text in TEXTS[:-1]),
     ]
-    # A limit of 0 switches a leg off.
+
+
+async def test_b2_a_limit_of_0_switches_a_leg_off() -> None:
+    search = CountingSearch()
+
     assert {ranked.leg for ranked in (await retrieve(search, dense_limit=0)).lists} == {Leg.LEXICAL}
     assert (await retrieve(search, dense_limit=0, lexical_limit=0)).fused == ()
-    assert [question[0] for question in search.asked] == ["dense", "lexical", "lexical"]
+    assert [question[0] for question in search.asked] == ["lexical"]
 
 
 async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> None:
