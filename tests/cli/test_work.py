@@ -17,7 +17,7 @@ REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References\n"
 async def run_stages(_: Connection, database_url: str) -> None:
     database = Database(database_url, pool_size=4)
     try:
-        async with made_library(database, database_url) as library:
+        async with made_library(database) as library:
             await library.run(await library.value("SELECT id FROM job WHERE kind = 'work'"))
     finally:
         await database.close()

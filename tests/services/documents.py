@@ -8,21 +8,15 @@ from typing import Any, Final
 import pytest
 
 from schemas.chains import stages_of
-from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from schemas.values.requests import ImportRequest
 from services.documents import needed
 from services.imports import Imported, WorkFile, import_files
-from stages.ports import ChatModel, Embedder
 from store.database import Connection, Database
-from tests.fakes.chat import ScriptedChat
-from tests.fakes.embedder import FakeEmbedder
-from tests.workers.processes import stage_runner
+from tests.workers.processes import FakeWiring, stage_runner
 from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
-from workers.wiring import Wiring
 
 CHAIN: Final = stages_of("work", "document")
 BOOK: Final = """\
@@ -45,18 +39,6 @@ A book of leaves.
 """Rules make its heading at line 9 one of level 2, and skip its references."""
 
 
-class ScriptedWiring(Wiring):
-    """Its language model answers as the test says."""
-
-    answer: Callable[[ChatCall], str]
-
-    def embedder(self, settings: RunSettings, *, priority: int = 0) -> Embedder:
-        return FakeEmbedder()
-
-    def chat(self, settings: RunSettings) -> ChatModel:
-        return ScriptedChat(lambda call: self.answer(call))
-
-
 @dataclass
 class Library:
     """A database, and a process to run the stages of documents in."""
@@ -64,7 +46,7 @@ class Library:
     database: Database
     connection: Connection
     runner: StageRunner
-    wiring: ScriptedWiring
+    wiring: FakeWiring
     calls: list[ChatCall] = field(default_factory=list)
 
     def settings(self, **values: str) -> EffectiveSettings:
@@ -120,16 +102,15 @@ class Library:
 
 
 @asynccontextmanager
-async def made_library(database: Database, database_url: str) -> AsyncIterator[Library]:
+async def made_library(database: Database) -> AsyncIterator[Library]:
     """The works of a database, and a process to run stages in until the end of the block."""
-    wiring = ScriptedWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    wiring = FakeWiring(database, lambda call: "")
     async with database.connection() as connection:
         with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
             yield Library(database, connection, runner, wiring)
 
 
 @pytest.fixture
-async def library(database: Database, database_url: str) -> AsyncIterator[Library]:
-    """Without works."""
-    async with made_library(database, database_url) as made:
+async def library(database: Database) -> AsyncIterator[Library]:
+    async with made_library(database) as made:
         yield made

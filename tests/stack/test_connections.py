@@ -1,16 +1,22 @@
-"""Which servers are used, and how."""
+"""Which servers are used, how, and at which ports."""
 
 import os
+import socket
 import ssl
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from schemas.errors import StackError
 from stack.connections import connections, database_url, ollama_url
-from stack.home import Home, State
+from stack.home import Home, Part, State
+from stack.parts import ORDER, make_plan, servers_from_outside
+from stack.ports import LOOPBACK, free_port, is_loopback, kept_port
+from tests import run_folder
 from workers.app import make_app
 
 SERVERS = {
@@ -102,3 +108,93 @@ def test_tls_checks_the_certificate_and_the_name_of_a_broker_by_the_authorities_
     }
     assert make_app(amqp).connection_for_read().virtual_host == "ragq"
     assert make_app("amqp://me:pw@broker.example/ragq").conf.broker_use_ssl is None
+
+
+OUTSIDE = {
+    "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
+    "REDIS_URL": "redis://:pw@broker:6379/0",
+    "OLLAMA_HOST": "http://gpu:11434",
+}
+
+
+DATABASE = {"DATABASE_URL": OUTSIDE["DATABASE_URL"]}
+VALKEY = Part(name="valkey", command=["valkey"], port=6379)
+RUNNING = State(started=0.0, servers=OUTSIDE, flower_url=None, parts={"valkey": VALKEY})
+
+
+def test_parts_get_the_urls_of_their_servers_and_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm", "worker-llm", "api"], running=())
+    host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
+    broker, api = {"REDIS_URL": plan.servers["REDIS_URL"]}, plan.parts["api"]
+    assert [*plan.parts] == ["valkey", "llm", "worker-llm", "api"]
+    model = {"OLLAMA_HOST": host, "OLLAMA_PORT": port, "MALLOC_ARENA_MAX": "2"}
+    assert plan.parts["worker-llm"].environment == broker | model
+    assert api.environment == broker | {"RAGQ_API_HOST": "127.0.0.1", "RAGQ_API_PORT": str(api.port)}
+    assert plan.api_url == f"http://127.0.0.1:{api.port}"
+
+
+def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    flower = make_plan(home, OUTSIDE, wanted=["flower"], running=()).parts["flower"]
+    assert flower.environment == {"FLOWER_BASIC_AUTH": f"ragq:{home.flower_password.read_text()}"}
+    assert home.flower_password.read_text() not in " ".join(flower.command)
+
+
+def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
+    first = make_plan(Home(tmp_path), DATABASE, wanted=ORDER, running=())
+    assert make_plan(Home(tmp_path), DATABASE, wanted=ORDER, running=()) == first
+    assert make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm"], running=ORDER) == first
+
+
+def test_no_two_parts_have_one_port() -> None:
+    folder = run_folder.new_folder()
+    ports = {"api": free_port()}
+    for name in ("postgres/port", "valkey/port", "llm.port"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(str(ports["api"]))
+
+    plan = make_plan(Home(folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
+
+    assert len({part.port for part in plan.parts.values()}) == 4
+
+
+def test_a_running_stack_keeps_the_servers_it_was_started_with_and_another_is_refused_without_passwords() -> None:
+    assert servers_from_outside({}, RUNNING) == DATABASE | {"OLLAMA_HOST": OUTSIDE["OLLAMA_HOST"]}
+    with pytest.raises(StackError) as refused:
+        servers_from_outside({"REDIS_URL": "redis://:secret@other/0"}, RUNNING)
+    assert str(refused.value) == (
+        "REDIS_URL is redis://:***@other/0, and the running stack uses redis://:***@broker:6379/0. "
+        "Run `ragq down` first, or unset REDIS_URL."
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
+def test_no_outgoing_connection_gets_a_free_port() -> None:
+    first, _ = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+
+    assert max(free_port() for _ in range(50)) < first
+
+
+def test_a_stored_port_is_kept_until_another_process_holds_it(tmp_path: Path) -> None:
+    first = kept_port(tmp_path / "port")
+    assert kept_port(tmp_path / "port") == first
+    with socket.create_server((LOOPBACK, first)):
+        assert kept_port(tmp_path / "port") != first
+
+
+def resolved_to(*addresses: str) -> Any:
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
+
+
+def test_a_name_is_loopback_when_it_resolves_to_loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        *(resolved_to("127.0.0.1"), resolved_to("127.0.0.1", "::1")),
+        *(resolved_to("127.0.0.1", "10.0.0.5"), [], socket.gaierror("no such name")),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=found))
+
+    assert [is_loopback("box") for _ in found] == [True, True, False, False, False]
+
+
+def test_addresses_that_others_can_reach_are_not_loopback() -> None:
+    assert [is_loopback(host) for host in ("0", "fe80::1", "::ffff:10.0.0.1")] == [False] * 3

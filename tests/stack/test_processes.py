@@ -1,19 +1,27 @@
-"""The commands of parts, and their ends."""
+"""The commands of parts, their memory, their ends, and what a killed stack or a hung worker leaves."""
 
+import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import psutil
 import pytest
 
 from schemas.chains import CHAINS, QUEUES
-from stack import processes
+from stack import heartbeats, processes
+from stack.home import Home, Part, State
 from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
+from stack.status import end_orphans, find_orphans, memory_of
+from store.database import Connection
+from tests.store.enrolled import enroll
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
 
@@ -68,3 +76,102 @@ def test_a_process_that_does_not_listen_is_killed_and_ending_it_again_does_nothi
         assert stubborn.wait() == -signal.SIGKILL
         processes.end(stubborn.pid, signal.SIGTERM)
         processes.kill_tree(stubborn.pid)
+
+
+SHARED = 100_000_000
+FORKS = f"""
+import os, sys
+shared = b"x" * {SHARED}
+os.fork()
+os.write(1, b"ready\\n")
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how much a process shares")
+def test_what_processes_share_counts_once() -> None:
+    command = [sys.executable, "-c", FORKS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+        parent = psutil.Process(process.pid)
+        family = [parent, *parent.children()]
+
+        assert sum(one.memory_info().rss for one in family) > 2 * SHARED
+        assert SHARED < sum(map(memory_of, family)) < 1.5 * SHARED
+
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+@contextmanager
+def sleeping(folder: Path) -> Iterator[int]:
+    with subprocess.Popen(SLEEP, cwd=folder) as process:
+        yield process.pid
+        process.kill()
+
+
+def state(started: float, command: list[str] = SLEEP) -> State:
+    parts = {"valkey": Part(name="valkey", command=command)}
+    return State(started=started, servers={}, flower_url=None, parts=parts)
+
+
+def test_a_recorded_command_inside_the_home_that_is_younger_than_the_stack_is_ours_and_ended(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    started = time.time()
+    with sleeping(tmp_path) as pid:
+        assert find_orphans(Home(tmp_path / "home"), state(started)) == {}
+        assert find_orphans(Home(tmp_path), state(time.time() + 10)) == {}
+        assert find_orphans(Home(tmp_path), state(started)) == {pid: "valkey"}
+        assert end_orphans(Home(tmp_path), state(started)) == ["valkey"]
+        assert find_orphans(Home(tmp_path), state(started)) == {}
+
+
+#: Looks like a worker: only a process that was started with this word is one.
+LIKE_A_WORKER = [sys.executable, "-c", "import time; time.sleep(60)", "workers.main"]
+SLEEPER = LIKE_A_WORKER[:3]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    monkeypatch.setattr(heartbeats, "_AGAIN_S", 1.0)
+    processes = [subprocess.Popen(command) for command in (LIKE_A_WORKER, LIKE_A_WORKER, SLEEPER)]
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+async def test_only_a_worker_that_lived_when_its_last_heartbeat_came_is_killed(
+    connection: Connection, database_url: str, started: list["subprocess.Popen[bytes]"]
+) -> None:
+    hung, fresh, other = started
+    for process in started:
+        await enroll(connection, name=f"w{process.pid}", host=socket.gethostname(), pid=process.pid)
+    await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour' WHERE pid = $1", fresh.pid)
+    assert await look(database_url, 5) == []
+
+    found = await look(database_url, 0)
+
+    assert found == [hung.pid]
+    assert (hung.wait(), fresh.poll(), other.poll()) == (-signal.SIGKILL, None, None)
+
+
+def test_a_health_check_fails_where_it_killed(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    end_hung = Mock(side_effect=[[], [psutil.Process()]])
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("RAGQ_HUNG_SECONDS", "10")
+    monkeypatch.setattr(sys, "argv", ["heartbeats"])
+    monkeypatch.setattr(heartbeats, "end_hung", end_hung)
+
+    assert [heartbeats.main() for _ in range(2)] == [0, 1]
+    assert end_hung.call_args_list == [call(database_url, 10)] * 2
+
+
+async def test_nobody_is_killed_while_the_database_is_away(database_url: str) -> None:
+    assert await look(database_url.rpartition("/")[0] + "/nowhere", 0) == []
+
+
+async def look(database_url: str, hung_s: float) -> list[int]:
+    """In a thread, as it has an event loop of its own."""
+    return [process.pid for process in await asyncio.to_thread(heartbeats.end_hung, database_url, hung_s)]

@@ -1,23 +1,30 @@
-"""The stack as a whole, on real servers; workers and Flower are started in tests/cli/test_stack.py."""
+"""Servers that come as wheels, their supervisor, and the stack; workers are started in tests/cli/test_stack.py."""
 
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import asyncpg
 import psutil
 import pytest
+import redis
 
 from schemas.errors import StackError
+from stack import ports
 from stack.connections import connections
-from stack.home import Home
+from stack.home import Home, Part
 from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
 from stack.processes import kill_tree
 from stack.status import PartStatus, status
+from stack.supervision import Supervisor, configuration
 from stack.up import down, up
 from tests import run_folder
+from tests.embedded import PostgresServer, ValkeyServer
+from tests.eventually import eventually
 
 pytestmark = pytest.mark.servers
 
@@ -143,3 +150,130 @@ def test_what_cannot_start_is_told_and_nothing_runs_on(stack: Stack) -> None:
         stack.up()
     assert (stack.processes(), stack.home.read_state()) == ([], None)
     config.write_text(sound)
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres to another user")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for the module: every test leaves it running."""
+    with PostgresServer(run_folder.new_folder()) as server:
+        yield server
+
+
+async def test_a_killed_postgres_starts_again_with_its_data_on_the_same_port(postgres: PostgresServer) -> None:
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await asyncpg.connect(postgres.url.replace(postgres.password, "guess"))
+    url = postgres.url
+    execute(url, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (7)")
+    postgres.kill()
+    assert not postgres.answers()
+    postgres.start()
+    assert postgres.url == url
+    connection = await asyncpg.connect(url)
+    assert await connection.fetchval("SELECT id FROM kept") == 7
+    await connection.close()
+
+
+def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
+    insert = "INSERT INTO secrets VALUES ('something private')"
+    with pytest.raises(asyncpg.UniqueViolationError):
+        execute(postgres.url, "CREATE TABLE secrets (words text UNIQUE)", insert, insert)
+    log = (postgres.data_dir / "log").read_text()
+    assert "unique constraint" in log
+    assert "something private" not in log
+
+
+def test_a_cluster_that_is_served_is_refused(postgres: PostgresServer) -> None:
+    with pytest.raises(StackError, match=f"already serves .* as pid {postgres.pid}"):
+        PostgresServer(postgres.data_dir).start()
+
+
+@as_root
+def test_root_serves_an_unreachable_cluster_in_a_user_namespace(tmp_path: Path) -> None:
+    if not ports.has_user_namespaces():
+        pytest.skip("user namespaces are forbidden here")
+    tmp_path.chmod(0o700)
+    with PostgresServer(tmp_path / "postgres") as server:
+        assert server.account == ports.Account(prefix=ports.USER_NAMESPACE)
+        assert server.answers()
+
+
+@as_root
+def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(ports, "USER_NAMESPACE", ("no-such-program",))
+    with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):
+        PostgresServer(tmp_path / "postgres").prepare()
+
+
+def test_valkey_listens_on_loopback_with_a_password_and_starts_again_on_its_port_with_its_data(tmp_path: Path) -> None:
+    with ValkeyServer(tmp_path / "valkey") as valkey:
+        listening = {c.laddr for c in psutil.Process(valkey.pid).net_connections() if c.status == psutil.CONN_LISTEN}
+        assert listening == {(LOOPBACK, valkey.port)}
+        with redis.Redis(port=valkey.port) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+        url = valkey.url
+        with redis.Redis.from_url(url) as client:
+            client.set("kept", 1)
+            assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+            valkey.kill()
+            assert not valkey.answers()
+            valkey.start()
+            assert (valkey.url, valkey.answers(), client.get("kept")) == (url, True, b"1")
+
+
+def sleeper(name: str) -> Part:
+    return Part(name=name, command=[sys.executable, "-c", "import time; time.sleep(60)"])
+
+
+def made(folder: Path) -> Home:
+    home = Home(folder)
+    home.make()
+    return home
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    found = Supervisor(made(tmp_path))
+    found.launch([sleeper("first")], os.environ)
+    yield found
+    found.shutdown()
+
+
+def test_a_killed_part_is_started_again_and_keeps_running_when_others_are_new(supervisor: Supervisor) -> None:
+    supervisor.start("first")
+    killed = supervisor.parts()["first"].pid
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: supervisor.parts()["first"].pid not in (killed, None), timeout_s=15)
+
+    pid = supervisor.parts()["first"].pid
+    supervisor.apply([sleeper("first"), sleeper("second"), Part(name="broken", command=["/no/such/program"])])
+
+    found = {name: part.pid for name, part in supervisor.parts().items()}
+    assert found == {"first": pid, "second": None, "broken": None}
+    with pytest.raises(StackError, match=r"broken cannot be started: .*can't find command"):
+        supervisor.start("broken")
+
+
+def test_a_supervisor_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):
+        Supervisor(made(tmp_path)).launch([Part(name="broken", command=["true"], user="no-such-user")], os.environ)
+
+
+def test_the_configuration_keeps_signs_that_supervisord_would_expand(tmp_path: Path) -> None:
+    part = Part(name="odd", command=["run", "--name=a@%h", "two words"], environment={"URL": "redis://:p%40@h/0"})
+    lines = configuration(Home(tmp_path), [part]).splitlines()
+    assert "command=run --name=a@%%h 'two words'" in lines
+    assert 'environment=URL="redis://:p%%40@h/0"' in lines
+
+
+def test_later_parts_stop_first_each_with_its_signal_and_time(tmp_path: Path) -> None:
+    parts = [Part(name="a", command=["a"], stop_signal=signal.SIGINT), Part(name="b", command=["b"], stop_timeout_s=60)]
+    wanted = ("[program:", "priority=", "stopsignal=", "stopwaitsecs=")
+    assert [line for line in configuration(Home(tmp_path), parts).splitlines() if line.startswith(wanted)] == [
+        *("[program:a]", "stopsignal=INT", "stopwaitsecs=30", "priority=1"),
+        *("[program:b]", "stopsignal=TERM", "stopwaitsecs=60", "priority=2"),
+    ]

@@ -1,13 +1,18 @@
 """What a process of workers has, in the process of the test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from schemas.settings.process import LLMLimits, ProcessSettings
 from schemas.settings.run import RunSettings, thaw
+from schemas.values.chat import ChatCall
+from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Database
 from store.runs import runs, stages
+from tests.fakes.chat import ScriptedChat
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.pair_scorer import FakePairScorer
 from tests.store.scored import claimed
 from workers.call_limits import CallLimits
 from workers.leases import Leases
@@ -17,27 +22,32 @@ from workers.wiring import Wiring
 from workers.work import Result, StageFunction, StageFunctions, Work
 
 
-def wiring_of(database: Database) -> Wiring:
-    """The wiring of a process without settings of its own."""
-    return Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+class FakeWiring(Wiring):
+    """The wiring of a process whose models are fakes; the language model answers as the test says."""
 
+    def __init__(self, database: Database, answer: Callable[[ChatCall], str]) -> None:
+        super().__init__(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+        self.answer = answer
 
-def runner_of(
-    database: Database, leases: Leases, functions: StageFunctions, wiring: Wiring | None = None, *, lease_s: float = 6
-) -> StageRunner:
-    """A runner that poisons at the third interruption."""
-    settings = ProcessSettings(ragq_lease_seconds=lease_s)
-    return StageRunner(database, leases, wiring or wiring_of(database), functions, settings, worker_id="worker")
+    def embedder(self, settings: RunSettings, *, priority: int = 0) -> Embedder:
+        return FakeEmbedder()
+
+    def chat(self, settings: RunSettings) -> ChatModel:
+        return ScriptedChat(lambda call: self.answer(call))
+
+    def pair_scorer(self, model: str) -> PairScorer:
+        return FakePairScorer()
 
 
 @contextmanager
 def stage_runner(
-    database: Database, functions: StageFunctions, wiring: Wiring | None = None, *, lease_s: float = 6
+    database: Database, functions: StageFunctions, wiring: Any = None, *, lease_s: float = 6
 ) -> Iterator[StageRunner]:
-    """A runner with leases of its own, until the end of the block."""
+    """A runner that poisons at the third interruption, with leases of its own, until the end of the block."""
     leases = Leases(database.url, "worker", lease_s=lease_s)
+    settings = ProcessSettings(ragq_lease_seconds=lease_s)
     try:
-        yield runner_of(database, leases, functions, wiring, lease_s=lease_s)
+        yield StageRunner(database, leases, wiring, functions, settings, worker_id="worker")
     finally:
         leases.stop()
 

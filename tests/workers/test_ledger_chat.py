@@ -21,7 +21,7 @@ from tests.fakes.chat import ScriptedChat, served
 from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-from tests.workers.processes import stage_runner, wiring_of
+from tests.workers.processes import ModelAlone, stage_runner
 from workers.call_limits import CallLimits
 from workers.leases import ServerBusy
 from workers.ledger_chat import CallLedger, LedgerChat
@@ -239,12 +239,11 @@ class Retried:
 
 
 @pytest.fixture
-async def retried(database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Retried]:
+async def retried(database: Database, store_run: StoreRun) -> AsyncIterator[Retried]:
     (job_id,) = (await store_run("316")).job_ids
-    wiring, model = wiring_of(database), saying("seven")
-    monkeypatch.setattr(wiring, "chat", lambda settings: model)
+    model = saying("seven")
     functions: dict[tuple[str, str, str], StageFunction] = {}
-    with stage_runner(database, functions, wiring) as runner:
+    with stage_runner(database, functions, ModelAlone(database, model)) as runner:
 
         def run(function: StageFunction) -> Awaitable[object]:
             functions["participant", "few_shot", "extract"] = function

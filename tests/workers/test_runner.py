@@ -1,8 +1,9 @@
-"""The runner around every stage, in one process, and what it remembers of its runs."""
+"""The runner around every stage, in one process: what it holds, its essential work, what it remembers of its runs."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -15,14 +16,17 @@ from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from stages.failures import StageFailed, type_name
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, chain, failures, jobs, overviews, stages
+from store.runs import attempts, chain, failures, jobs, overviews, stages, workers
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
+from tests.eventually import until
 from tests.refusals import failing
 from tests.store.conftest import StoreRun
-from tests.workers.processes import runner_of
+from tests.store.enrolled import enroll
+from tests.store.scored import claimed
+from tests.workers.processes import stage_runner
 from workers import ledger_chat
-from workers.leases import Leases
+from workers.leases import Leases, essential
 from workers.ledger_chat import Remembered
 from workers.runner import Outcome, StageRunner, frozen_run
 from workers.work import Result, StageFunction, Work
@@ -44,10 +48,7 @@ def raising(error: Exception, cause: Exception | None = None) -> StageFunction:
 
 @dataclass
 class Process:
-    """A process that poisons at the third interruption."""
-
     connection: Connection
-    leases: Leases
     runner: StageRunner
 
     def extract(self, job_id: int, function: StageFunction) -> "asyncio.Future[Outcome]":
@@ -66,9 +67,8 @@ class Process:
 
 @pytest.fixture
 async def process(database: Database, connection: Connection) -> AsyncIterator[Process]:
-    leases = Leases(database.url, "worker", lease_s=6)
-    yield Process(connection, leases, runner_of(database, leases, FUNCTIONS))
-    leases.stop()
+    with stage_runner(database, FUNCTIONS) as runner:
+        yield Process(connection, runner)
     FUNCTIONS.clear()
 
 
@@ -153,7 +153,7 @@ async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
 async def test_what_runs_for_a_cancelled_job_is_ended_with_it(process: Process, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
     loop, connection = asyncio.get_running_loop(), process.connection
-    process.leases.on_cancelled = lambda attempts: loop.call_soon_threadsafe(process.runner.cancel, attempts)
+    process.runner._leases.on_cancelled = lambda attempts: loop.call_soon_threadsafe(process.runner.cancel, attempts)
     is_running, may_end = asyncio.Event(), asyncio.Event()
 
     async def stage(work: Work) -> Result[Value]:
@@ -292,3 +292,55 @@ async def test_what_was_forgotten_is_loaded_again(monkeypatch: pytest.MonkeyPatc
     found = [await remembered.load(key, lambda key=key: load(key)) for key in "aabba"]  # type: ignore[misc]
 
     assert (found, loaded, len(remembered)) == ([*"AABBA"], [*"aba"], 1)
+
+
+@pytest.fixture
+def leases(database_url: str) -> Iterator[Leases]:
+    made = Leases(database_url, "w", lease_s=600)
+    yield made
+    made.stop()
+
+
+async def test_a_kind_counts_between_two_stages_of_a_job(connection: Connection, leases: Leases, job_id: int) -> None:
+    held = await claimed(connection, job_id)
+    assert leases.kinds(60) == set()
+    leases.hold(held)
+    assert leases.kinds(0) == {"participant"}
+    leases.release(held)
+    assert (leases.kinds(60), leases.kinds(0), leases.count) == ({"participant"}, set(), 0)
+    await until(lambda: not leases.kinds(0.2))
+
+
+async def test_a_worker_is_seen_every_second_however_long_its_leases_are(
+    connection: Connection, leases: Leases
+) -> None:
+    await enroll(connection, "extract")
+    for _ in range(2):
+        await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour'")
+        await until(lambda: workers.seen(connection, within_s=10), timeout_s=15)
+
+
+@pytest.fixture
+def terminations() -> Iterator[list[int]]:
+    """Counts SIGTERM instead of ending."""
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    yield seen
+    signal.signal(signal.SIGTERM, before)
+
+
+async def test_essential_work_may_be_cancelled_and_ends_the_process_when_it_ends_with_an_error(
+    terminations: list[int],
+) -> None:
+    async def work() -> None:
+        raise RuntimeError
+
+    task = asyncio.create_task(asyncio.sleep(60))
+    essential(task, "work")
+    task.cancel()
+    await asyncio.sleep(0.05)
+    assert terminations == []
+
+    essential(asyncio.create_task(work()), "work")
+    await asyncio.sleep(0.05)
+    assert terminations == [signal.SIGTERM]

@@ -1,8 +1,10 @@
-"""Every combination of the settings that decide which references are shown runs, or is refused by name.
+"""Settings: every combination of those that decide which references are shown runs, or is refused by name.
 
-From the plan of a submission through every stage up to `assemble`, on Postgres; only the models are fakes.
+From the plan of a submission through every stage up to `assemble`, on Postgres; only the models are fakes. And which
+servers are asked.
 """
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapters.openai import OpenAIEmbedder
 from schemas.chains import stages_of
-from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.settings.process import ProcessSettings
+from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, ModelSettings, RunSettings
+from schemas.values.chat import ChatCall
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -30,15 +34,12 @@ from schemas.values.participants import (
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from stages.participants.chunking import PROMPT_HASH
-from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
 from store.references import interviews
 from store.runs import attempts, runs
-from tests.fakes.chat import ScriptedChat
-from tests.fakes.embedder import FakeEmbedder, hash_vector
-from tests.fakes.pair_scorer import FakePairScorer
+from tests.fakes.embedder import hash_vector
 from tests.store.reference_indexes import PLAN, person, publish_index
-from tests.workers.processes import stage_runner
+from tests.workers.processes import FakeWiring, stage_runner
 from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
@@ -68,18 +69,9 @@ CHOICES = st.fixed_dictionaries(
 )
 
 
-class FakeWiring(Wiring):
-    """Every model is a fake; the judge rejects each chunk whose number is odd."""
-
-    def embedder(self, settings: RunSettings, *, priority: int = 0) -> Embedder:
-        return FakeEmbedder()
-
-    def chat(self, settings: RunSettings) -> ChatModel:
-        decisions = {True: '{"decision": "reject"}', False: '{"decision": "accept"}'}
-        return ScriptedChat(lambda call: decisions["[odd]" in call.messages[-1].content])
-
-    def pair_scorer(self, model: str) -> PairScorer:
-        return FakePairScorer()
+def judge(call: ChatCall) -> str:
+    """Rejects each chunk whose number is odd."""
+    return json.dumps({"decision": "reject" if "[odd]" in call.messages[-1].content else "accept"})
 
 
 @dataclass(frozen=True)
@@ -107,8 +99,7 @@ class Bench:
 @pytest.fixture
 async def bench(database: Database) -> AsyncIterator[Bench]:
     await database.ask(store_everything)
-    wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
+    with stage_runner(database, FUNCTIONS, FakeWiring(database, judge), lease_s=60) as runner:
         yield Bench(database, runner)
 
 
@@ -188,3 +179,41 @@ def chunks_of(number: int, *, is_full: bool) -> ParticipantChunks:
         tags=tuple(tags_of(ordinal) for ordinal in range(CHUNKS)) if is_full else None,
         scores=tuple(dict.fromkeys(PHQ8Item, own_score(ordinal)) for ordinal in range(CHUNKS)) if is_full else None,
     )
+
+
+OPENAI = RunSettings(embedding=EmbeddingSettings(backend="openai"), model=ModelSettings(embedding_model="e"))
+
+
+def wired(**settings: str) -> Wiring:
+    """The wiring of a process with these settings, which connects to nothing before it is asked."""
+    process = ProcessSettings.from_environment(settings)
+    return Wiring(process, Database("postgresql://h/d"), ollama_url=None, is_crowded=lambda: False)
+
+
+async def test_a_run_with_backend_openai_is_embedded_by_the_server_that_is_named() -> None:
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+        wired().embedder(OPENAI)
+    wiring = wired(RAGQ_OPENAI_EMBEDDING_BASE_URL="http://e/v1")
+
+    embedder = wiring.embedder(OPENAI)
+
+    assert (type(embedder), embedder.name) == (OpenAIEmbedder, "e")
+    assert wiring.embedder(OPENAI) is embedder
+    await wiring.close()
+
+
+def test_no_key_is_sent_to_a_server_that_it_was_not_set_for() -> None:
+    for chat, embeddings, expected in [
+        (("http://c/v1", "ck"), (None, None), OpenAIAddress("http://c/v1", "ck")),
+        (("http://c/v1", "ck"), ("http://e/v1", None), OpenAIAddress("http://e/v1", None)),
+        (("http://c/v1", "ck"), (None, "ek"), OpenAIAddress("http://c/v1", "ek")),
+        (("http://c/v1", "ck"), ("http://e/v1", "ek"), OpenAIAddress("http://e/v1", "ek")),
+        ((None, None), (None, "ek"), None),
+    ]:
+        names = ("RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_API_KEY")
+        others = ("RAGQ_OPENAI_EMBEDDING_BASE_URL", "RAGQ_OPENAI_EMBEDDING_API_KEY")
+        given = zip((*names, *others), (*chat, *embeddings), strict=True)
+
+        settings = ProcessSettings.from_environment({name: value for name, value in given if value is not None})
+
+        assert settings.openai_embedding_server == expected

@@ -1,15 +1,17 @@
-"""Reference indexes: invisible until complete, published once, and more complete after a retry; their search."""
+"""Reference indexes: invisible until complete, published once, and more complete after a retry; search and scores."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
-from schemas.values.participants import PartialBuild, PHQ8Item
+from schemas.values.participants import ChunkScoresMeta, PartialBuild, PHQ8Item
 from schemas.values.runs import AttemptError
+from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.references import PostgresReferenceSearch, StoredIndex
@@ -19,11 +21,13 @@ from store.runs.overviews import RunOverview
 from store.runs.stages import Claim
 from store.views import run_state
 from tests.fakes.references import IndexedChunk
+from tests.store.conftest import new_run
 from tests.store.reference_indexes import PLAN, index_run, store_index
 from tests.store.scored import BROKEN, claimed
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
 VECTORS = np.eye(2, dtype=np.float32)
+Complete = Callable[[Connection, int], Awaitable[bool]]
 
 
 async def planned(connection: Connection, *participants: int, may_be_partial: bool = False) -> tuple[int, list[int]]:
@@ -48,12 +52,12 @@ async def embedded(connection: Connection, claim: Claim, *, digest: str = "w") -
     return await claimed(connection, claim.job_id, "publish")
 
 
-async def publish(connection: Connection, claim: Claim) -> bool:
-    """Complete a job's `publish` as its stage does. Whether the index is published with it."""
+async def publish(connection: Connection, claim: Claim, complete: Complete = index_runs.publish_when_complete) -> bool:
+    """Complete a job's `publish` as its stage does. Whether the index, or its scores, are published with it."""
     done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
-        done.append(await index_runs.publish_when_complete(connection, claim.run_id))
+        done.append(await complete(connection, claim.run_id))
 
     await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
     return done[0]
@@ -278,3 +282,79 @@ async def test_a_run_that_is_about_to_publish_is_never_idle(
     state = await run_state(connection, run_id)
 
     assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)
+
+
+INDEX = 7
+SCORED = [IndexedChunk(1, 304, 0, "first", EAST), IndexedChunk(2, 304, 1, "second", EAST)]
+keep_scores = partial(
+    index_runs.store_when_complete, index_id=INDEX, meta=ChunkScoresMeta(prompt_hash="p", scorer_model="scorer")
+)
+
+
+async def submitted(connection: Connection, *chunk_ids: int) -> list[int]:
+    """An index of two chunks without scores, and a run that scores some of them. Its jobs."""
+    await store_index(connection, INDEX, SCORED)
+    await connection.execute("UPDATE reference_chunk SET scores = NULL")
+    run = new_run(chunk_ids, kind="index", mode="chunk_scores", inputs={}, stages=("score", "publish"), request={})
+    return (await runs.store(connection, run, always_new=True)).job_ids
+
+
+async def scored(connection: Connection, job_id: int, score: int, *, digest: str = "w") -> Claim:
+    """A job whose chunk has been scored for Sleep; the claim on its `publish`."""
+    output = ChunkScores(
+        model="scorer", model_digest=digest, prompt_hash="p", scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: score}
+    ).model_dump(mode="json")
+    await stages.commit(connection, await claimed(connection, job_id, "score"), inputs={}, output=output)
+    return await claimed(connection, job_id, "publish")
+
+
+async def sleep_scores(connection: Connection) -> Sequence[int | None]:
+    rows = await connection.fetch("SELECT (scores ->> 'PHQ8_Sleep')::int AS score FROM reference_chunk ORDER BY id")
+    return [row["score"] for row in rows]
+
+
+async def test_scores_are_visible_once_the_last_chunk_has_its_own(connection: Connection) -> None:
+    jobs = await submitted(connection, 1, 2)
+    first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
+
+    assert not await publish(connection, first, keep_scores)
+    assert await sleep_scores(connection) == [None, None]
+    assert await publish(connection, second, keep_scores)
+
+    assert await sleep_scores(connection) == [3, 0]
+    assert (await references.sidecars(connection, INDEX))[1]
+    stored = await connection.fetchval("SELECT scores FROM reference_chunk WHERE id = 1")
+    assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
+
+
+async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: Database) -> None:
+    async with database.connection() as connection:
+        claims = [await scored(connection, job_id, 2) for job_id in await submitted(connection, 1, 2)]
+
+    assert sorted(await asyncio.gather(*(database.once(publish, claim, keep_scores) for claim in claims))) == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chunk_ids", "digest", "is_replaced", "refusal"),
+    [
+        ([1], "w", False, "scored 1 of 2 chunks"),
+        ([1, 2], "new", False, "2 different weights or prompts"),
+        ([1, 2], "w", True, "Reference index 7 was replaced"),
+    ],
+)
+async def test_scores_by_different_weights_or_of_not_all_or_replaced_chunks_are_not_stored(
+    connection: Connection, chunk_ids: list[int], digest: str, is_replaced: bool, refusal: str
+) -> None:
+    *first, final = await submitted(connection, *chunk_ids)
+    for job_id in first:
+        await publish(connection, await scored(connection, job_id, 1), keep_scores)
+    last = await scored(connection, final, 1, digest=digest)
+    await connection.execute("UPDATE reference_index SET replaced_at = now() WHERE $1", is_replaced)
+
+    with pytest.raises(EmbeddingArtifactMismatchError, match=refusal):
+        await publish(connection, last, keep_scores)
+
+    assert await sleep_scores(connection) == [None, None]
