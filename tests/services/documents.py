@@ -57,7 +57,6 @@ class Library:
     async def imported(
         self, text: str = BOOK, *, name: str = "tea.md", by_stages: bool = True, **values: str
     ) -> Imported:
-        """Import a file of markdown."""
         request = ImportRequest(corpus="library", chunk_tokens=0, by_stages=by_stages)
         file = WorkFile(name, text.encode(), name)
         return await import_files(self.database, request, [file], self.settings(**values))
@@ -92,8 +91,6 @@ class Library:
         return found
 
     def answers(self, answer: Callable[[ChatCall], str]) -> None:
-        """Let the language model answer so."""
-
         def noted(call: ChatCall) -> str:
             self.calls.append(call)
             return answer(call)

@@ -66,7 +66,6 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
 
 
 def marked_scores() -> dict[str, Any]:
-    """Scores whose evidence and reasons are marked."""
     found = scores("2").model_dump(mode="json")
     for item in found["items"].values():
         item |= {"evidence": QUOTE, "reason": QUOTE, "inference_marker": MARK}

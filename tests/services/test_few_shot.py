@@ -104,12 +104,10 @@ OTHER_SPLIT = OF_PAPER.model_copy(update={"name": "x_avec_train", "split": "trai
 
 
 def asking(name: str, **options: str) -> EffectiveSettings:
-    """The settings of a run that asks for an index."""
     return resolve(profile="paper", options=OWN | {"EMBEDDING_EMBEDDINGS_FILE": name} | options, environment={})
 
 
 async def store_indexes(connection: Connection, *plans: IndexSource) -> list[StoredIndex]:
-    """Publish an index of each plan, one after the other."""
     for plan in plans:
         await publish_index(connection, plan, [chunks_of(300)])
     return await references.current(connection)

@@ -41,7 +41,6 @@ async def counts(connection: Connection) -> list[int]:
 
 
 async def compute(bench: Bench, job_id: int, first: str = STAGES[0]) -> None:
-    """Run the stages of a job from one on."""
     for stage in STAGES[STAGES.index(first) :]:
         assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
 

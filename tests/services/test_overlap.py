@@ -43,7 +43,6 @@ class Submission:
 
     @property
     def request(self) -> ParticipantRequest:
-        """As a command asks for it."""
         who = {"participants": sorted(self.split)} if self.by_number else {"split": "dev", "limit": self.limit}
         return ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], allow_overlap=self.allow_overlap, **who)
 

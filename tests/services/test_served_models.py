@@ -30,7 +30,6 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
 
 
 def a_run(**options: str) -> NewRun:
-    """A run of one participant with the profile `paper`."""
     return new_run(
         inputs={},
         stages=("extract", "embed", "validate", "score"),

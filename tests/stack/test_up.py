@@ -157,7 +157,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for the module: every test leaves it running."""
     with PostgresServer(run_folder.new_folder()) as server:
         yield server
 

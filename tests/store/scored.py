@@ -77,7 +77,6 @@ async def end(
 async def take(
     connection: Connection, job_id: int, stage: str, finish: Callable[[Connection, stages.Claim], Awaitable[Any]]
 ) -> None:
-    """Claim a stage and finish it."""
     await finish(connection, await claimed(connection, job_id, stage))
 
 
@@ -89,12 +88,10 @@ async def claimed(connection: Connection, job_id: int, stage: str = "extract", l
 
 
 def committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
-    """Ends a stage with an output."""
     return lambda connection, claim: stages.commit(connection, claim, inputs={}, output=output)
 
 
 def failing(failure: AttemptError) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
-    """Ends a stage with an error."""
     return lambda connection, claim: stages.fail(connection, claim, failure, inputs={})
 
 

@@ -33,8 +33,6 @@ VALUES ($1, $2, 'H1-chunk', $3, $4, 1, 1, 'to_vec')
 
 @dataclass(frozen=True)
 class SearchableChunk:
-    """A searchable chunk: its vector and its text."""
-
     id: int
     content: str
     vector: NDArray[np.float32]
@@ -89,7 +87,6 @@ TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| g
 def new_work(
     markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str | None = "/works/tea.md"
 ) -> NewWork:
-    """A work of one text."""
     return NewWork(
         bibliography=Bibliography(title=title, authors=authors),
         source_path=source_path,

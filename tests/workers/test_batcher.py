@@ -40,7 +40,6 @@ MakeBatcher = Callable[..., tuple[SlowEncoder, Batcher]]
 
 @pytest.fixture
 async def batcher() -> AsyncIterator[MakeBatcher]:
-    """Makes batchers over slow encoders, which are closed at the end."""
     made: list[Batcher] = []
 
     def make(seconds: float = 0.02, **options: Any) -> tuple[SlowEncoder, Batcher]:

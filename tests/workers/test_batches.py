@@ -37,7 +37,6 @@ class Work:
         self.sender = BatchSender(self.database, OpenAIAddress(self.server.url, None), look_s=0.0001)
 
     async def register(self, text: str, of: int | Claim = 0) -> Registered:
-        """Let a stage wait for the answer to a call."""
         claim = of if isinstance(of, Claim) else self.claims[of]
         key = ledger.call_key(call(text), self.identity)
         return await batches.register(self.connection, claim, key, call(text), self.identity, 24)
@@ -54,7 +53,6 @@ class Work:
         await give_back(self.database, self.claims[of], AwaitsBatch(self.server.url, 24))
 
     async def cancel(self, *, place: int | None = None) -> None:
-        """Cancel a job, or all."""
         job_ids = [claim.job_id for at, claim in enumerate(self.claims) if place in (None, at)]
         await self.connection.execute("UPDATE job SET status = 'cancelled' WHERE id = ANY($1::bigint[])", job_ids)
 

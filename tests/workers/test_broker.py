@@ -44,7 +44,6 @@ def publish(link: Connection, priority: int, *names: str) -> None:
 
 
 def the_queue() -> Queue:
-    """The queue as workers declare it."""
     queue: Queue
     (queue,) = (queue for queue in make_app("redis://").conf.task_queues if queue.name == QUEUE)
     return queue

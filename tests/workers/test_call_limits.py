@@ -51,7 +51,6 @@ class Server:
 
 @pytest.fixture
 async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
-    """An empty broker."""
     async with Redis.from_url(valkey.url) as client:
         await client.flushdb()
         yield client
@@ -73,7 +72,6 @@ class Asking:
         return process.ask(self.claims[of], url, CALL, server.send)
 
     async def limit(self, **limits: int) -> None:
-        """Give the run a budget."""
         await backlog.keep(self.connection, self.claims[0].run_id, RunLimits(**limits))
 
     async def wait(self, refusals: int) -> None:
@@ -82,7 +80,6 @@ class Asking:
         await ledger.wait(self.connection, self.claims[0], server=SERVER, reason=reason, wait_s=0, refusals=refusals)
 
     async def permits(self) -> int:
-        """How many are taken."""
         taken: int = await self.redis.zcard(f"ragq:llm:calls:{SERVER}")
         return taken
 

@@ -32,8 +32,6 @@ CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),)
 
 @dataclass
 class Served(ScriptedChat):
-    """A model with an identity that the test chooses."""
-
     by: ModelIdentity = field(default_factory=served)
 
     async def identity(self, model: str) -> ModelIdentity:

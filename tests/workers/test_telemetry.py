@@ -34,8 +34,6 @@ FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
 
 
 class Said(Value):
-    """An output with text."""
-
     text: str
 
 
@@ -48,7 +46,6 @@ def exported() -> InMemorySpanExporter:
 async def runner(
     database: Database, exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[StageRunner]:
-    """A traced runner."""
     monkeypatch.setattr(telemetry, "_provider", telemetry._provider)
     monkeypatch.setattr(OTLPSpanExporter, "export", lambda _, spans: exported.export(spans))
     stop = telemetry.start({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
@@ -60,7 +57,6 @@ async def runner(
 
 
 async def asking(work: Work) -> Result[Said]:
-    """A stage that asks a model."""
     call = ChatCall(model="m", messages=(Message(role="user", content=f"Is it a {MARK}?"),), purpose="extract")
     chat = LedgerChat(
         ScriptedChat(lambda call: f"A {MARK}."),

@@ -111,17 +111,14 @@ VECTORS = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
 
 
 def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
-    """The settings of a new run."""
     return resolve(profile="demo", environment=environment)
 
 
 def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
-    """A question to the corpus of these tests."""
     return QueryRequest(queries=single_query(text), corpora=("small",), **wanted)
 
 
 async def store_small_corpus(connection: Connection) -> None:
-    """The corpus of these tests."""
     await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
 
 
@@ -142,7 +139,6 @@ async def a_question(
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
-    """Complete stages of a job as a worker does."""
     for name in names:
         claim = await claimed(connection, job_id, name)
         output = OUTPUTS.get(name, {"by": name, "attempt": claim.attempt})
@@ -158,7 +154,6 @@ async def chain(connection: Connection, job_id: int) -> dict[str, str]:
 
 
 async def job_status(connection: Connection, job_id: int) -> str:
-    """The status of a job."""
     status: str = await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
     return status
 

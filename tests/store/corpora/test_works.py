@@ -110,7 +110,6 @@ async def test_sections_around_a_chunk_reach_up_to_the_outermost(connection: Con
 
 
 async def store_job(connection: Connection, corpus_id: int, chunk_ids: list[int], status: str) -> None:
-    """A job that is about these chunks."""
     inputs = {"corpus_id": corpus_id, "chunk_ids": chunk_ids}
     run = new_run([1], kind="index", mode="corpus", inputs=inputs, stages=("embed", "publish"), request={})
     stored = await runs.store(connection, run, always_new=True)

@@ -45,7 +45,6 @@ async def marked(connection: Connection) -> list[str]:
 
 
 async def counted(connection: Connection, *tables: str) -> list[int]:
-    """The rows of each table."""
     return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
 
 

@@ -31,7 +31,6 @@ Complete = Callable[[Connection, int], Awaitable[bool]]
 
 
 async def planned(connection: Connection, *participants: int, may_be_partial: bool = False) -> tuple[int, list[int]]:
-    """A stored index run and its jobs."""
     stored = await runs.store(connection, index_run(*participants), always_new=True)
     await references.plan(connection, stored.run_id, PLAN)
     if may_be_partial:
@@ -67,7 +66,6 @@ NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embe
 
 
 async def succeed(connection: Connection, job_id: int, *, digest: str = "w") -> bool:
-    """Complete all stages of a job."""
     return await publish(connection, await embedded(connection, await chunked(connection, job_id), digest=digest))
 
 

@@ -113,7 +113,6 @@ numbers = count()
 
 
 async def call(connection: Connection, claim: Claim, *, model: str = "big", is_reused: bool = False, **of: Any) -> None:
-    """A call of its own."""
     reply = {"seconds": 2, "prompt_tokens": 1000, "reply_tokens": 100} | of
     await call_model(connection, claim.attempt_id, f"{next(numbers)}", model=model, is_reused=is_reused, **reply)
 
