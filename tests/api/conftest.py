@@ -13,7 +13,7 @@ from store.database import Connection, Database
 from store.runs.runs import StoredRun
 from tests.embedded import ValkeyServer
 from tests.stages.reports.builders import scores
-from tests.store.forkable import forkable_run
+from tests.store.scored import forkable_run
 from workers.app import make_app as make_broker
 
 

@@ -18,9 +18,8 @@ from store.runs import forks
 from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 from tests.stages.reports.builders import labels, scores
-from tests.store.forkable import finish, forkable_run
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+from tests.store.scored import TIMED_OUT, finish, forkable_run, import_labels, store_scored_run
 
 FEW = ("--bootstrap-resamples", "20")
 

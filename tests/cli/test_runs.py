@@ -19,9 +19,8 @@ from tests.cli.conftest import Ragq, Stored
 from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
-from tests.store.forkable import forkable_run
 from tests.store.runs.test_deletions import a_finished_run, age
-from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
+from tests.store.scored import TIMED_OUT, end, forkable_run, import_labels, store_scored_run
 
 ENVIRONMENT = Environment(
     ragq_version="0.1.0",

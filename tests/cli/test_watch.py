@@ -15,9 +15,8 @@ from store.runs import runs, stages
 from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
-from tests.store.enrolled import enroll
 from tests.store.references.test_references import fail, planned, succeed
-from tests.store.scored import BROKEN, claimed, committing, take
+from tests.store.scored import BROKEN, claimed, committing, enroll, take
 
 
 async def job_status(connection: Connection, job_id: int) -> Any:

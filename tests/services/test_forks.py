@@ -19,12 +19,13 @@ from store.runs.runs import NewJob, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.conftest import new_run
-from tests.store.scored import BROKEN, committing, failing, take
+from tests.store.scored import BROKEN, committing, counted, failing, take
 from tests.workers.test_settings_matrix import FULL, JUDGED, STAGES, Bench, bench
 from workers.runner import Outcome
 
 __all__ = ["bench"]
 
+PAID = ("stage_vector", "llm_call")
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
 
 
@@ -34,10 +35,6 @@ def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
 
 async def stored(database: Database, request: ForkRequest) -> StoredRun:
     return await database.once(store_run, await database.once(plan_fork, request))
-
-
-async def counts(connection: Connection) -> list[int]:
-    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in ("stage_vector", "llm_call")]
 
 
 async def compute(bench: Bench, job_id: int, first: str = STAGES[0]) -> None:
@@ -68,7 +65,7 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
     (job_id,) = child.job_ids
     assert (again.run_id, again.is_new, other.is_new) == (child.run_id, False, True)
 
-    before = await bench.database.once(counts)
+    before = await bench.database.once(counted, *PAID)
     states = await bench.database.once(chain, job_id)
     assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
     assert await bench.database.once(chains.audit, child.run_id) == chains.Audit(3, [])
@@ -79,7 +76,7 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
     assert found["rerank"] != await bench.output(parent_job, "rerank")
     async with bench.database.connection() as connection:
         # Every vector was there, and every verdict in the ledger.
-        assert await counts(connection) == before
+        assert await counted(connection, *PAID) == before
         of_stages = {one.stage: one.worker_id for one in await attempts.history(connection, job_id)}
         assert of_stages == dict.fromkeys(STAGES[:3], "copied") | dict.fromkeys(STAGES[3:], "worker")
         families = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]

@@ -17,8 +17,8 @@ from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
 from tests.store.conftest import new_run
-from tests.store.enrolled import enroll
 from tests.store.reference_indexes import person
+from tests.store.scored import enroll
 
 
 @pytest.fixture

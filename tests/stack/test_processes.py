@@ -21,7 +21,7 @@ from stack.home import Home, Part, State
 from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
 from stack.status import end_orphans, find_orphans, memory_of
 from store.database import Connection
-from tests.store.enrolled import enroll
+from tests.store.scored import enroll
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
 

@@ -25,6 +25,7 @@ from stack.up import down, up
 from tests import run_folder
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.eventually import eventually
+from tests.served import Handler, served
 
 pytestmark = pytest.mark.servers
 
@@ -76,6 +77,19 @@ def kill_supervisor(stack: Stack) -> None:
     pid = int(stack.home.supervisor_pid.read_text())
     os.kill(pid, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+
+
+class _OnlyVersion(Handler):
+    """Ollama as far as it says its version."""
+
+    def do_GET(self) -> None:
+        self.send(200 if self.path == "/api/version" else 500)
+
+
+@pytest.fixture(scope="module")
+def ollama() -> Iterator[str]:
+    with served(_OnlyVersion) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

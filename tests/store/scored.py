@@ -1,16 +1,19 @@
-"""Runs whose stages are stored directly, for tests of reports."""
+"""Runs whose stages are stored directly, and workers that were seen just now."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from schemas.settings.resolve import resolve
+from schemas.settings.run import settings_hash
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.participants import Participant
 from schemas.values.runs import AttemptError
 from schemas.values.scoring import ParticipantScores
+from stack.home import this_environment
 from store.database import Connection
 from store.references import interviews
-from store.runs import ledger, runs, stages
-from store.runs.runs import NewJob
+from store.runs import ledger, runs, stages, workers
+from store.runs.runs import NewJob, StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.reference_indexes import person
@@ -113,3 +116,47 @@ async def call_model(
     key = ledger.call_key(asked, served_by)
     kept = await ledger.keep(connection, key, asked, ChatReply(**replied), served_by)
     await ledger.use(connection, attempt_id, kept.call_id, purpose, is_reused=is_reused)
+
+
+async def counted(connection: Connection, *tables: str) -> list[int]:
+    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
+
+
+async def enroll(connection: Connection, *stages: str, name: str = "w", **others: Any) -> None:
+    """A worker of one process that takes these stages, with `others` as they are given."""
+    made: dict[str, Any] = {"host": "h", "pid": 1, "servers": {}, "concurrency": 1, "broker": "broker"}
+    environment = others.pop("environment", None) or this_environment()
+    await workers.enroll(connection, name, stages=stages, environment=environment, **made | others)
+
+
+FORKABLE = ("extract", "assemble", "score")
+EXTRACTED = {"quotes": {}, "rejected": {}, "secret": "I lie awake"}
+
+
+async def forkable_run(
+    connection: Connection,
+    outcomes: Mapping[int, ParticipantScores | None],
+    *,
+    mode: str = "zero_shot",
+    options: Mapping[str, str] | None = None,
+) -> StoredRun:
+    """A run of the profile demo, one job per participant; those without scores fail nothing and wait for `score`."""
+    effective = resolve(profile="demo", options=options or {}, environment={})
+    chosen = {"settings": effective.snapshot(), "settings_hash": settings_hash(effective.run)}
+    request = {"split": "paper-test", "profile_source": effective.profile_source}
+    run = new_run(outcomes, mode=mode, inputs={"data_set": "data"}, stages=FORKABLE, request=request, **chosen)
+    stored = await runs.store(connection, run, always_new=True)
+    for job_id, scores in zip(stored.job_ids, outcomes.values(), strict=True):
+        await finish(connection, job_id, FORKABLE, scores)
+    return stored
+
+
+async def finish(connection: Connection, job_id: int, stages: Sequence[str], scores: ParticipantScores | None) -> None:
+    """Complete stages of a job; `score` only where there are scores."""
+    for stage in stages:
+        output: Any = EXTRACTED if stage == "extract" else {"prompt": "Score."}
+        if stage == "score":
+            if scores is None:
+                return
+            output = scores.model_dump(mode="json")
+        await take(connection, job_id, stage, committing(output))

@@ -17,8 +17,7 @@ from store.runs.problems import problems
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
 from tests.store.conftest import StoreRun
-from tests.store.enrolled import enroll
-from tests.store.scored import claimed
+from tests.store.scored import claimed, enroll
 from workers.batches import BatchSender
 from workers.leases import AwaitsBatch, give_back
 

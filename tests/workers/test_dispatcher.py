@@ -14,8 +14,7 @@ from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
 from tests.eventually import until
 from tests.store.conftest import StoreRun, new_run
-from tests.store.enrolled import enroll
-from tests.store.scored import BROKEN, claimed, committing, take
+from tests.store.scored import BROKEN, claimed, committing, enroll, take
 from tests.tcp_proxy import TcpProxy
 from tests.workers.conftest import Broker, key
 from workers.app import make_app

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from schemas.errors import FailureCategory, LLMError, LLMResponseParseError
-from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
@@ -22,7 +21,6 @@ from tests.refusals import failing
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from tests.workers.processes import ModelAlone, stage_runner
-from workers.call_limits import CallLimits
 from workers.leases import ServerBusy
 from workers.ledger_chat import CallLedger, LedgerChat
 from workers.work import Result, StageFunction, Work
@@ -52,7 +50,7 @@ class Paying:
     @property
     def calls(self) -> CallLedger:
         """The calls of a process of its own."""
-        return CallLedger(self.database, CallLimits(self.database, LLMLimits()))
+        return ModelAlone(self.database, None).calls
 
     async def ask(
         self, model: ChatModel, of: int = 0, /, *, draw: int = 0, calls: CallLedger | None = None, **changes: Any

@@ -18,14 +18,14 @@ from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import answer_pieces, runs, stages
+from store.runs import runs
 from store.runs.stages import Claim
 from tests.eventually import until
 from tests.fakes.chat import ScriptedChat, served
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.services.questions.questions import CONTEXT, FOUND, WHOLE, a_question, complete_stages
 from tests.store.scored import claimed, committing, take
-from tests.workers.processes import ModelAlone, run_stage
+from tests.workers.processes import run_stage
 from workers.ledger_chat import EVERY_SECONDS, published
 from workers.queries import run_augment, run_expand, run_generate, run_rerank
 from workers.work import StageFunction, Work
@@ -208,31 +208,3 @@ async def test_a_database_that_is_away_does_not_fail_the_stage(
         on_text("By ")
         await asyncio.sleep(0.05)
         on_text("oxygen")
-
-
-async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_as_without(
-    database: Database, connection: Connection, asked: StoredQuery, claim: Claim
-) -> None:
-    is_read = asyncio.Event()
-
-    class Writing(ScriptedChat):
-        """Writes an answer, and waits until it is read."""
-
-        async def chat(self, call: Any, on_text: Any = None) -> Any:
-            reply = await super().chat(call, on_text)
-            await is_read.wait()
-            return reply
-
-    settings = thaw(await runs.settings(connection, asked.run_id))
-    wiring: Any = ModelAlone(database, Writing(lambda call: "By oxygen [S1]."))
-    running = asyncio.create_task(run_generate(Work(claim, settings.run, database, wiring, {}, settings.preset)))
-    await until_published(connection, "By oxygen [S1].")
-    is_read.set()
-    result = await running
-    output = result.output.model_dump(mode="json")
-    await stages.commit(connection, claim, inputs={}, output=output, effect=result.effect)
-    found = await answer_pieces.read(connection, asked.id)
-    kept = await connection.fetchval("SELECT reply FROM llm_call")
-
-    assert (output["text"], kept, await pieces(connection)) == ("By oxygen [S1].", "By oxygen [S1].", [])
-    assert found is not None and (found.is_awaited, found.result_id is None) == (False, False)

@@ -22,8 +22,7 @@ from store.runs.runs import StoredRun
 from tests.eventually import until
 from tests.refusals import failing
 from tests.store.conftest import StoreRun
-from tests.store.enrolled import enroll
-from tests.store.scored import claimed
+from tests.store.scored import claimed, enroll
 from tests.workers.processes import stage_runner
 from workers import ledger_chat
 from workers.leases import Leases, essential

@@ -15,17 +15,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from schemas.errors import StackError
-from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message
 from stages.failures import StageFailed
 from store.database import Connection, Database
 from tests.fakes.chat import ScriptedChat
 from tests.store.conftest import StoreRun
-from tests.workers.processes import stage_runner
+from tests.workers.processes import ModelAlone, stage_runner
 from workers import telemetry
-from workers.call_limits import CallLimits
-from workers.ledger_chat import CallLedger, LedgerChat
 from workers.runner import StageRunner
 from workers.work import Result, StageFunction, Work
 
@@ -49,7 +46,7 @@ async def runner(
     monkeypatch.setattr(telemetry, "_provider", telemetry._provider)
     monkeypatch.setattr(OTLPSpanExporter, "export", lambda _, spans: exported.export(spans))
     stop = telemetry.start({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
-    with stage_runner(database, FUNCTIONS) as running:
+    with stage_runner(database, FUNCTIONS, ModelAlone(database, ScriptedChat(lambda call: f"A {MARK}."))) as running:
         yield running
     stop()
     AsyncPGInstrumentor().uninstrument()
@@ -58,13 +55,8 @@ async def runner(
 
 async def asking(work: Work) -> Result[Said]:
     call = ChatCall(model="m", messages=(Message(role="user", content=f"Is it a {MARK}?"),), purpose="extract")
-    chat = LedgerChat(
-        ScriptedChat(lambda call: f"A {MARK}."),
-        CallLedger(work.database, CallLimits(work.database, LLMLimits())),
-        work.claim,
-    )
     seen.append(structlog.contextvars.get_contextvars())
-    return Result(Said(text=(await chat.chat(call)).text))
+    return Result(Said(text=(await work.chat.chat(call)).text))
 
 
 async def failing(work: Work) -> Result[Said]:

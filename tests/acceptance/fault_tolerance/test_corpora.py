@@ -7,7 +7,7 @@ import pytest
 
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
-from tests.store.postings import EXPECTED, POSTINGS
+from tests.store.small_corpora import EXPECTED, POSTINGS
 
 CORPUS = stages_of("index", "corpus")
 

@@ -14,7 +14,7 @@ from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
 from stack.ports import LOOPBACK
 from store.database import Connection
-from tests.store.enrolled import enroll
+from tests.store.scored import enroll
 
 Open = Callable[..., Any]
 

@@ -12,8 +12,7 @@ from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
-from tests.store.enrolled import enroll
-from tests.store.scored import TIMED_OUT, committing, failing, take
+from tests.store.scored import TIMED_OUT, committing, enroll, failing, take
 
 Figures = dict[tuple[str, ...], float]
 

@@ -26,14 +26,11 @@ from store.questions import answers, queries
 from store.runs import edits, jobs
 from tests.refusals import refused
 from tests.services.questions.questions import PROMPT, a_question, request, settings, store_small_corpus
+from tests.store.scored import counted
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
+OF_QUERIES = ("run WHERE kind = 'query'", "job WHERE kind = 'query'", "queries", "idempotency_key")
 KEY = RequestKey(principal="open", key="k", request_hash="a" * 64)
-
-
-async def counts(connection: Connection) -> list[int]:
-    of_queries = ("run WHERE kind = 'query'", "job WHERE kind = 'query'", "queries", "idempotency_key")
-    return [await connection.fetchval(f"SELECT count(*) FROM {rows}") for rows in of_queries]
 
 
 async def test_the_same_key_finds_the_question_that_it_made_and_one_that_is_refused_leaves_nothing(
@@ -42,13 +39,13 @@ async def test_the_same_key_finds_the_question_that_it_made_and_one_that_is_refu
     await database.once(store_small_corpus)
     with refused("preset-missing"):
         await database.once(ask, request(config_preset="Nowhere"), settings(), key=KEY)
-    assert await database.once(counts) == [0, 0, 0, 0]
+    assert await database.once(counted, *OF_QUERIES) == [0, 0, 0, 0]
 
     asked = await asyncio.gather(*(database.once(ask, request(), settings(), key=KEY) for _ in range(3)))
 
     assert sorted(is_new for _, is_new in asked) == [False, False, True]
     assert len({query.id for query, _ in asked}) == 1
-    assert await database.once(counts) == [1, 1, 1, 1]
+    assert await database.once(counted, *OF_QUERIES) == [1, 1, 1, 1]
     with refused("idempotency-key-reused"):
         await database.once(ask, request(), settings(), key=replace(KEY, request_hash="b" * 64))
 

@@ -13,6 +13,7 @@ from store import access
 from store.access import PREFIX, Once, RequestKey, Scope, end_session, hashed, once, open_session, recognise
 from store.database import Connection, Database
 from tests.refusals import refused
+from tests.store.scored import counted
 from tests.store.small_corpora import store_corpus
 
 HOUR = timedelta(hours=1)
@@ -101,7 +102,7 @@ async def test_a_session_authenticates_as_its_token_and_ends_with_it_its_time_or
     assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]
     await access.revoke(connection, "laptop")
     assert await recognise(connection, kept) == (None, None, False)
-    assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
+    assert await counted(connection, "api_session WHERE expires_at > now()") == [0]
     secret, _ = await access.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
     session = await open_session(connection, secret, lifetime=HOUR)
     await connection.execute("UPDATE api_token SET expires_at = now()")
@@ -122,11 +123,6 @@ def corpora() -> Make:
     return make
 
 
-async def count(connection: Connection, table: str) -> int:
-    counted: int = await connection.fetchval(f"SELECT count(*) FROM {table}")
-    return counted
-
-
 async def test_the_key_is_free_again_when_nothing_was_made(connection: Connection) -> None:
     async def fail(_connection: Connection) -> Mapping[str, Any]:
         raise ValueError
@@ -145,7 +141,7 @@ async def test_of_requests_at_the_same_time_one_makes_and_the_others_wait_for_it
     assert len({of.made["corpus"] for of in made}) == 1
     # The same request makes nothing new later either, and its key belongs to it.
     assert await database.once(once, KEY, make) == Once(made[0].made, False)
-    assert await database.once(count, "corpus") == 1
+    assert await database.once(counted, "corpus") == [1]
     with refused("idempotency-key-reused", match="an earlier request that differs"):
         await database.once(once, replace(KEY, request_hash="b" * 64), corpora())
 
@@ -157,4 +153,4 @@ async def test_after_a_day_a_key_expires_and_may_be_used_again(connection: Conne
     await connection.execute("UPDATE idempotency_key SET created_at = now() - interval '25 hours'")
 
     assert (await once(connection, replace(KEY, key="b", request_hash="b" * 64), make)).is_new
-    assert await count(connection, "idempotency_key") == 1
+    assert await counted(connection, "idempotency_key") == [1]

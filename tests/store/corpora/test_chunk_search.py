@@ -13,8 +13,7 @@ from store.corpora.chunk_search import PostgresChunkSearch, build_index, drop_in
 from store.corpora.postings import bucket_hash, withdraw_work
 from store.corpora.works import matching_chunks, matching_works
 from store.database import Connection, Database
-from tests.store.postings import EXPECTED
-from tests.store.small_corpora import SearchableChunk, store_corpus
+from tests.store.small_corpora import EXPECTED, SearchableChunk, store_corpus
 
 WORDS = [f"{first}{last}" for first in ("tea", "bri", "sto", "wal", "gin") for last in ("bo", "ka", "lu", "mi", "ra")]
 ASKED = ["teabo ginra", "stolu walmi", " ".join(WORDS), "unknown"]
@@ -179,9 +178,11 @@ async def test_several_corpora_have_the_scores_of_one_with_all_works(
             expected = back(await search.lexical([together], ASKED, limit=limit, scorer=scorer))
             for corpora in (apart, apart[::-1]):
                 assert await search.lexical(corpora, ASKED, limit=limit, scorer=scorer) == expected
-        scores = await search.lexical_scores(apart, ASKED[2], [1, 2, 101, 102], scorer=scorer)
-        of_one = await search.lexical_scores([together], ASKED[2], [1001, 1002, 1101, 1102], scorer=scorer)
-        assert scores == {id_ - 1000: score for id_, score in of_one.items()}
+        # Chosen chunks have the scores of the search, and those that do not match have none.
+        scores = await search.lexical_scores(apart, ASKED[0], [*range(1, 41), 999], scorer=scorer)
+        assert scores == {hit.chunk_id: hit.score for hit in expected[0] if hit.chunk_id <= 40}
+        assert 0 < len(scores) < 40
+        assert await search.lexical_scores(apart, ASKED[0], [], scorer=scorer) == {}
     # The statistics are those of both: alone, a corpus has other scores.
     (alone,), (both,) = [await search.lexical(ids, ASKED[:1], limit=1000, scorer="bm25") for ids in (apart[:1], apart)]
     assert alone and not set(alone) & set(both)

@@ -121,18 +121,6 @@ async def test_what_cannot_be_searched_is_named(searched: Searched) -> None:
         await search.lexical([404], ["tea"], limit=1, scorer="bm25")
 
 
-async def test_chosen_chunks_have_the_scores_of_the_search(searched: Searched) -> None:
-    search, corpus = await searched(texts("green tea", "bridge", "tea tea tea", "tea leaf"))
-    for scorer in SCORERS:
-        (hits,) = await search.lexical([corpus], ["tea"], limit=10, scorer=scorer)
-        among_all = {hit.chunk_id: hit.score for hit in hits}
-
-        chosen = await search.lexical_scores([corpus], "tea", [1, 2, 4, 999], scorer=scorer)
-
-        assert chosen == {1: among_all[1], 4: among_all[4]}
-        assert await search.lexical_scores([corpus], "tea", [], scorer=scorer) == {}
-
-
 TEXTS = {
     "english": ("The leaves were drying for days.", "dry day", "leaves"),
     "german": ("Die Häuser standen an den Straßen der alten Städte.", "Haus Straße", "Häuser"),

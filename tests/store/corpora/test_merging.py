@@ -14,8 +14,8 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import SegmentSize, to_merge
 from store.corpora.postings import Segment, make_searchable, withdraw_work
 from store.database import Connection, Database
-from tests.store.postings import expected, postings
-from tests.store.small_corpora import embed_and_publish, embed_waiting, embedded, small_corpus
+from tests.store.scored import counted
+from tests.store.small_corpora import embed_and_publish, embed_waiting, embedded, expected, postings, small_corpus
 
 CHUNKS = 5
 WORDS = ["tea", "tea", "bridge", "stone", "teapot", "clock", "river", "walnut"]
@@ -56,11 +56,6 @@ async def withdrawn(connection: Connection, work_id: int) -> int:
         return await withdraw_work(connection, work_id)
 
 
-async def segments_of(connection: Connection) -> int:
-    found: int = await connection.fetchval("SELECT count(*) FROM posting_segment")
-    return found
-
-
 async def assert_whole(connection: Connection, corpus_id: int) -> None:
     """Every posting of every chunk with a vector is there once, and the counts are right."""
     found = await postings(connection)
@@ -94,7 +89,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connec
     corpus_id, work_ids = await published(connection, 19)
     for work_id in work_ids[:3]:
         await withdrawn(connection, work_id)
-    assert await segments_of(connection) == 19
+    assert await counted(connection, "posting_segment") == [19]
 
     await keeping.merge(connection, corpus_id)
 
@@ -104,7 +99,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connec
     for work_id in work_ids[3:]:
         await withdrawn(connection, work_id)
     await keeping.merge(connection, corpus_id)
-    assert await segments_of(connection) == 0
+    assert await counted(connection, "posting_segment") == [0]
     await assert_whole(connection, corpus_id)
 
 
@@ -146,7 +141,7 @@ async def test_imports_and_merges_side_by_side_lose_nothing(wide: Database, monk
         await keeping.merge(connection, corpus.id)
         await assert_whole(connection, corpus.id)
         assert (await corpora.corpus(connection, corpus.id)).searchable_chunks == 24 * CHUNKS
-        assert await segments_of(connection) < 8
+        assert (await counted(connection, "posting_segment"))[0] < 8
 
 
 async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_work_is_replaced(wide: Database) -> None:
@@ -156,13 +151,13 @@ async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_wo
         async with writing.transaction():
             await withdraw_work(writing, work_ids[0])
             await keeping.merge(other, corpus_id)
-            assert await segments_of(other) == 17
+            assert await counted(other, "posting_segment") == [17]
         await assert_whole(other, corpus_id)
         async with writing.transaction():
             await embed_waiting(writing, corpus_id)
             await keeping.merge(other, corpus_id)
-            assert await segments_of(other) == 1
-        assert await segments_of(other) == 2
+            assert await counted(other, "posting_segment") == [1]
+        assert await counted(other, "posting_segment") == [2]
         await assert_whole(other, corpus_id)
 
 

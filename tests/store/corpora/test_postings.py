@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from store.corpora import postings
 from store.corpora.postings import IDS, LENGTHS, MOST_CHUNKS, WITHDRAWN, CountedChunk, Segment
 from store.database import Connection
-from tests.store.postings import postings as stored_postings
 from tests.store.small_corpora import SearchableChunk, embed_and_publish, embedded, store_corpus, store_waiting
+from tests.store.small_corpora import postings as stored_postings
 
 Posting = tuple[int, str, int]
 

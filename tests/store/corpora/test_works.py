@@ -13,8 +13,15 @@ from store.database import Connection
 from store.runs import runs
 from tests.refusals import failing
 from tests.store.conftest import new_run
-from tests.store.postings import postings
-from tests.store.small_corpora import TEA, chunks_of_work, embed_and_publish, embed_waiting, new_work, small_corpus
+from tests.store.small_corpora import (
+    TEA,
+    chunks_of_work,
+    embed_and_publish,
+    embed_waiting,
+    new_work,
+    postings,
+    small_corpus,
+)
 
 OTHER = TEA.replace("Green", "Black")
 

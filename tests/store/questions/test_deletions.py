@@ -24,7 +24,7 @@ from tests.services.questions.questions import (
     settings,
     store_small_corpus,
 )
-from tests.store.scored import call_model, claimed
+from tests.store.scored import call_model, claimed, counted
 
 MARK = "quetzal"
 COLUMNS = """
@@ -42,10 +42,6 @@ async def marked(connection: Connection) -> list[str]:
         for table, column in await connection.fetch(COLUMNS)
         if await connection.fetchval(f"""SELECT EXISTS (SELECT FROM "{table}" WHERE "{column}"::text ~ '{MARK}')""")
     ]
-
-
-async def counted(connection: Connection, *tables: str) -> list[int]:
-    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
 
 
 async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:

@@ -15,7 +15,7 @@ from store.runs.edits import CHANNEL, Changes, Subscription
 from store.runs.stages import Claim
 from tests.services.questions.questions import WHOLE, a_question
 from tests.store.conftest import StoreRun
-from tests.store.scored import BROKEN, claimed
+from tests.store.scored import BROKEN, claimed, counted
 from tests.store.statements import one_waits
 
 SOON_S = 20.0
@@ -131,11 +131,6 @@ async def begin(connection: Connection, query: StoredQuery, lease_s: float = 60)
     return await claimed(connection, query.job_id, "generate", lease_s=lease_s)
 
 
-async def stored(connection: Connection) -> int:
-    counted: int = await connection.fetchval("SELECT count(*) FROM answer_piece")
-    return counted
-
-
 async def read(connection: Connection, query: StoredQuery, *after: int) -> AnswerSoFar:
     """What was written after a position, or from the beginning."""
     found = await answer_pieces.read(connection, query.id, Position(*after or (0, 0)))
@@ -172,7 +167,7 @@ async def test_pieces_without_their_beginning_are_left_out(connection: Connectio
 async def test_an_ended_attempt_takes_its_pieces_with_it(connection: Connection, query: StoredQuery, end: str) -> None:
     claim = await begin(connection, query, lease_s=0 if end == "interruption" else 60)
     await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
-    assert await stored(connection) == 1
+    assert await counted(connection, "answer_piece") == [1]
     match end:
         case "commit":
             await stages.commit(connection, claim, inputs={}, output={})
@@ -184,7 +179,7 @@ async def test_an_ended_attempt_takes_its_pieces_with_it(connection: Connection,
             await connection.execute("DELETE FROM job WHERE id = $1", query.job_id)
     await answer_pieces.add(connection, claim.attempt_id, 2, "a late one")
 
-    assert await stored(connection) == 0
+    assert await counted(connection, "answer_piece") == [0]
 
 
 async def test_a_piece_written_while_its_attempt_ends_is_not_kept(database: Database, query: StoredQuery) -> None:
@@ -195,7 +190,7 @@ async def test_a_piece_written_while_its_attempt_ends_is_not_kept(database: Data
         lambda other: stages.fail(other, claim, BROKEN, inputs={}),
     )
 
-    assert await database.once(stored) == 0
+    assert await database.once(counted, "answer_piece") == [0]
 
 
 async def test_a_retried_attempt_begins_anew(connection: Connection, query: StoredQuery) -> None:

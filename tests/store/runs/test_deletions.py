@@ -24,9 +24,9 @@ from tests.refusals import refused
 from tests.services.questions.questions import WHOLE, a_question, complete_stages, flaws, request, settings
 from tests.services.questions.questions import chain as stage_states
 from tests.store.conftest import new_run
-from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
+from tests.store.questions.test_deletions import a_marked_question, call_a_model, marked
 from tests.store.reference_indexes import store_index
-from tests.store.scored import claimed
+from tests.store.scored import claimed, counted
 from tests.store.statements import one_waits
 
 OF_RUNS = ("job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")

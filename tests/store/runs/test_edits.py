@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 
-import numpy as np
 import pytest
 
 from schemas.errors import Refused, StageRunningError
@@ -120,22 +119,6 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
     assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
     assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
     assert await is_whole(connection, one_run)
-
-
-async def test_what_another_job_stored_is_carried_over(connection: Connection, store_run: StoreRun) -> None:
-    old, new = await store_run(), await store_run()
-    vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    claim = await claimed(connection, old.job_ids[0])
-    await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
-
-    await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])
-
-    copy = await attempts.output(connection, new.job_ids[0], "extract")
-    assert copy is not None and copy.value == {"by": "old"}
-    assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
-    (attempt,) = await attempts.history(connection, new.job_ids[0])
-    assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
-    assert await is_whole(connection, new)
 
 
 async def test_concurrent_appends_to_a_chain_are_serialised(database: Database, job_id: int) -> None:

@@ -15,8 +15,18 @@ from store.runs.run_view import run_origin, run_view
 from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
 from tests.store.conftest import StoreRun, new_run
-from tests.store.enrolled import enroll
-from tests.store.scored import BROKEN, TIMED_OUT, call_model, claimed, committing, end, failing, store_scored_run, take
+from tests.store.scored import (
+    BROKEN,
+    TIMED_OUT,
+    call_model,
+    claimed,
+    committing,
+    end,
+    enroll,
+    failing,
+    store_scored_run,
+    take,
+)
 
 
 async def test_failed_jobs_come_first_and_some_are_shown_of_all(connection: Connection, store_run: StoreRun) -> None:
