@@ -29,7 +29,7 @@ from tests.store.reference_indexes import store_index
 from tests.store.scored import claimed, counted
 from tests.store.statements import one_waits
 
-OF_RUNS = ("job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
+OF_RUNS = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use")
 
 
 async def finished_run(connection: Connection) -> ShownRun:
@@ -49,7 +49,6 @@ async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(connection: C
 
     assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
     assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
-    assert await counted(connection, "run") == [1], "that of the reference index"
     with pytest.raises(MissingError):
         await delete_run(connection, shown.run_id)
 
@@ -77,6 +76,7 @@ async def test_a_question_that_continued_elsewhere_goes_with_its_last_run(connec
         await complete_stages(connection, query.job_id, "expand")
         run_ids.append(query.run_id)
     answers = [answer.id for answer in await queries.results(connection, query.id)]
+    query = await queries.get(connection, query.id)
 
     deleted = await delete_run(connection, run_ids[1])
 
