@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from tests.acceptance.conftest import Install, install, ollama
-from tests.api.live_server import live_server
 from tests.browser.conftest import populated_template
+from tests.browser.site import start_site
 
 __all__ = ["install", "ollama", "populated_template"]
 
@@ -113,9 +113,9 @@ def before_call(context, case, kwargs):
 
 @pytest.fixture
 def populated_api(install: Install, populated_template: str) -> Iterator[str]:
-    """The API over a populated database, without a worker and with short waits."""
-    with install(populated_template) as installation, live_server(installation, wait_s=0.05) as url:
-        yield url
+    """The API over a populated database, without a worker."""
+    with install(populated_template) as installation:
+        yield start_site(installation).url
 
 
 @pytest.mark.parametrize("phases", ["examples,fuzzing", pytest.param("coverage,stateful", marks=pytest.mark.long)])

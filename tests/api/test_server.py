@@ -47,21 +47,24 @@ def logged(server: StartedServer) -> list[dict[str, object]]:
     return [json.loads(line) for line in server.log.read_text().splitlines()]
 
 
-def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal(
+def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal_whatever_streams_are_open(
     environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with started("-m", "api.server", ready_line=LISTENS, log=tmp_path / "log") as server:
-        with httpx.Client(base_url=server.url, trust_env=False) as client:
-            page = client.get("/login?next=/secret", headers={"Accept": "text/html"})
-            client.get("/no/such/secret")
+    with (
+        started("-m", "api.server", ready_line=LISTENS, log=tmp_path / "log") as server,
+        httpx.Client(base_url=server.url, trust_env=False) as client,
+        client.stream("GET", "/events") as events,
+    ):
+        page = client.get("/login?next=/secret", headers={"Accept": "text/html"})
+        client.get("/no/such/secret")
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) in (0, -signal.SIGTERM)
+        assert server.process.wait(15) in (0, -signal.SIGTERM)
 
-    assert page.status_code == 200
+    assert (page.status_code, events.status_code) == (200, 200)
     assert "server" not in page.headers
     lines = logged(server)
     ctx = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
-    assert ctx == [("/login", 200), (None, 404)]
+    assert ctx == [("/login", 200), (None, 404), ("/events", 200)]
     assert "secret" not in server.log.read_text()
 
 

@@ -1,43 +1,36 @@
-"""`ragq ask` and `ragq search`: which corpus, what is printed, and the exit codes."""
+"""`ragq ask`, `search` and `query`: which corpus, what is printed, the exit codes, and the deletion of a question."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cli.watch import wait_until_idle
-from schemas.values.queries import Answer, Origin
+from schemas.errors import MissingError
 from schemas.values.runs import AttemptError
 from store.database import Connection
-from store.questions import queries
-from store.runs import stages
+from store.runs import jobs
 from tests.cli.conftest import Ragq, Stored
 from tests.refusals import slug_of
-from tests.services.questions.questions import OUTPUTS, PROMPT, WHOLE, store_small_corpus
+from tests.services.questions.questions import PROMPT, WHOLE, a_question, store_small_corpus, try_stage
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 LOCAL = ("--profile", "demo")
 
 
+#: Behind a source that the answer does not cite.
+SOURCES = (PROMPT.sources[0].model_copy(update={"label": "S2"}), *PROMPT.sources)
+NOTHING_FITS = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
+
+
 async def run_stages(connection: Connection, run_id: int, *, fails_at: str | None = None) -> None:
-    """Complete the stages of a question's job as a worker would, or fail at one."""
-    (query_id,) = await queries.of_run(connection, run_id)
-    query = await queries.get(connection, query_id)
+    """Complete the stages of a question's job, or fail at one."""
+    (job_id,) = await jobs.in_order(connection, run_id, limit=1)
     for stage in WHOLE:
-        claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
-        if claim is None:
-            return
-        if stage == fails_at:
-            error = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
-            await stages.fail(connection, claim, error, inputs={})
-            return
-        answer = Answer(origin=Origin.MODEL, model="m", prompt_hash="p", text="By air [S2].", cited=("S2",), unknown=())
-        output = OUTPUTS.get(stage) or answer.model_dump(mode="json")
-        await stages.commit(connection, claim, inputs={}, output=output)
-        if stage == "generate":
-            sources = (*PROMPT.sources, PROMPT.sources[0].model_copy(update={"label": "S2"}))
-            await queries.add_result(connection, query_id, answer, sources, attempt_id=claim.attempt_id, preset=None)
+        error = NOTHING_FITS if stage == fails_at else None
+        await try_stage(connection, job_id, stage, error=error, sources=SOURCES)
 
 
 @pytest.fixture
@@ -66,11 +59,11 @@ def test_a_question_is_answered_with_its_sources(ragq: Ragq, shelf: None, worker
 
     assert done.exit_code == 0, done.stderr
     of_work = "A work, line 1"
-    assert f"By air [S2].\ncited:\n  [S2] {of_work}\nalso read:\n  [S1] {of_work}" in done.stdout
+    assert f"By oxygen [S1][S9].\ncited:\n  [S1] {of_work}\nalso read:\n  [S2] {of_work}" in done.stdout
     assert "`ragq query show 1`" in done.stderr
     assert (found["id"], found["original_query"]) == (2, "Why is tea dark?")
     answer = found["answers"][0]
-    assert ([source["label"] for source in answer["sources"]], answer["cited"]) == (["S1", "S2"], ["S2"])
+    assert ([source["label"] for source in answer["sources"]], answer["cited"]) == (["S2", "S1"], ["S1"])
 
 
 @pytest.mark.parametrize(("command", "stage"), [("ask", "validate"), ("search", "rerank")])
@@ -104,3 +97,30 @@ def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Stored) -> N
 
     assert slug_of(refused.exception) == "corpus-missing"
     assert "name one of them: other, small." in str(refused.exception)
+
+
+def test_a_prompt_a_pasted_answer_and_their_deletion_after_a_question(ragq: Ragq, stored: Stored) -> None:
+    query = stored(a_question, *WHOLE[:-1])
+    number = str(query.id)
+    Path("reply.txt").write_text("Because of its catechins [S1].")
+
+    prompt = json.loads(ragq("query", "prompt", number, "--json").stdout)
+    answered = json.loads(ragq("query", "answer", number, "reply.txt", "--json").stdout)
+    kept = ragq("query", "delete", number)
+    deleted, gone = [ragq("query", "delete", number, "--yes") for _ in range(2)]
+
+    assert prompt == {"query": query.id, **PROMPT.model_dump(mode="json")}
+    assert answered == {"query": query.id, "answer": 1}
+    assert kept.exit_code == 1
+    assert f"Delete question {query.id} of r{query.run_id} with 1 answer?" in kept.stderr
+    assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")
+    assert isinstance(gone.exception, MissingError)
+
+
+@pytest.mark.parametrize("yes", [(), ("--yes",)])
+def test_the_deletion_of_a_corpus_is_one_json_object(ragq: Ragq, stored: Stored, yes: tuple[str, ...]) -> None:
+    stored(a_question)
+
+    deleted = ragq("corpus", "delete", "small", *yes, "--json", input="y\n")
+
+    assert json.loads(deleted.stdout) == {"deleted": "small", "works": 1}

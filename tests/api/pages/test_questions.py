@@ -108,6 +108,9 @@ async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
+    assert "top_n" in form(shown, f"/rag/{ready.id}#prompt-part", "Show"), (
+        "without scripts the number of sources has a button"
+    )
     for values, problem in [
         ("retrieval.dense_limit", "is not of the form NAME=VALUE"),
         ("retrieval.dense_limit=1000", "retrieval.dense_limit"),

@@ -2,29 +2,19 @@
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from httpx_sse import ServerSentEvent, aconnect_sse
+from httpx_sse import ServerSentEvent
 
 from api.context import ApiContext
-from stack.ports import LOOPBACK, free_port
-from stack.probes import http_answers
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import jobs, runs
 from store.runs.runs import StoredRun
 from tests.api.rest.conftest import Open, eventually
-from tests.embedded import ValkeyServer
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -105,29 +95,3 @@ async def test_a_state_is_read_after_it_was_asked_for(
 
     assert late is not None and late.stages_done == 1
     assert await early is not None
-
-
-async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(
-    database: Database, valkey: ValkeyServer, stored: StoredRun
-) -> None:
-    environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}
-    command = (sys.executable, "-m", "uvicorn", "--factory", "api.app:app", "--port", str(port := free_port()))
-    process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=ROOT)
-    try:
-        address = f"http://{LOOPBACK}:{port}"
-        await eventually(lambda: http_answers(f"{address}/healthz"), within_s=60)
-        async with (
-            httpx.AsyncClient() as client,
-            aconnect_sse(client, "GET", f"{address}/runs/{stored.run_id}/events") as stream,
-        ):
-            events = stream.aiter_sse()
-            await anext(events)
-            process.terminate()
-            with suppress(httpx.RemoteProtocolError):
-                async for _ in events:
-                    pass
-        async with asyncio.timeout(15):
-            await process.wait()
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()

@@ -5,10 +5,12 @@ from typing import Any
 import httpx
 import pytest
 
+from stages.participants.splits import split_of
 from store.database import Connection
+from store.references import interviews
 from store.runs import jobs
-from tests.api.participants import store_participants
 from tests.services.questions.questions import store_small_corpus
+from tests.store.scored import import_labels
 
 PARTICIPANTS = "/participants/runs"
 SPLIT = {"split": "paper-test", "modes": ["zero_shot"]}
@@ -19,7 +21,10 @@ SET: dict[str, Any] = {"queries": LINES, "corpus": "small", "until": "retrieve"}
 
 @pytest.fixture(autouse=True)
 async def stored(connection: Connection) -> None:
-    await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
+    splits = {"paper-train": (304, 313), "paper-test": (316, 319, 330)}
+    await import_labels(connection, dict.fromkeys(sum(splits.values(), ())))
+    made = [split_of(name, ids, data=name.encode()) for name, ids in splits.items()]
+    await interviews.keep_splits(connection, "data", made)
     await store_small_corpus(connection)
 
 

@@ -1,6 +1,6 @@
 """Questions without a worker, whose stages are completed with outputs of the real shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.queries import (
+    Answer,
     AugmentedPrompt,
     ConsolidatedContext,
     ContextGroup,
@@ -25,10 +26,12 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from schemas.values.requests import QueryRequest
+from schemas.values.runs import AttemptError
 from services.questions.edits import ask
 from stages.queries.query_files import single_query
 from store.corpora import corpora
 from store.database import Connection
+from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import chain as chains
 from store.runs import overviews, stages
@@ -103,6 +106,9 @@ PROMPT = AugmentedPrompt(
     top_n=2,
     sources=(Source(label="S1", work_id=1, title="A work", chunk_ids=(1,), start_line=1, end_line=1),),
 )
+ANSWER = Answer(
+    origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
+)
 OUTPUTS: dict[str, dict[str, Any]] = {
     stage: output.model_dump(mode="json")
     for stage, output in zip(WHOLE, (EXPANSION, EMBEDDED, FOUND, RERANKED, VALIDATED, CONTEXT, PROMPT), strict=False)
@@ -145,6 +151,41 @@ async def complete_stages(connection: Connection, job_id: int, *names: str) -> N
         vectors = VECTORS if name == "embed" else None
         committed = await stages.commit(connection, claim, inputs={}, output=output, vectors=vectors)
         assert committed is not None, name
+
+
+async def try_stage(
+    connection: Connection,
+    job_id: int,
+    stage: str,
+    *,
+    error: AttemptError | None = None,
+    sources: Sequence[Source] = PROMPT.sources,
+) -> None:
+    """An attempt of a worker, which fails by an error or stores an answer with these sources; none if it is not due."""
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    if claim is None:
+        return
+    if error is not None:
+        await stages.fail(connection, claim, error, inputs={})
+    elif stage == "generate":
+        await store_answer(connection, claim, sources)
+    else:
+        vectors = VECTORS if stage == "embed" else None
+        await stages.commit(connection, claim, inputs={}, output=OUTPUTS[stage], vectors=vectors)
+
+
+async def store_answer(connection: Connection, claim: stages.Claim, sources: Sequence[Source] = PROMPT.sources) -> int:
+    """Complete the stage of an answer as a worker does. The answer's number."""
+    kept: list[int] = []
+
+    async def keep(connection: Connection) -> None:
+        query = await queries.of_job(connection, claim.job_id)
+        assert query is not None
+        by, preset = claim.attempt_id, "Balanced"
+        kept.append(await queries.add_result(connection, query.id, ANSWER, sources, attempt_id=by, preset=preset))
+
+    await stages.commit(connection, claim, inputs={}, output=ANSWER.model_dump(mode="json"), effect=keep)
+    return kept[0]
 
 
 async def chain(connection: Connection, job_id: int) -> dict[str, str]:

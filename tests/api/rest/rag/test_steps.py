@@ -14,15 +14,15 @@ from schemas.errors import NothingRelevantError
 from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
-from store.runs import jobs, runs, stages
+from store.runs import jobs, runs
 from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
-from tests.store.scored import claimed
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
 RUN = "/rag/expansion/run"
+QUERIES = "/rag/queries"
 AT_ONCE = {"Prefer": "respond-async"}
 
 SMALL: dict[str, Any] = {"corpus": "small", "query": "What is working memory?"}
@@ -171,6 +171,7 @@ async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
 
     async with working({"rerank": failure}):
         failed = await client.post(path(query.id, "retrieve"))
+    shown = (await client.get(f"{QUERIES}/{query.id}")).json()
     async with working():
         again = await client.post(path(query.id, "run"), json={"settings": {"retrieval.min_word_count": 0}})
 
@@ -178,6 +179,14 @@ async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
     assert "--set retrieval.min_word_count=0" in failed.json()["detail"]
     assert f"`POST /rag/queries/{query.id}/run`" in failed.json()["detail"]
     assert again.status_code == 200
+    assert (shown["status"], shown["job_status"]) == ("needs_retrieval", "failed")
+    assert shown["error"] == {
+        "stage": "rerank",
+        "attempt": 1,
+        "type": failure.type,
+        "message": failure.message,
+        "category": failure.category,
+    }
 
 
 @pytest.mark.usefixtures("corpus")
@@ -220,33 +229,6 @@ async def test_nothing_is_stored_of_an_expansion_that_failed_or_cannot_be_used(
         assert "expanded queries" not in refused.text
     assert (await client.get("/rag/queries")).json()["total"] == 0
     assert (await client.get("/runs")).json()["runs"] == []
-
-
-QUERIES = "/rag/queries"
-
-
-async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
-    client: httpx.AsyncClient, connection: Connection, ask: Ask
-) -> None:
-    query = await ask("expand")
-    reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
-    assert reply.status_code == 202
-    claim = await claimed(connection, query.job_id, "embed")
-    broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
-    await stages.fail(connection, claim, broken, inputs={})
-
-    found = (await client.get(f"{QUERIES}/{query.id}")).json()
-
-    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "vec_err", "failed")
-    assert found["error"] == {
-        "stage": "embed",
-        "attempt": 1,
-        "type": "schemas.errors.EmbeddingError",
-        "message": "It is broken.",
-        "category": "unknown",
-    }
-    listed = (await client.get(QUERIES, params={"status": "needs_embeddings"})).json()
-    assert ([item["id"] for item in listed["queries"]], listed["total"]) == ([query.id], 1)
 
 
 WHOLE_PASSAGE = {"content": "passage 2", "score": 0.5, "heading_chain": ["Colour"], "pages": [12, 13]}

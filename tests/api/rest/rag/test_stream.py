@@ -12,12 +12,10 @@ from httpx_sse import ServerSentEvent
 from api.context import ApiContext
 from schemas.values.runs import AttemptError
 from store.database import Connection, Database
-from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, jobs, stages
 from tests.api.rest.conftest import Open
-from tests.api.rest.rag.conftest import ANSWER
-from tests.services.questions.questions import PROMPT, WHOLE, a_question
+from tests.services.questions.questions import WHOLE, a_question, store_answer
 
 CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "It was cut off.", "answer_unusable", None)
 
@@ -51,15 +49,7 @@ class Writer:
         await self.database.once(answer_pieces.add, self.claim.attempt_id, self.pieces, text)
 
     async def store(self) -> int:
-        result_ids: list[int] = []
-
-        async def keep(connection: Connection) -> None:
-            kept = {"attempt_id": self.claim.attempt_id, "preset": None}
-            result_ids.append(await queries.add_result(connection, self.query.id, ANSWER, PROMPT.sources, **kept))
-
-        output = ANSWER.model_dump(mode="json")
-        await self.database.once(stages.commit, self.claim, inputs={}, output=output, effect=keep)
-        return result_ids[0]
+        return await self.database.once(store_answer, self.claim)
 
     async def fail(self, retry_in_s: float | None = None) -> None:
         await self.database.once(stages.fail, self.claim, CUT_OFF, inputs={}, retry_in_s=retry_in_s)
