@@ -70,12 +70,15 @@ def populate(installation: Installation, folder: Path) -> None:
 def _fill(installation: Installation, folder: Path) -> None:
     data = write_files(folder / "data", small_files())
     template = folder / "template.txt"
-    template.write_text(_shorter(default_template(TemplateTag.RAG_AUGMENTATION)))
+    first, *others, _ = default_template(TemplateTag.RAG_AUGMENTATION).splitlines()
+    template.write_text("\n".join([f"{first} Be brief.", *others, "Answer in one paragraph."]))
+    # Its headings are repaired, and its index is skipped.
+    (folder / "pots.html").write_text(POTS)
     for arguments in (
         ("template", "new", TemplateTag.RAG_AUGMENTATION.value, str(template), "--title", "Shorter answers"),
         ("preset", "create", PRESET, "--description", "For works of a few lines.", *VALUES),
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
-        ("import", "works", str(_write_document(folder)), "--corpus", "library", "--wait"),
+        ("import", "works", str(folder / "pots.html"), "--corpus", "library", "--wait"),
         ("import", "participants", str(data)),
         ("index", "references", "--split", "paper-train"),
         ("import", "tags", str(write_wardrobe(folder / "wardrobe"))),
@@ -83,19 +86,6 @@ def _fill(installation: Installation, folder: Path) -> None:
     ):
         done = installation.ragq(*arguments)
         assert done.exit_code == 0, done.stderr
-
-
-def _write_document(folder: Path) -> Path:
-    """A document whose headings are repaired, and whose index is skipped."""
-    path = folder / "pots.html"
-    path.write_text(POTS)
-    return path
-
-
-def _shorter(template: str) -> str:
-    """A template with its first line changed, and another last one."""
-    first, *others, _ = template.splitlines()
-    return "\n".join([f"{first} Be brief.", *others, "Answer in one paragraph."])
 
 
 def _ask(installation: Installation, folder: Path) -> None:

@@ -39,8 +39,10 @@ def port() -> Iterator[int]:
 @pytest.fixture
 def listed_site(install: Install, populated_template: str, ollama: ScriptedOllama, port: int) -> Iterator[Site]:
     """A populated site with a slow model, which lists the origin `http://localhost`."""
+    # As many phrases as the client asks for.
+    expansion = json.dumps(EXPANSION | {"queries": ["oxidation of catechins", "brown leaves", "dark tea"]})
     writer = ollama.model(
-        lambda prompt: ScriptedReply(ANSWER, delay_s=ANSWER_S) if "Source:" in prompt else _expansion()
+        lambda prompt: ScriptedReply(ANSWER, delay_s=ANSWER_S) if "Source:" in prompt else ScriptedReply(expansion)
     )
     with install(populated_template) as installation:
         installation.settings |= {
@@ -50,11 +52,6 @@ def listed_site(install: Install, populated_template: str, ollama: ScriptedOllam
         }
         installation.start_worker()
         yield start_site(installation)
-
-
-def _expansion() -> ScriptedReply:
-    # As many phrases as the client asks for.
-    return ScriptedReply(json.dumps(EXPANSION | {"queries": ["oxidation of catechins", "brown leaves", "dark tea"]}))
 
 
 @asynccontextmanager
