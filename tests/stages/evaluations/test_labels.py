@@ -110,18 +110,6 @@ def ends(interval: Interval | None) -> tuple[float, float]:
     return interval.low, interval.high
 
 
-def holds(interval: Interval | None, value: float) -> bool:
-    low, high = ends(interval)
-    return low <= value <= high
-
-
-def test_the_corrected_interval_holds_the_truth_where_the_judges_does_not() -> None:
-    found = [judge_quality(*drawn(600, 150, seed)) for seed in range(200)]
-
-    assert sum(holds(one.corrected, 0.4) for one in found) >= 186
-    assert not any(holds(one.judged, 0.4) for one in found)
-
-
 def test_the_labels_that_are_said_to_halve_the_interval_do() -> None:
     before = judge_quality(*drawn(20_000, 300, 1))
     assert before.labels_to_halve is not None

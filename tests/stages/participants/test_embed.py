@@ -1,14 +1,12 @@
 """Stage `embed` (Specs 37, 055 and 057)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
 from schemas.errors import LLMTimeoutError, TextTooLongError
 from schemas.values.participants import EmbeddedChunks, EmbeddedEvidence, ExtractedEvidence, PHQ8Item
 from stages.participants.embed import embed_chunks, embed_evidence
-from stages.ports import TextVectors, Vectors
+from stages.ports import Vectors
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence
@@ -114,9 +112,5 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
 
 
 async def test_timeout_surfaces_as_llm_timeout_error_with_the_seconds() -> None:
-    class Late(FakeEmbedder):
-        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
-            raise LLMTimeoutError(timeout_s)
-
     with pytest.raises(LLMTimeoutError, match=r"^LLM request timed out after 300s$"):
-        await embed(Late())
+        await embed(FakeEmbedder(delay_s=301))

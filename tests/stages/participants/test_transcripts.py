@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,9 @@ from schemas.errors import Refused
 from schemas.values.participants import Participant, RowIrregularity, TranscriptVariant, Utterance
 from stages.files.records import Parsed
 from stages.participants.transcripts import clean, parse_transcript, transcript_of, vary
+from tests.data import public_data
 
 HEADER = "start_time\tstop_time\tspeaker\tvalue\n"
-PUBLIC_DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
 
 
 def parsed(body: str) -> Parsed[Participant]:
@@ -64,12 +62,8 @@ def test_speech_after_a_sync_marker_is_kept_and_no_repr_contains_it() -> None:
 
 
 def test_naughty_strings_are_kept_as_they_are() -> None:
-    source = PUBLIC_DATA / "naughty_strings/blns.json"
-    if not source.exists():
-        pytest.skip(f"{source} is not there; set RAGQ_DATA_DIR")
-    values = [
-        value for value in json.loads(source.read_text("utf-8")) if value.strip() and not set(value) & set("\t\r\n\0")
-    ]
+    strings = json.loads((public_data("naughty_strings") / "blns.json").read_text("utf-8"))
+    values = [value for value in strings if value.strip() and not set(value) & set("\t\r\n\0")]
     body = "".join(f"1\t2\tEllie\t{value}\n" for value in values)
     assert [utterance.value for utterance in parsed(body).value.utterances] == values
 

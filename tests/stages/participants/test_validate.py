@@ -1,8 +1,6 @@
 """Stage `validate` (Specs 36, 38 and 39)."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +8,10 @@ from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall
 from schemas.values.participants import Decision, PHQ8Item, RankedReferences, Reference, ValidatedReferences, Verdict
 from stages.participants.validate import keep_all, validate_references, verdict_messages
+from tests.data import public_data
 from tests.fakes.chat import ScriptedChat, deciding, replying
 from tests.stages.at_defaults import settings
 from tests.stages.participants.builders import evidence, ranked, reference
-
-INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"
 
 TEXTS = {1: "first chunk", 2: "second chunk", 3: "third chunk", 4: "fourth chunk"}
 FIRST, SECOND, THIRD, FOURTH = (reference(text, chunk_id=chunk_id) for chunk_id, text in TEXTS.items())
@@ -139,9 +136,9 @@ async def test_validator_errors_propagate(error: Exception) -> None:
     assert (caught.value, len(chat.calls)) == (error, 1)
 
 
-@pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
 def test_injected_instructions_are_kept_inside_the_fence() -> None:
-    for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
+    attacks = public_data("prompt_injection") / "bipia_attacks.jsonl"
+    for line in attacks.read_text(encoding="utf-8").splitlines():
         attack = json.loads(line)["text"]
         _, asked = verdict_messages(PHQ8Item.SLEEP, evidence="e", reference=attack, score=2, max_chars=4000)
         user = asked.content

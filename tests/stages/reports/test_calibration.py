@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from schemas.errors import Refused
@@ -14,7 +12,6 @@ from schemas.values.scoring import ReliabilityBin
 from stages.metrics.confidence import evidence_count, evidence_share
 from stages.metrics.scores import Floats
 from stages.reports.calibration import (
-    METHODS,
     TEMPERATURES,
     Exact,
     brier,
@@ -92,24 +89,6 @@ def test_what_a_method_cannot_fit_is_refused(
 ) -> None:
     with pytest.raises(Refused, match=f"(?i){words}"):
         fit(np.array(confidences), np.array(exact))
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), st.booleans()), min_size=2, max_size=20),
-    st.sampled_from(sorted(METHODS)),
-)
-def test_probabilities_are_in_0_to_1_and_a_temperature_and_isotonic_keep_the_order(
-    rows: list[tuple[float, bool]], method: str
-) -> None:
-    confidences, exact = np.array([[p] for p, _ in rows]), np.array([is_exact for _, is_exact in rows])
-    if exact.all() or not exact.any():
-        return
-
-    found = METHODS[method](confidences, exact).probabilities(np.linspace(0, 1, 11)[:, None])
-
-    assert np.all((found >= 0) & (found <= 1))
-    if method != "logistic":
-        assert np.all(np.diff(found) >= 0)
 
 
 def test_the_errors_of_a_worked_example() -> None:

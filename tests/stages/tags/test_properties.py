@@ -1,16 +1,14 @@
 """Properties of every vocabulary and every request."""
 
 import asyncio
-from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.values.tags import Lexicon, PhraseReport, RankedTags, Tag
-from stages.tags.phrases import final_phrases, lookup_of
-from stages.tags.rerank import best_first, is_nsfw, project
+from schemas.values.tags import RankedTags, Tag
+from stages.tags.phrases import lookup_of
 from tests.fakes.tags import InMemoryVocabulary, NotedSearch
 from tests.stages.tags.builders import SearchedVocabulary, at, candidates_from_phrases, context_model, token_model
 
@@ -59,14 +57,9 @@ def outcome(searched: SearchedVocabulary, asked: list[str], request: dict[str, A
     return asyncio.run(candidates_from_phrases(searched, asked, **request))
 
 
-def stored_tags(searched: SearchedVocabulary) -> Lexicon:
-    assert isinstance(searched.lexicon, InMemoryVocabulary)
-    return Lexicon(tags=dict(searched.lexicon.tags), aliases=dict(searched.lexicon.aliases))
-
-
 @settings(deadline=None)
 @given(vocabularies(), phrases, requests, st.randoms(use_true_random=False))
-def test_the_outcome_is_that_of_the_set_of_phrases(
+def test_the_outcome_keeps_its_contract_and_is_that_of_the_set_of_phrases(
     searched: SearchedVocabulary, asked: list[str], request: dict[str, Any], random: Random
 ) -> None:
     shuffled = random.sample([*asked, *asked], 2 * len(asked))
@@ -79,38 +72,3 @@ def test_the_outcome_is_that_of_the_set_of_phrases(
 
     assert unordered(here) == unordered(there)
     assert outcome(searched, asked, request) == here
-
-
-@settings(deadline=None)
-@given(vocabularies(), phrases, requests)
-def test_candidates_are_permitted_canonical_distinct_bounded_and_in_order_and_required_tags_are_there(
-    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
-) -> None:
-    lexicon, minimum = stored_tags(searched), request["min_tag_count"]
-
-    found = outcome(searched, asked, request)
-    closed = outcome(searched, asked, request | {"allow_nsfw_tags": False})
-    whole = outcome(searched, asked, request | {"allow_nsfw_tags": True, "global_k": 100})
-
-    unsafe = {tag.name for tag in lexicon.tags.values() if is_nsfw(tag)}
-    of_phrases = {row.tag for report in closed.phrase_reports for row in report.candidates}
-    assert not unsafe & ({tag.tag for tag in closed.candidates} | of_phrases | set(closed.phrase_rank_by_tag))
-    required = [project(phrase.lookup, lexicon, min_tag_count=minimum) for phrase in final_phrases(asked)]
-    assert {tag.name for tags in required for tag in tags} <= {tag.tag for tag in whole.candidates}
-    for tag in found.candidates:
-        scores = (tag.score_combined, tag.score_fasttext, tag.score_context)
-        assert all(-1 <= score <= 1 for score in scores if score is not None)
-    names = [tag.tag for tag in found.candidates]
-    assert len(set(names)) == len(names) <= request["global_k"]
-    assert set(names) <= lexicon.tags.keys()
-    assert list(found.candidates) == sorted(found.candidates, key=best_first)
-    assert found.phrase_rank_by_tag == {name: best_rank(found.phrase_reports, name) for name in names}
-
-
-def best_rank(reports: Sequence[PhraseReport], name: str) -> int:
-    """The first place of a tag in any report, from 1."""
-    return min(
-        [row.tag for row in report.candidates].index(name) + 1
-        for report in reports
-        if name in {row.tag for row in report.candidates}
-    )

@@ -65,11 +65,14 @@ async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(
         aliases={"rude": ("lewd",)},
         nsfw={"lewd": 1.0},
         vectors={"lewd": at(0), "safe": at(1), "rude": at(0)},
+        lookups=WORD,
     )
 
     assert await candidates(searched, "lewd", "rude", allow_nsfw_tags=False) == []
     # The phrases name a tag, so that their neighbours are not searched either: nothing replaces what is not permitted.
     assert searches(searched) == []
+    assert names(await candidates(searched, "word", allow_nsfw_tags=False, per_phrase_final_k=9)) == ["safe"]
+    assert await candidates(searched, "word", min_tag_count=6) == []
 
 
 async def test_the_weight_ranges_from_similarity_alone_to_context_alone() -> None:
