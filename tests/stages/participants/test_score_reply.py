@@ -9,15 +9,7 @@ from jsonschema import Draft202012Validator
 from schemas.errors import FailureCategory, ReplyShapeError
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity
-from stages.participants.score_reply import (
-    item_answers,
-    match_keys,
-    object_text,
-    parse_scores,
-    score_json_schema,
-    severity_of,
-    totals_of,
-)
+from stages.participants import score_reply
 from stages.replies.parsing import RepairStep
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
@@ -36,7 +28,7 @@ BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})
     ],
 )
 def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: str | None) -> None:
-    assert object_text(reply) == expected
+    assert score_reply.object_text(reply) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,19 +48,19 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
     ],
 )
 def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repairs: tuple[str, ...]) -> None:
-    parsed = parse_scores(reply, severity_mode="strict")
+    parsed = score_reply.parse_scores(reply, severity_mode="strict")
 
     assert parsed.repairs == repairs
-    assert parsed.answers == parse_scores(BODY, severity_mode="strict").answers
+    assert parsed.answers == score_reply.parse_scores(BODY, severity_mode="strict").answers
 
 
 def test_a_reply_that_is_cut_or_answers_an_item_twice_is_refused() -> None:
     with pytest.raises(ReplyShapeError) as caught:
-        parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
+        score_reply.parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
 
     assert {place.split(".")[0] for place in wrong(caught.value)} == {"PHQ8_Moving"}
     with pytest.raises(ReplyShapeError, match="PHQ8_Sleep: given more than once"):
-        parse_scores(BODY[:-1] + ', "Sleep": {"score": 0}}', severity_mode="strict")
+        score_reply.parse_scores(BODY[:-1] + ', "Sleep": {"score": 0}}', severity_mode="strict")
 
 
 INFERRED = {"inference_used": True, "inference_type": "temporal_marker", "inference_marker": "lately"}
@@ -77,7 +69,7 @@ INFERRED = {"inference_used": True, "inference_type": "temporal_marker", "infere
 def answers(mode: Any = "strict", /, **fields: Any) -> ItemScore:
     """What is read when all items have these fields; a value of ... takes a field away."""
     answer = {name: value for name, value in (ANSWER | fields).items() if value is not ...}
-    read = item_answers({item.evidence_key: answer for item in PHQ8Item}, raw="raw", severity_mode=mode)
+    read = score_reply.item_answers({item.evidence_key: answer for item in PHQ8Item}, raw="raw", severity_mode=mode)
     assert [*read] == [*PHQ8Item]
     assert len(set(map(repr, read.values()))) == 1
     return read[PHQ8Item.SLEEP]
@@ -133,7 +125,7 @@ def test_all_violations_are_reported_at_once_and_without_the_reply() -> None:
     del reply["PHQ8_Moving"]
 
     with pytest.raises(ReplyShapeError) as caught:
-        item_answers(reply, raw="secret", severity_mode="strict")
+        score_reply.item_answers(reply, raw="secret", severity_mode="strict")
 
     assert wrong(caught.value) == {
         "PHQ8_Sleep": "expected an object, found string",
@@ -147,29 +139,29 @@ def test_all_violations_are_reported_at_once_and_without_the_reply() -> None:
 @pytest.mark.parametrize("mode", ["strict", "infer"])
 def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: Any) -> None:
     extra = INFERRED if mode == "infer" else {}
-    schema = Draft202012Validator(score_json_schema(mode, max_text_chars=None))
+    schema = Draft202012Validator(score_reply.score_json_schema(mode, max_text_chars=None))
     whole = {item.evidence_key: ANSWER | extra for item in PHQ8Item}
     unscored = {item.evidence_key: ANSWER | extra | {"score": "N/A", "confidence": None} for item in PHQ8Item}
 
     for reply in (whole, unscored):
         schema.validate(reply)
-        item_answers(reply, raw="", severity_mode=mode)
+        score_reply.item_answers(reply, raw="", severity_mode=mode)
     assert not schema.is_valid(whole | {"PHQ8_Sleep": ANSWER | extra | {"score": 4}})
-    assert not Draft202012Validator(score_json_schema(mode, max_text_chars=4)).is_valid(whole)
+    assert not Draft202012Validator(score_reply.score_json_schema(mode, max_text_chars=4)).is_valid(whole)
     assert not schema.is_valid({key: answer for key, answer in whole.items() if key != "PHQ8_Sleep"})
 
 
 def test_another_spelling_of_a_key_is_matched_and_recorded() -> None:
     for key in ("phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"):
-        keys = match_keys({key: ["a"]})
+        keys = score_reply.match_keys({key: ["a"]})
         assert (keys.members, keys.unknown) == ({"PHQ8_NoInterest": ["a"]}, 0)
         assert keys.repairs({key: ["a"]}) == (RepairStep.NEAR_KEYS,)
     for key in ("PHQ8_Slep", "Sleeping", "PHQ9_Sleep", "", "PHQ8_", "a" * 1000):  # A guess is not made.
-        keys = match_keys({key: ["a"]})
+        keys = score_reply.match_keys({key: ["a"]})
         assert (keys.members, keys.unknown) == ({}, 1)
         assert keys.repairs({key: ["a"]}) == (RepairStep.UNKNOWN_KEYS,)
-    assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["b"]}).repeated == ("PHQ8_Sleep",)
-    assert match_keys({"PHQ8_Sleep": ["a"], "sleep": ["a"]}).repeated == ()
+    assert score_reply.match_keys({"PHQ8_Sleep": ["a"], "sleep": ["b"]}).repeated == ("PHQ8_Sleep",)
+    assert score_reply.match_keys({"PHQ8_Sleep": ["a"], "sleep": ["a"]}).repeated == ()
 
 
 def test_every_na_is_a_0_in_the_lower_bound_and_a_3_in_the_upper() -> None:
@@ -180,11 +172,11 @@ def test_every_na_is_a_0_in_the_lower_bound_and_a_3_in_the_upper() -> None:
         ([3] * 7 + [None], (21, 24, severe, severe, severe)),
         ([None] * 8, (0, 24, Severity.MINIMAL, severe, None)),
     ):
-        assert tuple(totals_of(scores).model_dump().values()) == expected
+        assert tuple(score_reply.totals_of(scores).model_dump().values()) == expected
 
 
 def test_a_severity_is_a_band_of_five() -> None:
-    assert [severity_of(total) for total in range(25)] == [band for band in Severity for _ in range(5)]
+    assert [score_reply.severity_of(total) for total in range(25)] == [band for band in Severity for _ in range(5)]
     for total in (-1, 25):
         with pytest.raises(ValueError, match=rf"is 0\.\.24, not {total}"):
-            severity_of(total)
+            score_reply.severity_of(total)

@@ -11,16 +11,7 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ReliabilityBin
 from stages.metrics.confidence import evidence_count, evidence_share
 from stages.metrics.scores import Floats
-from stages.reports.calibration import (
-    TEMPERATURES,
-    Exact,
-    brier,
-    fit_isotonic,
-    fit_logistic,
-    fit_temperature,
-    log_loss,
-    reliability,
-)
+from stages.reports import calibration
 from tests.stages.metrics.builders import cohort
 
 #: Stated confidences 1..5 as 0..1, and whether the scores were exact: overconfident.
@@ -35,14 +26,14 @@ def at_temperature(p: Floats, temperature: float) -> Floats:
 
 
 def test_the_temperature_has_the_smallest_loss_of_all_on_a_fine_grid() -> None:
-    fitted = fit_temperature(STATED, EXACT)
+    fitted = calibration.fit_temperature(STATED, EXACT)
     grid = np.exp(np.linspace(np.log(0.05), np.log(10), 20_000))
-    losses = [log_loss(at_temperature(STATED[:, 0], temperature), EXACT) for temperature in grid]
+    losses = [calibration.log_loss(at_temperature(STATED[:, 0], temperature), EXACT) for temperature in grid]
 
     assert fitted.parameters["temperature"] == pytest.approx(grid[int(np.argmin(losses))], rel=1e-3)
     assert fitted.probabilities(STATED) == pytest.approx(at_temperature(STATED[:, 0], fitted.parameters["temperature"]))
-    for exact, bound in zip((True, False), TEMPERATURES, strict=True):
-        beyond = fit_temperature(np.array([[0.75], [0.8]]), np.array([exact, exact]))
+    for exact, bound in zip((True, False), calibration.TEMPERATURES, strict=True):
+        beyond = calibration.fit_temperature(np.array([[0.75], [0.8]]), np.array([exact, exact]))
         assert beyond.parameters["temperature"] == pytest.approx(bound, rel=1e-5)
 
 
@@ -56,7 +47,7 @@ def test_the_logistic_regression_minimises_the_penalised_loss() -> None:
         return float(np.sum(np.logaddexp(0, np.where(exact, -logits, logits))) + weights[1:] @ weights[1:] / 2)
 
     best = minimize(penalised, np.zeros(3), tol=1e-10).x
-    fitted = fit_logistic(confidences, exact)
+    fitted = calibration.fit_logistic(confidences, exact)
 
     assert list(fitted.parameters) == ["intercept", "weight_1", "weight_2"]
     assert list(fitted.parameters.values()) == pytest.approx(best.tolist(), abs=1e-3)
@@ -69,7 +60,7 @@ def test_isotonic_regression_pools_what_decreases() -> None:
     counts = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]])
 
     # The means are 1, 0.5, 0 and 1: the first three decrease, so they are pooled to 2 / 4.
-    fitted = fit_isotonic(counts, np.array([True, True, False, False, True]))
+    fitted = calibration.fit_isotonic(counts, np.array([True, True, False, False, True]))
 
     asked = np.array([[0.0], [1.0], [3.0], [3.5], [4.0], [9.0]])
     assert fitted.probabilities(asked).tolist() == [0.5, 0.5, 0.5, 0.75, 1.0, 1.0]
@@ -78,31 +69,31 @@ def test_isotonic_regression_pools_what_decreases() -> None:
 @pytest.mark.parametrize(
     ("fit", "confidences", "exact", "words"),
     [
-        (fit_temperature, [[2.0], [1.0]], [True, False], "confidence in 0..1"),
-        (fit_temperature, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
-        (fit_isotonic, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
-        (fit_logistic, [[0.1], [0.2]], [True, True], "all scores to calibrate on are exact"),
+        (calibration.fit_temperature, [[2.0], [1.0]], [True, False], "confidence in 0..1"),
+        (calibration.fit_temperature, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
+        (calibration.fit_isotonic, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
+        (calibration.fit_logistic, [[0.1], [0.2]], [True, True], "all scores to calibrate on are exact"),
     ],
 )
 def test_what_a_method_cannot_fit_is_refused(
-    fit: Callable[[Floats, Exact], object], confidences: list[list[float]], exact: list[bool], words: str
+    fit: Callable[[Floats, calibration.Exact], object], confidences: list[list[float]], exact: list[bool], words: str
 ) -> None:
     with pytest.raises(Refused, match=f"(?i){words}"):
         fit(np.array(confidences), np.array(exact))
 
 
 def test_the_errors_of_a_worked_example() -> None:
-    exact: Exact = np.array([True, False])
+    exact: calibration.Exact = np.array([True, False])
 
-    assert brier(np.array([0.8, 0.4]), exact) == pytest.approx((0.04 + 0.16) / 2)
-    assert log_loss(np.array([1.0, 0.5]), exact) == pytest.approx(-(np.log(1 - 1e-6) + np.log(0.5)) / 2)
+    assert calibration.brier(np.array([0.8, 0.4]), exact) == pytest.approx((0.04 + 0.16) / 2)
+    assert calibration.log_loss(np.array([1.0, 0.5]), exact) == pytest.approx(-(np.log(1 - 1e-6) + np.log(0.5)) / 2)
 
 
 def test_scored_items_fall_into_bins_by_confidence() -> None:
     # Shares 1/3, 2/3, 1, 1 with errors 3, 0, 0, 1; the fifth item has no score.
     items = cohort(("3001-", "0000", "12333"))
 
-    low, high = reliability(items, confidence=evidence_share, bins=2)
+    low, high = calibration.reliability(items, confidence=evidence_share, bins=2)
 
     assert low == ReliabilityBin(low=0.0, high=0.5, count=1, confidence=1 / 3, exact=0.0, loss=1.0)
     assert high.model_dump() == pytest.approx(
@@ -110,7 +101,7 @@ def test_scored_items_fall_into_bins_by_confidence() -> None:
     )
     # One item only leaves out the others.
     two = cohort(("32", "00", "13"), ("1-", "00", "2"))
-    found = reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
-    assert found == reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)
+    found = calibration.reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
+    assert found == calibration.reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)
     with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
-        reliability(cohort(("1", "1", "2")), confidence=evidence_count)
+        calibration.reliability(cohort(("1", "1", "2")), confidence=evidence_count)

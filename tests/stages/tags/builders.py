@@ -2,21 +2,11 @@
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from schemas.values.tags import (
-    Candidate,
-    FoundForPhrase,
-    FoundTag,
-    Phrase,
-    PhraseCandidate,
-    PhraseReport,
-    RankedTags,
-    RetrievedTags,
-    Tag,
-)
+from schemas.values import tags
 from stages.ports import NeighbourSearch, TagLexicon, Vector
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.rerank import rank_tags
@@ -27,13 +17,6 @@ from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_table, unit
 
 EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
-
-
-class Policy(TypedDict):
-    """Which tags a request may get."""
-
-    allow_nsfw_tags: bool
-    min_tag_count: int
 
 
 class SearchedVocabulary(NamedTuple):
@@ -63,12 +46,13 @@ async def candidates_from_phrases(
     global_k: int = 300,
     min_tag_count: int = 0,
     skip_exact: bool = True,
-) -> RankedTags:
+) -> tags.RankedTags:
     """The candidates for some phrases, best first: embed, retrieve, rerank and validate in sequence.
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
     """
-    lexicon, policy = vocabulary.lexicon, Policy(allow_nsfw_tags=allow_nsfw_tags, min_tag_count=min_tag_count)
+    lexicon = vocabulary.lexicon
+    policy: dict[str, Any] = {"allow_nsfw_tags": allow_nsfw_tags, "min_tag_count": min_tag_count}
     embedded, vectors = embed_phrases(
         rewrite_phrases,
         tokens=vocabulary.tokens,
@@ -124,10 +108,12 @@ def token_model(vectors: Mapping[str, Vector]) -> TokenModel:
     return TokenModel(name="given", digest="tokens", table=token_table(vectors))
 
 
-def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, Tag]:
+def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, tags.Tag]:
     """Tags by name, with counts and the probability of not being safe for work."""
     ratings = nsfw or {}
-    return {name: Tag(name=name, count=count, nsfw_probability=ratings.get(name)) for name, count in counts.items()}
+    return {
+        name: tags.Tag(name=name, count=count, nsfw_probability=ratings.get(name)) for name, count in counts.items()
+    }
 
 
 def vocabulary(
@@ -156,26 +142,26 @@ def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
 
 async def candidates(
     searched: SearchedVocabulary, *phrases: str, allow_nsfw_tags: bool = True, **options: Any
-) -> list[Candidate]:
+) -> list[tags.Candidate]:
     """The candidates for phrases, without reports."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=allow_nsfw_tags, **options)
     return list(found.candidates)
 
 
-async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[PhraseReport]:
+async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[tags.PhraseReport]:
     """The report of each final phrase."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, **options)
     return list(found.phrase_reports)
 
 
-def names(found: list[Candidate]) -> list[str]:
+def names(found: list[tags.Candidate]) -> list[str]:
     """The tags, in order."""
     return [candidate.tag for candidate in found]
 
 
-def seen(tag: str, combined: float, *, count: int | None = 1, context: float | None = None) -> PhraseCandidate:
+def seen(tag: str, combined: float, *, count: int | None = 1, context: float | None = None) -> tags.PhraseCandidate:
     """A tag as one phrase sees it, found by its own name."""
-    return PhraseCandidate(
+    return tags.PhraseCandidate(
         tag=tag,
         alias_token=tag,
         score_fasttext=combined,
@@ -186,17 +172,17 @@ def seen(tag: str, combined: float, *, count: int | None = 1, context: float | N
     )
 
 
-def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> RetrievedTags:
+def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> tags.RetrievedTags:
     """The results of phrases: phrase -> tag -> similarity, each tag used once."""
-    return RetrievedTags(
+    return tags.RetrievedTags(
         vocabulary_id=1,
         phrases=tuple(
-            FoundForPhrase(
-                phrase=Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase)),
+            tags.FoundForPhrase(
+                phrase=tags.Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase)),
                 required=tuple(tag for tag in sorted(found) if tag in required),
                 asked_neighbours=True,
                 found=tuple(
-                    FoundTag(tag=tag, alias_token=tag, score_fasttext=found[tag], count=1) for tag in sorted(found)
+                    tags.FoundTag(tag=tag, alias_token=tag, score_fasttext=found[tag], count=1) for tag in sorted(found)
                 ),
             )
             for phrase, found in similarities.items()

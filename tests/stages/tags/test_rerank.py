@@ -183,7 +183,7 @@ async def test_ambiguity_12_per_phrase_k_counts_tokens_and_not_tags() -> None:
 
 
 def test_ambiguity_13_a_rank_is_the_best_over_the_phrases_counted_from_1() -> None:
-    found = retrieved({"one": {"a": 0.9, "b": 0.8, "c": 0.7}, "two": {"b": 0.3, "c": 0.9}}, required=("c",))
+    found = retrieved({"one": {"a": 0.9, "b": 0.8, "c": 0.7}, "two": {"a": 0.2, "b": 0.3, "c": 0.9}}, required=("c",))
 
     ranked = rank_tags(found, context=None, rows={}, per_phrase_final_k=2)
 
