@@ -15,21 +15,10 @@ from click.testing import CliRunner
 from cli import ids, submit
 from cli.main import cli
 from cli.submit import SubmissionFile
-from tests.docs.blocks import blocks_of, pages
+from tests.docs.blocks import blocks_of, commands_of, pages
 
-
-def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
-    """Every command below one, groups included, by its full name."""
-    yield " ".join(path), command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            child = command.get_command(context, name)
-            assert child is not None
-            yield from commands(child, (*path, name))
-
-
-COMMANDS = dict(commands(cli))
+#: Every command by its full name, groups included.
+COMMANDS = {"ragq": cli, **{" ".join(("ragq", *names)): command for names, command in commands_of(cli)}}
 
 
 #: Commands without --json, and why.

@@ -1,15 +1,19 @@
-"""Imports of a data set."""
+"""Imports of a data set, and which files commands read."""
 
+import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.files import FileRefused, read_file, read_stdin
 from cli.participants import read_directory
 from schemas.errors import Refused
 from schemas.values.participants import TranscriptVariant
+from stages.files.records import ProblemsFound
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
 
@@ -96,3 +100,30 @@ def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the
         if manifest is not None:
             (data / folder / "preprocess_manifest.json").write_text(manifest)
         assert read_directory(data, transcripts=folder, variant=named).participants[303].variant == variant
+
+
+def test_what_is_not_there_or_larger_than_the_largest_size_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGQ_MAX_FILE_MB", "1")
+    file = tmp_path / "queries.jsonl"
+    file.write_bytes(1_000_000 * b"x")
+    assert len(read_file(file)) == 1_000_000
+
+    file.write_bytes((1_000_000 + 1) * b"x")
+    with pytest.raises(FileRefused, match=r"queries\.jsonl is larger than 1 MB; split it, or raise RAGQ_MAX_FILE_MB"):
+        read_file(file)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((1_000_000 + 1) * b"x")))
+    with pytest.raises(FileRefused, match="<stdin> is larger than 1 MB"):
+        read_stdin()
+    with pytest.raises(FileRefused, match=r"reply\.txt cannot be read \(No such file or directory\)"):
+        read_file(tmp_path / "reply.txt")
+
+
+def test_a_pipe_without_a_writer_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    interview = tmp_path / "transcripts" / "300_P"
+    interview.mkdir(parents=True)
+    os.mkfifo(interview / "300_TRANSCRIPT.csv")
+
+    with pytest.raises(ProblemsFound, match=r"300_TRANSCRIPT\.csv: is not a regular file; copy its content into one"):
+        read_directory(tmp_path)

@@ -5,6 +5,7 @@
 
 import csv
 import json
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from store.runs import forks
 from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 from tests.stages.reports.builders import labels, scores
+from tests.store.noticed import NOTICES, noticed_run
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import TIMED_OUT, finish, forkable_run, import_labels, store_scored_run
 
-FEW = ("--bootstrap-resamples", "20")
+FEW = ("--bootstrap-resamples", "2")
 
 
 def read(printed: str) -> Any:
@@ -142,8 +144,6 @@ def test_runs_are_compared_in_each_mode_that_both_have_and_what_cannot_be_is_ref
     ]:
         refused = ragq(*arguments).exception
         assert isinstance(refused, Refused) and words in str(refused), arguments
-    wrong = ragq("sweep", "r1", "--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS")
-    assert wrong.exit_code == 2 and "is not of the form NAME=VALUE,VALUE" in " ".join(wrong.stderr.split())
 
 
 def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Stored) -> None:
@@ -241,3 +241,29 @@ def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Stored) -> 
     assert watched.exit_code == 3
     assert "Without ground truth: 316." in watched.stdout
     assert json.loads(ragq("watch", "r1", "--json").stdout)["scores"]["modes"][0]["scored"] == 1
+
+
+SHOWS_RESULTS = [
+    ("show", "r1"),
+    ("watch", "r1"),
+    ("report", "r1", *FEW),
+    ("report", "r1", "--json", *FEW),
+    ("report", "r1", "--html", "page.html", *FEW),
+    *(("report", "r1", f"--{form}", *FEW) for form in ("latex", "markdown", "csv")),
+    *(("diff", "r1", "r1", f"--{form}", *FEW) for form in ("latex", "markdown", "csv")),
+    ("runs", "--csv"),
+    ("runs", "--json"),
+    ("diff", "r1", "r1", *FEW),
+    ("diff", "r1", "r1", "--json", *FEW),
+]
+
+
+def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Stored) -> None:
+    assert stored(noticed_run) == 1
+    for command in SHOWS_RESULTS:
+        done = ragq(*command)
+
+        printed = Path("page.html").read_text() if "--html" in command else done.stdout
+        # LaTeX escapes underscores.
+        shown = " ".join(unescape(printed).replace("\\_", "_").split())
+        assert (command, done.exit_code, [notice for notice in NOTICES if notice not in shown]) == (command, 0, [])

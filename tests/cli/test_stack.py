@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import cli
+from stack.home import Home
 from stack.ports import free_port
 from tests import run_folder
 from tests.acceptance.forked import forked_ragq
@@ -69,6 +70,20 @@ def test_a_worker_becomes_celery_on_the_chosen_stages_and_the_api_gets_its_addre
     servers = {name: SERVERS[name] for name in ("DATABASE_URL", "REDIS_URL")}
     expected = servers | {"RAGQ_API_HOST": "::1", "RAGQ_API_PORT": port, "OLLAMA_PORT": None}
     assert {name: api.environment.get(name) for name in expected} == expected
+
+
+def test_the_last_lines_are_shown_and_a_part_that_is_unknown_or_has_no_log_is_refused(tmp_path: Path) -> None:
+    def logs(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program, env = Path(sys.executable).with_name("ragq"), {"RAGQ_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        return subprocess.run([program, "logs", *arguments], env=env, capture_output=True, text=True, check=False)
+
+    assert [logs(part).returncode for part in ("worker", "llm")] == [2, 1]
+
+    home = Home(tmp_path)
+    home.make()
+    home.log("llm").write_text("one\ntwo\nthree\n")
+
+    assert logs("llm", "--lines", "2").stdout == "two\nthree\n"
 
 
 class Installed:

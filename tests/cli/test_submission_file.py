@@ -1,4 +1,4 @@
-"""`ragq submit --config` and `ragq show --config`: a submission as a file."""
+"""`ragq submit`: a submission as a file, and what is printed of one."""
 
 import json
 import tomllib
@@ -19,6 +19,7 @@ from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
 from tests.store.small_corpora import SearchableChunk, store_corpus
 from tests.store.vocabularies.test_vocabularies import keep_models
+from tests.tcp_proxy import CommitProxy
 
 QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
 #: They would change each run that does not name its settings itself.
@@ -122,3 +123,24 @@ def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq) -> None:
 
         assert isinstance(refused.exception, Refused)
         assert problem in str(refused.exception)
+
+
+ZERO_SHOT = ("submit", "--participants", "303", "--zero-shot-only")
+
+
+def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(filled: Ragq, stored: Stored) -> None:
+    assert filled(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12").exit_code == 0
+    stored(lambda connection: connection.execute("UPDATE job SET status = 'cancelled'"))
+
+    done = filled(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--wait")
+
+    assert done.exit_code == 3
+    assert (done.output.count("BINARY_THRESHOLD"), done.output.count("135M")) == (1, 1)
+
+
+def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(filled: Ragq, database_url: str) -> None:
+    with CommitProxy(database_url, answers=True) as proxy:
+        done = filled(*ZERO_SHOT, env={"DATABASE_URL": proxy.url})
+
+    assert (done.exit_code, done.stdout) == (0, "r3\n")
+    assert "r3: 1 job submitted" in done.stderr

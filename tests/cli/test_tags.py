@@ -76,16 +76,3 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     assert "p.jsonl:3" in str(done.exception)
     assert "secret" not in str(done.exception)
     assert sql(JOBS) == []
-
-
-def test_incompatible_options_are_wrong_usage(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "p.txt").write_text("hat\n")
-    for options, message in [
-        (("--phrases", "p.txt"), "--phrases goes with --vocabulary NAME"),
-        (("--phrases", "p.txt", "--vocabulary", "v", "--preset", "Wide"), "--preset does not go with --phrases"),
-        (("--query", "Why?", "--allow-nsfw"), "--allow-nsfw does not go with --query"),
-        (("--query", "Why?", "--phrases", "p.txt"), "Name one of --split, --participants, --query"),
-    ]:
-        done = ragq("submit", *options)
-
-        assert (done.exit_code, message in done.stderr.replace("\n", " ")) == (2, True), done.stderr

@@ -1,11 +1,13 @@
-"""The shell commands of the documentation."""
+"""The shell commands of the documentation, and those of ragq."""
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import click
 
 ROOT: Final = Path(__file__).parents[2]
 _BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -75,3 +77,14 @@ def pages() -> list[Path]:
 
 def blocks_of(page: Path) -> list[Block]:
     return [Block(page, text) for text in _BLOCK.findall(page.read_text())]
+
+
+def commands_of(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group with the words that call it, groups before their commands."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*names, name), command
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *names, name)

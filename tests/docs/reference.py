@@ -20,6 +20,7 @@ from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_SETTINGS
 from store.database import Database
+from tests.docs.blocks import commands_of
 from workers.app import make_app as make_broker
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -32,17 +33,6 @@ def command_pages() -> str:
         for names, command in commands_of(cli)
     ]
     return "# Commands\n\nGenerated from the commands; each is the text of `--help`.\n\n" + "\n".join(sections)
-
-
-def commands_of(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command below a group with the words that call it, groups before their commands."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        yield (*names, name), command
-        if isinstance(command, click.Group):
-            yield from commands_of(command, *names, name)
 
 
 def _help(names: tuple[str, ...], command: click.Command) -> str:

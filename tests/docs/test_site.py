@@ -1,5 +1,7 @@
-"""The documentation site: complete, and without a dead link."""
+"""The documentation site: complete, without a dead link, and naming tests that exist."""
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.docs import reference
 
@@ -48,3 +52,15 @@ def test_the_site_builds_without_a_dead_link(tmp_path: Path) -> None:
     with (tmp_path / "docs" / "index.md").open("a") as index:
         index.write("\n[nowhere](no-such-page.md)\n")
     assert build().returncode != 0
+
+
+@pytest.mark.parametrize("page", ["differences.md", "verified.md"])
+def test_every_test_that_the_page_names_exists(page: str) -> None:
+    named = re.findall(r"`([a-z_/]+/test_\w+\.py)::(\w+)`", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    defined = {
+        file: {node.name for node in ast.walk(ast.parse((ROOT / "tests" / file).read_text())) if hasattr(node, "name")}
+        for file in {file for file, _ in named}
+    }
+
+    assert named
+    assert [f"{file}::{test}" for file, test in named if test not in defined[file]] == []

@@ -1,10 +1,12 @@
-"""The Python package over a real database."""
+"""The Python package over a real database, and the example notebook."""
 
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 import ragq
 from schemas.values.reports import Report
@@ -63,3 +65,23 @@ async def test_it_works_where_a_loop_runs_already(database: Database) -> None:
 def test_a_submission_with_problems_is_refused_as_in_the_command_line(lab: ragq.Lab) -> None:
     with pytest.raises(ragq.Refused, match="Split 'nowhere' is not stored"):
         lab.submit(ragq.ParticipantRequest(split="nowhere", modes=("few_shot",)))
+
+
+NOTEBOOK = Path(__file__).parents[2] / "docs/notebooks/compare-runs.ipynb"
+
+
+@pytest.mark.servers
+@pytest.mark.filterwarnings("ignore")
+def test_the_example_notebook_runs(
+    lab: ragq.Lab, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.read(two_runs)
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOK.parents[2]))
+    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+
+    assert all(not cell.get("outputs") for cell in notebook.cells), "the stored notebook has no outputs"
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+    assert "<ragq run r1>" in "".join(str(cell.get("outputs", "")) for cell in notebook.cells)
