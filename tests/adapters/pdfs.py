@@ -18,7 +18,6 @@ def pdf(objects: Mapping[int, bytes], *, trailer: str = "") -> bytes:
 
 
 def pages_of(*texts: str) -> bytes:
-    """A PDF of pages with a line of text each."""
     pages = [4 + 2 * place for place in range(len(texts))]
     kids = " ".join(f"{page} 0 R" for page in pages)
     objects = {

@@ -232,7 +232,6 @@ Scoring = Callable[[Path | str], CrossEncoderScorer]
 
 @pytest.fixture
 def scoring(closing: Closing) -> Scoring:
-    """Makes scorers of a folder."""
     return lambda folder: closing(CrossEncoderScorer(str(folder), threads=1))
 
 

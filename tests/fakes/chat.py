@@ -13,7 +13,6 @@ from stages.ports import OnText
 
 
 def served(model: str = "m", digest: str = "d", **fields: Any) -> ModelIdentity:
-    """The identity of a model."""
     return ModelIdentity(**{"backend": "scripted", "server": "memory", "model": model, "digest": digest, **fields})
 
 
@@ -53,11 +52,9 @@ class ScriptedChat:
 
 
 def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
-    """Gives these replies, one after another."""
     remaining = iter(replies)
     return ScriptedChat(lambda call: next(remaining), stop_reason=stop_reason)
 
 
 def deciding(*decisions: str) -> ScriptedChat:
-    """Gives these decisions, one after another."""
     return replying(*(json.dumps({"decision": decision}) for decision in decisions))

@@ -12,7 +12,6 @@ from store.vocabularies import vocabulary_missing
 
 
 def unit(*numbers: float) -> Vector:
-    """The row at length 1."""
     row = np.asarray(numbers, dtype=np.float64)
     return np.asarray(row / np.linalg.norm(row), dtype=np.float32)
 
@@ -33,7 +32,6 @@ class InMemoryVocabulary:
 
 
 def token_table(vectors: Mapping[str, Vector]) -> TokenTable:
-    """A table of these tokens, with vectors of two numbers."""
     tokens = sorted(vectors)
     rows = np.array([vectors[token] for token in tokens], dtype=np.float32).reshape(len(tokens), 2)
     return TokenTable(tokens=tokens, vectors=rows)

@@ -1,16 +1,13 @@
 """Blocks of markdown, and their lines."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from stages.corpora.blocks import BlockKind, lines_of, passage, read_markdown
+from stages.corpora.blocks import BlockKind, lines_of, read_markdown
 
 HEADING, TEXT, TABLE, FIGURE = BlockKind.HEADING, BlockKind.TEXT, BlockKind.TABLE, BlockKind.FIGURE
 
 
 def seen(markdown: str) -> list[tuple[BlockKind, int, int, str]]:
-    """Kind, lines and text of every block."""
     return [(block.kind, block.start_line, block.end_line, block.text) for block in read_markdown(markdown).blocks]
 
 
@@ -61,10 +58,3 @@ def test_a_table_keeps_its_lines_and_front_matter_moves_none() -> None:
 
 def test_only_line_ends_end_lines() -> None:
     assert lines_of("a\u2028b\x0bc\r\nd\re\n\n") == ["a\u2028b\x0bc", "d", "e", ""]
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="\r\n")), min_size=1))
-def test_all_lines_together_are_the_work(lines: list[str]) -> None:
-    markdown = "".join(f"{line}\n" for line in lines)
-
-    assert passage(lines_of(markdown), 1, len(lines)) + "\n" == markdown

@@ -136,7 +136,6 @@ def of(*words: int) -> list[Sentence]:
 
 
 def packed(*words: int, size: ChunkSize = ChunkSize()) -> list[list[int]]:  # noqa: B008
-    """The places of the sentences of each chunk."""
     return [[sentence.start_line for sentence in chunk] for chunk in pack(of(*words), size)]
 
 

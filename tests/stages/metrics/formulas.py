@@ -10,13 +10,11 @@ from stages.reports.results import headline_metrics
 
 
 def of_curve(name: str, confidence: Confidence = evidence_count, **measures: object) -> Metric:
-    """One number of a curve."""
     chosen = Measures.model_validate(measures)
     return lambda cohort, draws: curve_metrics(cohort, draws, confidence=confidence, measures=chosen)[name]
 
 
 def risk_at(coverage: float, confidence: Confidence = evidence_count, loss: str = "abs_norm") -> Metric:
-    """The risk at one coverage."""
     return of_curve(f"{coverage:g}", confidence, loss=loss, coverage_grid=(coverage,))
 
 
@@ -28,17 +26,14 @@ def every_metric(cohort: Cohort, draws: Draws) -> dict[str, Floats]:
 
 
 def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = 10_000, seed: int = 42) -> Interval:
-    """The interval of one metric."""
     return bootstrap_all(together({"": metric}), cohort, drawing(resamples, seed))[""]
 
 
 def paired_delta(metric: Metric, left: Cohort, right: Cohort, *, resamples: int, seed: int = 42) -> ComparedMeasure:
-    """The difference of one metric."""
     return paired_deltas(together({"": metric}), left, right, drawing(resamples, seed))[""]
 
 
 def drawing(resamples: int, seed: int = 42) -> Measures:
-    """Measures of so many resamples."""
     return Measures(bootstrap_resamples=resamples, bootstrap_seed=seed)
 
 

@@ -22,7 +22,6 @@ def near(*similarities: float) -> list[Reference]:
 
 
 def long(*lengths: int) -> list[Reference]:
-    """References of so many characters, nearest first."""
     return [reference("x" * length, chunk_id=at) for at, length in enumerate(lengths, start=1)]
 
 

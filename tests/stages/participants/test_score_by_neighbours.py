@@ -30,8 +30,6 @@ def neighbours(*found: tuple[int, float]) -> tuple[Neighbour, ...]:
 
 @dataclass
 class Found:
-    """A search that finds the same for every item."""
-
     nearest: tuple[Neighbour, ...] = ()
     scores: tuple[int, ...] = (0, 1, 1, 3)
     left_out: set[int] = field(default_factory=set)

@@ -76,7 +76,6 @@ def answers(mode: Any = "strict", /, **fields: Any) -> ItemScore:
 
 
 def wrong(error: ReplyShapeError) -> dict[str, str]:
-    """What is wrong, by its place."""
     assert error.category is FailureCategory.SCORING_SCHEMA_INVALID
     return dict(one.split(": ", 1) for one in error.parse_error.split("; "))
 

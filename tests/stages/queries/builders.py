@@ -8,7 +8,6 @@ from schemas.values.queries import Hit, Leg, QueryText, RankedList, RerankedChun
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:
-    """A list of (chunk id, score), best first."""
     return RankedList(leg=leg, text=text, hits=tuple(Hit(chunk_id=id_, score=score) for id_, score in hits))
 
 
@@ -30,13 +29,11 @@ def chunk(
     breadcrumbs: str | None = None,
     **fields: Any,
 ) -> CorpusChunk:
-    """A chunk as it is stored."""
     usual = {"work_id": 1, "parent_id": None, "level": "H2-chunk", "heading_breadcrumbs": breadcrumbs}
     return CorpusChunk(id=id_, content=content, start_line=lines[0], end_line=lines[1], **usual | fields)
 
 
 def reranked(stored: CorpusChunk, *, final_score: float = 1.0, **fields: Any) -> RerankedChunk:
-    """A reranked chunk."""
     scores = dict.fromkeys(("fused_score", "entity_boost", "intent_boost"), 0.0)
     ranks = {"dense_rank": None, "lexical_rank": None, "rerank_score": final_score, "final_score": final_score}
     texts = {"chunk_id": stored.id, "enriched_content": stored.content, **stored.model_dump(exclude={"id"})}

@@ -114,7 +114,6 @@ async def test_a_deleted_chunk_is_an_error() -> None:
 
 
 def words(count: int, *, chars: int = 1) -> str:
-    """That many words of that many letters."""
     return " ".join(["x" * chars] * count)
 
 

@@ -96,7 +96,6 @@ async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> N
 
 
 def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
-    """The fused scores, rounded, best first."""
     hits = fuse(lists, retrieval(fusion=fusion, **settings))
     return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
 

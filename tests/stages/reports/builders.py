@@ -169,7 +169,6 @@ def run(
 
 
 def item_scores(jobs: Iterable[ScoredJob]) -> list[JobScores]:
-    """The jobs with nothing but their item scores."""
     return [
         JobScores(
             run_id=12,

@@ -15,13 +15,11 @@ FEW_DRAWS = RetrievalMeasures(bootstrap_resamples=50)
 
 
 def ranked_list(leg: Leg, text: QueryText, chunk_ids: Sequence[int]) -> RankedList:
-    """One list, its scores falling."""
     hits = tuple(Hit(chunk_id=chunk_id, score=1 / rank) for rank, chunk_id in enumerate(chunk_ids, start=1))
     return RankedList(leg=leg, text=text, hits=hits)
 
 
 def retrieved(*lists: RankedList, fused: Sequence[int] = ()) -> RetrievedChunks:
-    """What stage `retrieve` stored."""
     return RetrievedChunks(
         corpus_id=1,
         fusion="zscore",

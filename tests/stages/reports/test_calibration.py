@@ -20,7 +20,6 @@ EXACT = np.array([True, False, True, False, True, False, False, True])
 
 
 def at_temperature(p: Floats, temperature: float) -> Floats:
-    """The formula, written out."""
     inside = np.clip(p, 1e-6, 1 - 1e-6)
     return np.asarray(1 / (1 + np.exp(-np.log(inside / (1 - inside)) / temperature)))
 

@@ -93,7 +93,6 @@ def at(degrees: float) -> Vector:
 
 
 def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None = None) -> ContextModel:
-    """A context model that places each term at a vector."""
     return ContextModel(
         digest="context",
         terms={term: place for place, term in enumerate(terms)},
@@ -104,12 +103,10 @@ def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None =
 
 
 def token_model(vectors: Mapping[str, Vector]) -> TokenModel:
-    """A token model that has these vectors and no others."""
     return TokenModel(name="given", digest="tokens", table=token_table(vectors))
 
 
 def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, tags.Tag]:
-    """Tags by name, with counts and the probability of not being safe for work."""
     ratings = nsfw or {}
     return {
         name: tags.Tag(name=name, count=count, nsfw_probability=ratings.get(name)) for name, count in counts.items()
@@ -135,7 +132,6 @@ def vocabulary(
 
 
 def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
-    """The tokens of every search for neighbours so far."""
     assert isinstance(searched.search, NotedSearch)
     return searched.search.asked
 
@@ -143,19 +139,16 @@ def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
 async def candidates(
     searched: SearchedVocabulary, *phrases: str, allow_nsfw_tags: bool = True, **options: Any
 ) -> list[tags.Candidate]:
-    """The candidates for phrases, without reports."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=allow_nsfw_tags, **options)
     return list(found.candidates)
 
 
 async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[tags.PhraseReport]:
-    """The report of each final phrase."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, **options)
     return list(found.phrase_reports)
 
 
 def names(found: list[tags.Candidate]) -> list[str]:
-    """The tags, in order."""
     return [candidate.tag for candidate in found]
 
 

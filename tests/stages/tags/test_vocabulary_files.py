@@ -11,7 +11,6 @@ HEADLESS = 'shirt,0,90,"tee,T-Shirt,shirt"\nbig_hat,7,,tee\n'
 
 
 def problems(files: dict[str, str]) -> list[str]:
-    """Where and what, without the advice."""
     found = parse_vocabulary({name: text.encode() for name, text in files.items()}).problems
     return [str(problem).split(";")[0] for problem in found]
 

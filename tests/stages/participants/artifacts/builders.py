@@ -53,7 +53,6 @@ SPLIT = Split(name="paper-train", participant_ids=(303, 304), csv_hash="c" * 12,
 
 
 def npz(arrays: dict[int, Any]) -> bytes:
-    """The bytes of an .npz with an array for each participant."""
     file = BytesIO()
     named: dict[str, NDArray[Any]] = {f"emb_{participant_id}": array for participant_id, array in arrays.items()}
     np.savez(file, **named)  # type: ignore[arg-type]
@@ -89,7 +88,6 @@ def rules(
     splits: dict[str, Split] | None = None,
     **embedding: Any,
 ) -> LoadRules:
-    """The rules for the artifact under these settings of EMBEDDING_*."""
     source = "chunk" if with_chunk_scores else "participant"
     read = settings(enable_item_tag_filter=with_tags, reference_score_source=source, **embedding)
     return LoadRules(settings=read, splits=splits or {})

@@ -71,7 +71,6 @@ class Exploding:
 
 
 def saved(save: Callable[..., None], *arrays: NDArray[Any], **named: NDArray[Any]) -> bytes:
-    """The bytes that numpy saves."""
     file = BytesIO()
     save(file, *arrays, **named)
     return file.getvalue()
