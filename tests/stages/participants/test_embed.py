@@ -23,14 +23,8 @@ async def embed(
 
 
 def embedded(calls: int, *items: PHQ8Item, digest: str = "digest of fake") -> EmbeddedEvidence:
-    return EmbeddedEvidence(
-        model="fake",
-        model_digest=digest,
-        dtype="float32" if digest else "",
-        dimension=2,
-        items=items,
-        embedding_calls=calls,
-    )
+    by = {"model": "fake", "model_digest": digest, "dtype": "float32" if digest else ""}
+    return EmbeddedEvidence(**by, dimension=2, items=items, embedding_calls=calls)
 
 
 async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:

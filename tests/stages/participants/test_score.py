@@ -59,27 +59,20 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
     assert "so I said" not in repr(scores) and "often" not in repr(scores)
 
 
-@pytest.mark.parametrize(
-    ("unusable", "reason", "problem"),
-    [
-        ("I can't.", ReaskReason.MISSING_STRUCTURE, "there is no JSON object in it"),
-        ("{" + "[" * 100_000, ReaskReason.JSON_PARSE, ""),
-        (reply_of({PHQ8Item.SLEEP: {}}), ReaskReason.SCHEMA_VALIDATION, "PHQ8_Sleep.score: missing"),
-    ],
-)
-async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
-    unusable: str, reason: ReaskReason, problem: str
-) -> None:
-    chat = replying(unusable, unusable, reply_of())
+async def test_unusable_replies_are_sent_back_with_what_is_wrong() -> None:
+    unusable = "I can't.", "{" + "[" * 100_000, reply_of({PHQ8Item.SLEEP: {}})
+    chat = replying(*unusable, reply_of())
 
     scores = await score(chat)
 
-    assert scores.reasks == (reason, reason)
-    assert [call.purpose for call in chat.calls] == ["score", "score, re-ask 1", "score, re-ask 2"]
+    assert scores.reasks == (ReaskReason.MISSING_STRUCTURE, ReaskReason.JSON_PARSE, ReaskReason.SCHEMA_VALIDATION)
+    assert [call.purpose for call in chat.calls] == ["score", *(f"score, re-ask {number}" for number in (1, 2, 3))]
     *exchange, request = chat.calls[1].messages
-    assert exchange == [*PROMPT.messages, Message(role="assistant", content=unusable)]
-    assert request.role == "user" and problem in request.content
-    assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
+    assert exchange == [*PROMPT.messages, Message(role="assistant", content=unusable[0])]
+    assert request.role == "user" and "there is no JSON object in it" in request.content
+    assert [len(call.messages) - len(PROMPT.messages) for call in chat.calls] == [0, 2, 4, 6]
+    assert [message.content for message in chat.calls[3].messages[-6::2]] == [*unusable]
+    assert "PHQ8_Sleep.score: missing" in chat.calls[3].messages[-1].content
 
 
 async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it() -> None:

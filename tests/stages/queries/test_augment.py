@@ -9,17 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import DomainError
-from schemas.values.queries import (
-    AugmentedPrompt,
-    ConsolidatedContext,
-    ContextGroup,
-    ContextSource,
-    Expansion,
-    Intent,
-    Origin,
-    RerankedChunk,
-    Source,
-)
+from schemas.values import queries
 from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, SourceText, augment_prompt, source_texts
@@ -32,13 +22,13 @@ from tests.stages.queries.builders import by_id, chunk, reranked
 BLOCKS = "{context_blocks}{user_question}"
 
 
-def group(content: str = "Leaves darken.", *, chunk_id: int = 1, **fields: Any) -> ContextGroup:
+def group(content: str = "Leaves darken.", *, chunk_id: int = 1, **fields: Any) -> queries.ContextGroup:
     usual = {"work_id": 1, "parent_id": None, "start_line": 3, "end_line": 9, "score": 1.0, "heading_chain": ()}
-    return ContextGroup(chunk_ids=(chunk_id,), content=content, **usual | fields)
+    return queries.ContextGroup(chunk_ids=(chunk_id,), content=content, **usual | fields)
 
 
-def consolidated(*groups: ContextGroup) -> ConsolidatedContext:
-    return ConsolidatedContext(original_count=len(groups), consolidated_count=len(groups), groups=groups)
+def consolidated(*groups: queries.ContextGroup) -> queries.ConsolidatedContext:
+    return queries.ConsolidatedContext(original_count=len(groups), consolidated_count=len(groups), groups=groups)
 
 
 USUAL: dict[str, Any] = {
@@ -53,12 +43,12 @@ USUAL: dict[str, Any] = {
 
 
 def augment(
-    context: ConsolidatedContext | None,
+    context: queries.ConsolidatedContext | None,
     *,
-    retrieved: Sequence[RerankedChunk] = (),
-    expansion: Expansion | None = None,
+    retrieved: Sequence[queries.RerankedChunk] = (),
+    expansion: queries.Expansion | None = None,
     **how: Any,
-) -> AugmentedPrompt:
+) -> queries.AugmentedPrompt:
     return augment_prompt("Why?", expansion or no_expansion(), context, retrieved, **USUAL | how)
 
 
@@ -71,16 +61,16 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
     first = "[S1] Source: Tea > Colour > Black | (work_id=1, start-line=3, end-line=9)\nText:\nLeaves darken."
     second = "[S2] Source: Bridges | (work_id=2, start-line=3, end-line=9)\nText:\nSteel."
     usual: dict[str, Any] = {"corpus": "library", "start_line": 3, "end_line": 9}
-    assert augmented == AugmentedPrompt(
+    assert augmented == queries.AugmentedPrompt(
         prompt=f"{fenced('S1', first)}\n\n{fenced('S2', second)}Why?",
         template_tag="rag_augmentation",
         template_version=4,
-        context_source=ContextSource.CONSOLIDATED,
+        context_source=queries.ContextSource.CONSOLIDATED,
         available=2,
         top_n=5,
         sources=(
-            Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), heading_chain=chain, **usual),
-            Source(label="S2", work_id=2, title="Bridges", chunk_ids=(8,), **usual),
+            queries.Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), heading_chain=chain, **usual),
+            queries.Source(label="S2", work_id=2, title="Bridges", chunk_ids=(8,), **usual),
         ),
     )
 
@@ -104,22 +94,24 @@ def test_b5_the_first_top_n_are_shown_in_the_order_of_the_context_and_all_are_co
 
 
 @pytest.mark.parametrize("context", [None, consolidated()])
-def test_b5_without_passages_retrieved_chunks_come_by_score_and_marked(context: ConsolidatedContext | None) -> None:
+def test_b5_without_passages_retrieved_chunks_come_by_score_and_marked(
+    context: queries.ConsolidatedContext | None,
+) -> None:
     parents = by_id(chunk(9, "## Colour", breadcrumbs="Tea > Colour"))
     retrieved = [reranked(chunk(1, "worse"), final_score=0.1), reranked(chunk(2, "better", parent_id=9))]
 
     augmented = augment(context, retrieved=retrieved, parents=parents)
 
-    assert augmented.context_source is ContextSource.RETRIEVED
+    assert augmented.context_source is queries.ContextSource.RETRIEVED
     assert [source.chunk_ids for source in augmented.sources] == [(2,), (1,)]
     assert "[S1] Source: Tea > Tea > Colour | (work_id=1, start-line=1, end-line=1)\nText:\nbetter" in augmented.prompt
 
 
 @pytest.mark.parametrize("context", [None, consolidated()])
-def test_b5_without_passages_and_chunks_the_prompt_reports_it(context: ConsolidatedContext | None) -> None:
+def test_b5_without_passages_and_chunks_the_prompt_reports_it(context: queries.ConsolidatedContext | None) -> None:
     augmented = augment(context)
 
-    assert (augmented.context_source, augmented.sources) == (ContextSource.EMPTY, ())
+    assert (augmented.context_source, augmented.sources) == (queries.ContextSource.EMPTY, ())
     assert augmented.prompt == f"{NO_CONTEXT}Why?" == "(No context available)Why?"
 
 
@@ -133,7 +125,9 @@ def test_b5_the_nearest_heading_stands_for_breadcrumbs_and_an_id_for_an_unknown_
 
 
 def test_b5_both_sets_of_variables_are_given() -> None:
-    expansion = Expansion(origin=Origin.MODEL, intent=Intent.CRITIQUE, entities=("black\ntea", "oolong"))
+    expansion = queries.Expansion(
+        origin=queries.Origin.MODEL, intent=queries.Intent.CRITIQUE, entities=("black\ntea", "oolong")
+    )
 
     for names in ("{entities_str}|{user_question}|{context_blocks}", "{entities}|{query}|{contexts}"):
         template = f"{{intent}}|{names}"
@@ -208,7 +202,7 @@ def test_a_long_sentence_is_better_than_no_source_and_no_room_at_all_is_an_error
         augment(one, context_tokens=300)
 
 
-def of_leaves(*contents: str) -> AugmentedPrompt:
+def of_leaves(*contents: str) -> queries.AugmentedPrompt:
     groups = (group(text, chunk_id=place, heading_chain=("Leaves",)) for place, text in enumerate(contents, start=1))
     return augment(consolidated(*groups), template="{user_question}\n\n{context_blocks}\n\nAnswer.")
 

@@ -1,6 +1,7 @@
 """Stage `validate`: each clause of the contract is checked separately."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -16,22 +17,15 @@ RANKED = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2)
 LEXICON = Lexicon(tags=tags_of({"a": 1, "b": 1, "c": 1}, {"c": 0.99}), aliases={})
 
 
-def validated(
-    ranked: RankedTags = RANKED,
-    *,
-    lexicon: Lexicon = LEXICON,
-    allow_nsfw_tags: bool = True,
-    min_tag_count: int = 0,
-    global_k: int = 300,
-) -> ValidatedTags:
-    return validate_tags(
-        ranked,
-        retrieved=FOUND,
-        lexicon=lexicon,
-        allow_nsfw_tags=allow_nsfw_tags,
-        min_tag_count=min_tag_count,
-        global_k=global_k,
-    )
+def validated(ranked: RankedTags = RANKED, **values: Any) -> ValidatedTags:
+    usual: dict[str, Any] = {
+        "retrieved": FOUND,
+        "lexicon": LEXICON,
+        "allow_nsfw_tags": True,
+        "min_tag_count": 0,
+        "global_k": 300,
+    }
+    return validate_tags(ranked, **usual | values)
 
 
 def with_first(**update: object) -> RankedTags:

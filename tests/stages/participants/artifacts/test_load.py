@@ -50,9 +50,6 @@ def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
     assert (loaded.partial, loaded.warnings) == (None, ())
 
 
-# Vectors
-
-
 def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
     first = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
@@ -129,9 +126,6 @@ def test_shorter_vectors_may_be_left_out() -> None:
     )
 
 
-# The description
-
-
 def test_all_mismatches_come_in_one_error() -> None:
     wanted = rules(
         backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9, splits={"paper-train": SPLIT}
@@ -167,18 +161,12 @@ def test_what_the_description_lacks_is_not_compared_and_its_split_is() -> None:
     ]
 
 
-# Tags
-
-
 def test_tags_that_are_not_asked_for_are_not_read() -> None:
     assert [person.tags for person in load(TAGS=b"\xff{ broken").participants] == [None, None]
     assert [person.tags for person in load(rules(with_tags=True)).participants] == [
         ((PHQ8Item.SLEEP,), ()),
         ((PHQ8Item.SLEEP, PHQ8Item.TIRED),),
     ]
-
-
-# Chunk scores
 
 
 def test_chunk_scores_belong_to_their_chunks() -> None:
@@ -205,9 +193,6 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
     assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are used anyway",)
 
 
-# What was left out at the build
-
-
 def test_a_partial_index_reports_what_was_left_out() -> None:
     before = {"output_npz": "small.npz", "chunk_skip_reason_counts": {"embedding_nan": 2}}
     partial = {"skipped_participants": [297, 305], "skipped_participant_count": 2, "skipped_chunks": 2}
@@ -218,8 +203,6 @@ def test_a_partial_index_reports_what_was_left_out() -> None:
     assert loaded.partial is not None
     assert loaded.partial.model_dump(mode="json") == before | found
 
-
-# What lists have to be
 
 LISTS = {
     "TEXTS": (rules(), "json", "write an object: participant id -> list of texts, in the order of the vectors"),
