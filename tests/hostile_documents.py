@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import struct
 import zipfile
 import zlib
@@ -244,11 +245,8 @@ def _said_encrypted(archive: bytes) -> bytes:
     return bytes(changed)
 
 
-def _places(content: bytes, mark: bytes) -> Iterator[int]:
-    start = content.find(mark)
-    while start >= 0:
-        yield start
-        start = content.find(mark, start + 1)
+def _places(content: bytes, mark: bytes) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(mark), content)]
 
 
 def _noisy(content: bytes) -> bytes:

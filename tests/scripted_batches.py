@@ -57,7 +57,6 @@ class Provider:
     batches: dict[str, Sent] = field(default_factory=dict)
     singles: list[str] = field(default_factory=list)
     """The prompts of calls that came by themselves."""
-    asked: list[str] = field(default_factory=list)
 
     @property
     def paid(self) -> Counter[str]:
@@ -109,7 +108,6 @@ def provider() -> Iterator[Provider]:
         def do_GET(self) -> None:
             body = self.body()
             path = self.path.partition("?")[0].removeprefix("/v1")
-            found.asked.append(f"{self.command} {path}")
             status = found.refuses.pop(f"{self.command} {path}", 200)
             self.send(status, self._reply(path, body) if status == 200 else {"error": {"message": "refused"}})
 

@@ -33,7 +33,6 @@ class ScriptedReply:
     """Close the connection without a word; a stream, after its first piece."""
     stream_error: str = ""
     """The error with which a stream ends after its pieces, instead of an end."""
-    stop_reason: str = "stop"
     retry_after: str = ""
     """The header Retry-After of a status other than 200."""
     piece_delay_s: float = 0.0
@@ -135,7 +134,7 @@ class _Handler(Handler):
             wait = {"retry_after": reply.retry_after} if reply.retry_after else {}
             self.send(reply.status, {"error": reply.text}, **wait)
         else:
-            self.send(200, _reply(model.name, reply.text, reply.stop_reason))
+            self.send(200, _reply(model.name, reply.text))
 
     def _is_abandoned(self, delay_s: float) -> bool:
         """Wait; whether the client went away meanwhile."""
@@ -154,7 +153,7 @@ class _Handler(Handler):
         self.close_connection = True
         pieces = re.findall(r"\s*\S+", reply.text)[: 1 if reply.hang_up else None]
         lines = [_event(model.name, piece) | {"done": False} for piece in pieces]
-        end = {"error": reply.stream_error} if reply.stream_error else _reply(model.name, "", reply.stop_reason)
+        end = {"error": reply.stream_error} if reply.stream_error else _reply(model.name, "")
         for line in lines if reply.hang_up else [*lines, end]:
             self.wfile.write(json.dumps(line).encode() + b"\n")
             self.wfile.flush()
@@ -165,6 +164,6 @@ def _event(model: str, text: str) -> dict[str, Any]:
     return {"model": model, "message": {"role": "assistant", "content": text}}
 
 
-def _reply(model: str, text: str, stop_reason: str = "stop") -> dict[str, Any]:
-    ends = {"done": True, "done_reason": stop_reason, "prompt_eval_count": 100, "eval_count": 5}
+def _reply(model: str, text: str) -> dict[str, Any]:
+    ends = {"done": True, "done_reason": "stop", "prompt_eval_count": 100, "eval_count": 5}
     return _event(model, text) | ends

@@ -22,6 +22,9 @@ from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 Install: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
 """Gives an installation on a fresh copy of a database, with a broker that is empty."""
 
+FillOnce: TypeAlias = Callable[[str, Callable[[Installation], object]], str]
+"""Gives the name of a database that is filled once for all processes of the tests."""
+
 GiveEvidence: TypeAlias = Callable[[Mapping[int, int]], tuple[str, ...]]
 """Gives the options that submit participants with quotes for so many items each."""
 
@@ -70,18 +73,25 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def indexed_template(install: Install, migrated_template: str, data_directory: Path) -> str:
+def fill_once(install: Install, migrated_template: str) -> FillOnce:
+    """Makes databases for others to copy, with a worker that runs while they are filled."""
+
+    def filled(name: str, fill: Callable[[Installation], object]) -> str:
+        def build() -> str:
+            with install(migrated_template) as installation:
+                installation.start_worker()
+                fill(installation)
+            return installation.database
+
+        return run_folder.once(name, build)
+
+    return filled
+
+
+@pytest.fixture(scope="session")
+def indexed_template(fill_once: FillOnce, data_directory: Path) -> str:
     """A database with the small data set imported and its reference index built, for others to copy."""
-
-    def build() -> str:
-        with install(migrated_template) as installation:
-            assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
-            installation.start_worker()
-            built = installation.ragq("index", "references", "--split", "paper-train")
-            assert built.exit_code == 0, built.stderr
-        return installation.database
-
-    return run_folder.once("indexed_template", build)
+    return fill_once("indexed_template", lambda installation: installation.learn(data_directory))
 
 
 @pytest.fixture(scope="session")
@@ -100,18 +110,11 @@ def fresh(install: Install, indexed_template: str) -> Iterator[Installation]:
 
 
 @pytest.fixture(scope="session")
-def shelf_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def shelf_template(fill_once: FillOnce, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A database with the shelf imported and embedded, for others to copy."""
-
-    def build() -> str:
-        with install(migrated_template) as installation:
-            installation.start_worker()
-            works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
-            done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
-            assert done.exit_code == 0, done.stderr
-        return installation.database
-
-    return run_folder.once("shelf_template", build)
+    works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
+    command = ("import", "works", str(works), "--corpus", "shelf", "--wait")
+    return fill_once("shelf_template", lambda installation: installation.do(*command))
 
 
 @pytest.fixture

@@ -1,13 +1,14 @@
 """A real Flower process."""
 
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx
 
 from stack.ports import LOOPBACK, free_port
 from stack.processes import flower_command
-from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
+from tests.acceptance.harness import Installation, StartedProcess
+from tests.eventually import eventually
 
 USER, PASSWORD = "ragq", "password-of-the-tests"
 
@@ -30,15 +31,12 @@ def start_flower(installation: Installation) -> StartedFlower:
     _, _, program, *arguments = flower_command(port)
     process = installation.start(program, *arguments, FLOWER_BASIC_AUTH=f"{USER}:{PASSWORD}")
     flower = StartedFlower(process, port)
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not _answers(flower):
-        assert process.is_alive and time.monotonic() < deadline, process.output
-        time.sleep(0.05)
-    return flower
 
-
-def _answers(flower: StartedFlower) -> bool:
-    try:
-        return flower.get("/healthcheck").status_code == 200
-    except httpx.TransportError:
+    def answers() -> bool:
+        assert process.is_alive, process.output
+        with suppress(httpx.TransportError):
+            return flower.get("/healthcheck").status_code == 200
         return False
+
+    eventually(answers)
+    return flower

@@ -24,18 +24,26 @@ START_TIMEOUT_S = 90.0
 COMMAND_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 
+BROKEN = "tests.acceptance.broken_stages"
+"""What a worker includes whose stages break as TEST_BREAKS says."""
+
 _OUTSIDE = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 _REPOSITORY = Path(__file__).parents[2]
 
 
+def setting(*assignments: str) -> tuple[str, ...]:
+    """The options that set values."""
+    return tuple(word for assignment in assignments for word in ("--set", assignment))
+
+
 def judged_by(model: str) -> tuple[str, ...]:
     """The options of a few-shot submission whose references a model judges."""
-    return ("--few-shot-only", "--set", f"MODEL_JUDGE_MODEL={model}")
+    return ("--few-shot-only", *setting(f"MODEL_JUDGE_MODEL={model}"))
 
 
 def extracted_by(model: str) -> tuple[str, ...]:
     """The options of a submission whose evidence a model finds; it scores too."""
-    return ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={model}")
+    return setting("QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", f"MODEL_QUANTITATIVE_MODEL={model}")
 
 
 @dataclass(frozen=True)
@@ -145,11 +153,20 @@ class Installation:
         assert command.exit_code is not None, f"ragq {' '.join(arguments)} did not end."
         return Finished(command.exit_code, *(one.read_bytes().decode() for one in output))
 
+    def do(self, *arguments: str, **environment: str) -> Finished:
+        """Run a command that has to succeed."""
+        done = self.ragq(*arguments, **environment)
+        assert done.exit_code == 0, f"ragq {' '.join(arguments)}: {done.stderr}{done.stdout}"
+        return done
+
+    def learn(self, folder: Path) -> None:
+        """Import participants, and have a worker build the index of the paper's split for training."""
+        self.do("import", "participants", str(folder))
+        self.do("index", "references", "--split", "paper-train")
+
     def submit(self, *arguments: str, **environment: str) -> int:
         """Submit and do not wait. The run's number."""
-        done = self.ragq("submit", "--json", *arguments, **environment)
-        assert done.exit_code == 0, done.stderr
-        run_id: int = done.json["run_id"]
+        run_id: int = self.do("submit", "--json", *arguments, **environment).json["run_id"]
         return run_id
 
     def wait_for(self, run_id: int) -> dict[str, int]:

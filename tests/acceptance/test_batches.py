@@ -70,7 +70,7 @@ def test_no_call_is_paid_twice_when_the_worker_is_killed(
     # Who claimed it is not followed for some minutes.
     installation.rows("UPDATE llm_batch SET due_at = now() WHERE due_at IS NOT NULL")
 
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    installation.do("watch", f"r{run}")
     assert set(batches.paid.values()) == {1}
     assert paid(installation, run)[0] == sum(batches.paid.values())
 
@@ -89,7 +89,7 @@ def test_what_waits_is_shown_and_a_batch_that_takes_too_long_is_cancelled_and_it
 
     installation.rows("UPDATE llm_batch SET sent_at = now() - interval '2 hours'")
 
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    installation.do("watch", f"r{run}")
     first = batches.batches["batch-1"]
     assert first.status == "cancelled" and len(batches.singles) >= len(first.lines) - 1
     assert batches.paid.total() - len(first.lines) + 1 == len(batches.paid)
@@ -108,8 +108,8 @@ def test_a_provider_that_is_away_is_asked_again_and_what_it_refuses_is_never_sen
     assert batches.singles == []
     (failure,) = installation.ragq("failures", f"r{run}", "--json").json["failures"]
     assert "batch" in failure["message"]
-    assert installation.ragq("retry", f"r{run}").exit_code == 0
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    installation.do("retry", f"r{run}")
+    installation.do("watch", f"r{run}")
     assert set(batches.paid.values()) == {1}
 
 
@@ -119,6 +119,6 @@ def test_limits_of_calls_hold_in_batches(installation: Installation, batches: Pr
     eventually(lambda: "--max-llm-calls" in installation.ragq("show", f"r{run}").stdout)
 
     assert batches.paid.total() <= 2
-    assert installation.ragq("resume", f"r{run}", "--max-llm-calls", "1000").exit_code == 0
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    installation.do("resume", f"r{run}", "--max-llm-calls", "1000")
+    installation.do("watch", f"r{run}")
     assert set(batches.paid.values()) == {1}

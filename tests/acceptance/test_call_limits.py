@@ -62,4 +62,4 @@ def test_two_workers_keep_a_limit_and_wait_after_a_refusal_and_the_permits_of_a_
     assert fresh.value("SELECT count(*) FROM stage_attempt WHERE outcome = 'failed'") == 0
     failures = fresh.ragq("failures", f"r{run_id}", "--json").json["failures"]
     assert {failure["category"] for failure in failures} == {"worker_lost"}
-    assert fresh.ragq("audit", f"r{run_id}").exit_code == 0
+    fresh.do("audit", f"r{run_id}")

@@ -25,8 +25,7 @@ def scores_reply(**scores: int | None) -> str:
 
 def score_chunks(installation: Installation, model: str, *options: str) -> int:
     """Submit the scoring of every chunk. The run's number."""
-    done = installation.ragq("index", "chunk-scores", "--scorer-model", model, "--json", *options)
-    assert done.exit_code == 0, done.stderr
+    done = installation.do("index", "chunk-scores", "--scorer-model", model, "--json", *options)
     run_id: int = done.json["run_id"]
     return run_id
 

@@ -28,7 +28,7 @@ def test_a_run_begins_after_another_although_a_worker_is_killed_between(
     assert f"Waits until r{first} has succeeded." in fresh.ragq("show", f"r{second}").stdout
     fresh.start_worker()
 
-    assert fresh.ragq("watch", f"r{third}").exit_code == 0
+    fresh.do("watch", f"r{third}")
     assert fresh.value(ORDER, second, first) and fresh.value(ORDER, third, second)
 
     judge.answer = lambda prompt: ScriptedReply("useless")

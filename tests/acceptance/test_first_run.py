@@ -9,7 +9,7 @@ import pytest
 from schemas.settings.run import RUN_SETTINGS
 from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import Install
-from tests.acceptance.harness import judged_by
+from tests.acceptance.harness import judged_by, setting
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
 from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
@@ -34,7 +34,7 @@ def test_three_participants_of_the_paper_test_split_are_reported_and_audited_wit
     model = ollama.model(lambda prompt: ScriptedReply(SCORES if "<transcript>" in prompt else ACCEPT))
     weights = tiny_cross_encoder(tmp_path / "weights")
     more = ("RAGQ_RERANKER=cross_encoder", f"RAGQ_RERANKER_MODEL={weights}", "RAGQ_TOKEN_SIGNALS=true")
-    options = [word for setting in (*more, f"MODEL_QUANTITATIVE_MODEL={model.name}") for word in ("--set", setting)]
+    options = setting(*more, f"MODEL_QUANTITATIVE_MODEL={model.name}")
     with install(indexed_template) as installation:
         worker = installation.start_worker(pool="processes", concurrency=2)
         children = {child.pid for child in psutil.Process(worker.pid).children()}

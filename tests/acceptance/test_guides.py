@@ -16,8 +16,7 @@ import pytest
 from schemas.values.participants import PHQ8Item
 from stack.ports import free_port
 from stages.participants.splits import PUBLISHED_SPLITS
-from tests import run_folder
-from tests.acceptance.conftest import Install
+from tests.acceptance.conftest import FillOnce, Install
 from tests.acceptance.forked import forked_ragq
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
@@ -144,19 +143,9 @@ def test_every_page_with_commands_is_run_by_a_test() -> None:
 
 
 @pytest.fixture(scope="session")
-def interviews_template(install: Install, migrated_template: str) -> str:
+def interviews_template(fill_once: FillOnce) -> str:
     """A database with the interviews of all participants and their index, for pages to copy."""
-
-    def build() -> str:
-        with install(migrated_template) as made:
-            made.start_worker()
-            write_files(made.folder / "DIR", plain_files())
-            for command in ("import participants DIR", "index references --split paper-train"):
-                done = made.ragq(*command.split())
-                assert done.exit_code == 0, done.stderr
-        return made.database
-
-    return run_folder.once("interviews_template", build)
+    return fill_once("interviews_template", lambda made: made.learn(write_files(made.folder / "DIR", plain_files())))
 
 
 @pytest.fixture

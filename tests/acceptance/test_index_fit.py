@@ -36,7 +36,7 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
         f"`ragq index references --split {name}/paper-train` builds an index from those that are stored.\n"
     )
 
-    assert fresh.ragq("index", "references", "--split", "paper-train").exit_code == 0
+    fresh.do("index", "references", "--split", "paper-train")
     done = fresh.ragq(*SUBMIT)
     assert variants_of(fresh, done) == {"transcripts": {"participant_only": 3}, "index": "participant_only"}
     listed = fresh.ragq("index", "list", "--json").json
@@ -47,7 +47,7 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
     assert len({index["identity"] for index in listed}) == 2
     assert "participant_only" in fresh.ragq("index", "list").stdout
 
-    assert fresh.ragq("index", "references", "--split", "paper-train", "--no-write-item-tags").exit_code == 0
+    fresh.do("index", "references", "--split", "paper-train", "--no-write-item-tags")
     work = (*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
     refused = fresh.ragq("submit", *work, "--set", "EMBEDDING_ENABLE_ITEM_TAG_FILTER=true")
     assert refused.exit_code == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import Install
-from tests.acceptance.harness import Installation
+from tests.acceptance.harness import Installation, setting
 from tests.acceptance.shelf import QUESTION, SHORT, TEA
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
@@ -76,7 +76,7 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_re
     assert (answer["response_text"], answer["origin"], answer["unknown_citations"]) == (ANSWER, "pasted", ["S9"])
     assert answer["sources"][0]["title"] == "On Tea"
     assert sum(model.calls for model in ollama.models.values()) == calls
-    assert asked.ragq("audit", f"r{run_id}").exit_code == 0
+    asked.do("audit", f"r{run_id}")
 
     pasted = ("--corpus", "shelf", "--until", "embed", "--expansion", str(tmp_path / "bad"))
     refused = asked.ragq("submit", "--query", QUESTION, *pasted)
@@ -103,8 +103,7 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
 def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
     asked: Installation, writer: ScriptedModel
 ) -> None:
-    values = (f"RAGQ_QUERY_MODEL={writer.name}", "reranking.ranker=score-fusion", "expansion.n=1")
-    by = [option for value in values for option in ("--set", value)]
+    by = setting(f"RAGQ_QUERY_MODEL={writer.name}", "reranking.ranker=score-fusion", "expansion.n=1")
     question = ("--query", QUESTION, "--corpus", "shelf", "--preset", "Original", "--until", "generate")
     failed = asked.ragq("submit", *question, *by, "--wait")
 
@@ -113,7 +112,7 @@ def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command
     assert "with fewer than 150 words (retrieval.min_word_count)" in failed.stderr
     (command,) = re.findall(r"`ragq (query run \d+ --set retrieval[^`]*)`", failed.stderr)
 
-    assert asked.ragq(*command.split()).exit_code == 0
+    asked.do(*command.split())
 
     run_id = asked.value("SELECT max(id) FROM run")
     assert asked.wait_for(run_id) == {"succeeded": 1}
@@ -127,11 +126,11 @@ def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installa
     path = asked.value("SELECT source_path FROM works WHERE title = 'On Tea'")
     Path(path).write_text(TEA.replace("copper", "bronze"))
     try:
-        assert asked.ragq("import", "works", path, "--corpus", "shelf", "--wait").exit_code == 0
+        asked.do("import", "works", path, "--corpus", "shelf", "--wait")
     finally:
         Path(path).write_text(TEA)
 
-    assert asked.ragq("query", "run", str(query["id"]), "--until", "consolidate").exit_code == 0
+    asked.do("query", "run", str(query["id"]), "--until", "consolidate")
 
     assert asked.wait_for(run_id) == {"failed": 1}
     (job,) = asked.ragq("show", f"r{run_id}", "--json").json["jobs"]

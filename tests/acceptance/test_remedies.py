@@ -50,8 +50,7 @@ def served(
     with install(migrated_template) as installation:
         installation.settings |= scripted_embedder(ollama)
         installation.start_worker()
-        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
-        assert installation.ragq("index", "references", "--split", "paper-train").exit_code == 0
+        installation.learn(data_directory)
         yield installation
 
 
@@ -105,7 +104,7 @@ def assert_remedied(
             installation.wait_until(f"SELECT count(*) = 0 FROM job WHERE status IN {OPEN_JOBS}")
             if installation.ragq(*command).exit_code == 0:
                 break
-    assert installation.ragq(*command).exit_code == 0, printed
+    installation.do(*command)
     assert any(re.sub(r"--split \S+/", "--split ", line).startswith(advised) for line in printed), printed
     return printed
 
@@ -123,7 +122,7 @@ def submission_by_the_remedy_of_a_fork(
     file.write_text(installation.ragq(*shlex.split(show)[1:]).stdout)
     *before, submit = (shlex.split(filled(line, fillings).replace(file.name, str(file)))[1:] for line in steps)
     for step in before:
-        assert installation.ragq(*step).exit_code == 0, step
+        installation.do(*step)
     # The harness ends a submission elsewhere unless it is told.
     return [*submit, "--until", "retrieve"]
 
@@ -181,13 +180,13 @@ def test_phrases_are_accepted_once_the_vocabulary_is_imported_and_has_its_models
 
     assert "ragq index tags clothes" in printed
     again = submission_by_the_remedy_of_a_fork(empty, "PSQ_SIMILARITY=original", fillings, tmp_path)
-    assert empty.ragq(*again).exit_code == 0
+    empty.do(*again)
     assert newest_setting(empty, "PSQ_SIMILARITY") == "original"
     # As a vocabulary of an earlier version has it.
     empty.rows("UPDATE vocabulary SET similarity_digest = NULL RETURNING id")
     fused = [filled(word, fillings) for word in (*command, "--set", "PSQ_SIMILARITY=fused")]
     assert commands_in(empty.ragq(*fused).stderr) == ["ragq index tags clothes"]
-    assert empty.ragq("import", "tags", fillings["DIR"], "--name", "clothes").exit_code == 0
+    empty.do("import", "tags", fillings["DIR"], "--name", "clothes")
     assert_remedied(empty, fused, fillings, advised="ragq index tags clothes")
 
 
@@ -196,15 +195,15 @@ def test_questions_are_accepted_once_works_are_embedded_and_of_another_corpus_af
 ) -> None:
     asked = ("submit", "--query", QUESTION, "--corpus", "my shelf", "--no-expand", "--until", "retrieve")
     assert_remedied(empty, asked, fillings, advised="ragq import works PATH --corpus 'my shelf'")
-    assert empty.ragq("import", "works", fillings["PATH"], "--corpus", "other", "--wait").exit_code == 0
-    assert empty.ragq(*asked, "--corpus", "other", "--wait").exit_code == 0
+    empty.do("import", "works", fillings["PATH"], "--corpus", "other", "--wait")
+    empty.do(*asked, "--corpus", "other", "--wait")
     excluded = empty.ragq(*asked, "--where", "year>3000")
     assert excluded.exit_code == 1
     assert [empty.ragq(*shlex.split(line)[1:]).exit_code for line in commands_in(excluded.stderr)] == [0]
 
     other = ollama.model().name
     again = submission_by_the_remedy_of_a_fork(empty, f"MODEL_EMBEDDING_MODEL={other}", fillings, tmp_path)
-    assert empty.ragq(*again).exit_code == 0
+    empty.do(*again)
     assert newest_setting(empty, "MODEL_EMBEDDING_MODEL") == other
 
 
@@ -216,7 +215,7 @@ def test_a_run_without_references_model_or_server_is_accepted_once_it_asks_for_o
     assert refused.exit_code == 1
     (choice,) = re.findall(r"submit with (--[a-z-]+)", refused.stderr)
     assert choice == "--zero-shot-only"
-    assert served.ragq("submit", "--split", "paper-train", choice).exit_code == 0
+    served.do("submit", "--split", "paper-train", choice)
 
     by_model = ("submit", "--participants", "316", "--zero-shot-only", "--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm")
     asked = (*by_model, "--set", "MODEL_QUANTITATIVE_MODEL=absent:1b")
@@ -224,15 +223,15 @@ def test_a_run_without_references_model_or_server_is_accepted_once_it_asks_for_o
     assert refused.exit_code == 1
     (fetched,) = re.findall(r"`ollama pull ([^`]+)`", refused.stderr)
     present = ("--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b")
-    assert served.ragq(*asked, *present).exit_code == 0
+    served.do(*asked, *present)
     ollama.model(name=fetched)
-    assert served.ragq(*asked).exit_code == 0
+    served.do(*asked)
 
     refused = served.ragq(*by_model, *present, "--new", OLLAMA_HOST="gpu")
     assert refused.exit_code == 1
     assert f"the running workers ask http://127.0.0.1:{served.ollama_port}" in refused.stderr
     assert "to use theirs, unset OLLAMA_HOST and choose the profile with --profile" in " ".join(refused.stderr.split())
-    assert served.ragq(*by_model, *present, "--new", "--profile", "demo", OLLAMA_HOST="").exit_code == 0
+    served.do(*by_model, *present, "--new", "--profile", "demo", OLLAMA_HOST="")
 
 
 def test_a_fork_over_a_setting_of_the_index_names_commands_that_submit_it_again(

@@ -123,9 +123,7 @@ def cluster(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
             started = Cluster(net, installation)
             try:
                 started.start_workers()
-                assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
-                built = installation.ragq("index", "references", "--split", "paper-train")
-                assert built.exit_code == 0, built.stderr
+                installation.learn(data_directory)
                 yield started
             finally:
                 started.end()

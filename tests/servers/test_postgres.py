@@ -29,12 +29,9 @@ def test_migrations_and_a_run_with_an_index_over_tls(
     made: BreakableInstallation, postgres: DebianPostgres, data_directory: Path, evidence: GiveEvidence
 ) -> None:
     with dataclasses.replace(made, database_url=postgres.url) as installation:
-        migrated = installation.ragq("db", "migrate")
-        assert migrated.exit_code == 0, migrated.stderr
-        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
+        installation.do("db", "migrate")
         with installation.supervised(workers=2) as workers:
-            built = installation.ragq("index", "references", "--split", "paper-train")
-            assert built.exit_code == 0, built.stderr
+            installation.learn(data_directory)
             run_id = installation.submit(*evidence(dict.fromkeys(TEST, 3)), *UNCHECKED)
             workers.workers[0].kill()
             installation.assert_recovered(run_id, jobs=2 * len(TEST))

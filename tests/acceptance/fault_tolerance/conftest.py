@@ -47,10 +47,8 @@ def fault_tolerance_template(
     with BreakableInstallation.on(
         servers, TEMPLATE, ollama=ollama, embedder=embedder, folder=tmp_path_factory.mktemp("indexing")
     ) as installation:
-        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
         installation.start_worker()
-        built = installation.ragq("index", "references", "--split", "paper-train")
-        assert built.exit_code == 0, built.stderr
+        installation.learn(data_directory)
     return TEMPLATE
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.harness import BROKEN
 from tests.store.small_corpora import EXPECTED, POSTINGS
 
 CORPUS = stages_of("index", "corpus")
@@ -19,6 +20,10 @@ SELECT c.searchable_chunks = (SELECT count(*) FROM chunks WHERE vector_status = 
    AND c.searchable_terms = (SELECT coalesce(sum(p.frequency), 0) FROM ({POSTINGS}) AS p WHERE p.corpus_id = c.id)
    AND NOT EXISTS (({POSTINGS}) EXCEPT ALL ({EXPECTED})) AND NOT EXISTS (({EXPECTED}) EXCEPT ALL ({POSTINGS}))
 FROM corpus AS c WHERE c.name = 'small'
+"""
+REUSED = """
+SELECT sum((a.output ->> 'reused_texts')::integer) FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND a.stage = 'embed'
 """
 
 
@@ -37,8 +42,7 @@ def books(tmp_path: Path) -> Path:
 def submitted(installation: BreakableInstallation, books: Path, *options: str) -> dict[str, Any]:
     """What an import in batches of two chunks prints."""
     options = ("--corpus", "small", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=2", *options)
-    done = installation.ragq("import", "works", str(books), "--json", *options)
-    assert done.exit_code == 0, done.stderr
+    done = installation.do("import", "works", str(books), "--json", *options)
     printed: dict[str, Any] = done.json
     return printed
 
@@ -85,7 +89,7 @@ def test_works_are_embedded_once_replaced_whole_and_indexed_while_the_corpus_gro
     assert breakable.value(CONSISTENT)
     assert breakable.value(f"SELECT count(*) FROM ({POSTINGS}) AS p WHERE term = 'coffe'") == 1
 
-    assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
+    breakable.do("corpus", "delete", "small", "--yes")
     assert breakable.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'") == 0
 
 
@@ -104,10 +108,10 @@ def test_killed_workers_lose_no_chunk_and_many_small_batches_leave_few_segments(
     assert breakable.value(CONSISTENT)
 
 
-def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
+def test_a_failed_batch_leaves_the_others_searchable_a_retry_finishes_it_and_no_text_is_embedded_again(
     breakable: BreakableInstallation, books: Path
 ) -> None:
-    worker = breakable.start_worker(include="tests.acceptance.fault_tolerance.exploding_batch")
+    worker = breakable.start_worker(include=BROKEN, TEST_BREAKS="second batch")
     run_id = submitted(breakable, books)["run_id"]
     assert breakable.wait_for(run_id) == {"failed": 1, "succeeded": 2}
     assert numbers(breakable) == (4, 2, 2)
@@ -120,3 +124,7 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
     assert breakable.wait_for(run_id) == {"succeeded": 3}
     assert numbers(breakable) == (6, 0, 0)
     assert breakable.value(CONSISTENT)
+
+    copied = submitted(breakable, books, "--corpus", "other")["run_id"]
+    breakable.assert_recovered(copied, jobs=3)
+    assert breakable.value(REUSED, copied) == 6

@@ -21,7 +21,7 @@ def test_what_is_computed_for_a_cancelled_job_ends_and_nothing_follows(
     breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
-    assert breakable.ragq("cancel", f"r{run_id}", "--note", "not now").exit_code == 0
+    breakable.do("cancel", f"r{run_id}", "--note", "not now")
     breakable.wait_until(ENDED, run_id, 1)
 
     retried = breakable.ragq("retry", f"r{run_id}")
@@ -33,7 +33,7 @@ def test_what_is_computed_for_a_cancelled_job_ends_and_nothing_follows(
     assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["interrupted"], False)
     # The server of the language model is free for others.
     eventually(lambda: judge.abandoned == 1)
-    assert breakable.ragq("audit", f"r{run_id}").exit_code == 0
+    breakable.do("audit", f"r{run_id}")
 
 
 def test_a_paused_run_resumes_at_the_stage_where_it_was_paused_and_where_its_worker_died(
@@ -45,7 +45,7 @@ def test_a_paused_run_resumes_at_the_stage_where_it_was_paused_and_where_its_wor
     worker = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1, 319: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls >= 2)
-    assert breakable.ragq("pause", f"r{run_id}", "--note", "not now").exit_code == 0
+    breakable.do("pause", f"r{run_id}", "--note", "not now")
     breakable.wait_until(ENDED, run_id, 1)
     worker.kill()
     breakable.start_worker()
@@ -53,7 +53,7 @@ def test_a_paused_run_resumes_at_the_stage_where_it_was_paused_and_where_its_wor
     assert breakable.wait_for(run_id) == {"paused": 2}
     assert "assemble" not in {stage for _, stage in breakable.attempts(run_id)}
 
-    assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
+    breakable.do("resume", f"r{run_id}")
 
     attempts = breakable.assert_recovered(run_id, jobs=2)
     assert sorted(attempts[ordinal, "validate"] for ordinal in (0, 1)) == [["interrupted", "succeeded"], ["succeeded"]]

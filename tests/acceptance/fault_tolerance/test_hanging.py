@@ -11,10 +11,11 @@ from stack.processes import worker_command
 from stack.supervision import HEARTBEATS, Supervisor
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.harness import BROKEN
 from tests.eventually import eventually
 
-HOLDING = "tests.acceptance.fault_tolerance.holding_extract"
-TIMES: Any = {"RAGQ_LEASE_SECONDS": "4", "RAGQ_HUNG_SECONDS": "10"}
+TIMES = {"RAGQ_LEASE_SECONDS": "4", "RAGQ_HUNG_SECONDS": "10"}
+HOLDS: Any = TIMES | {"TEST_BREAKS": "lock", "TEST_HOLD_SECONDS": "300"}
 RUNNING = "SELECT EXISTS (SELECT FROM stage_run WHERE status = 'running')"
 ONCE = {(0, "extract"): ["interrupted", "succeeded"]}
 QUICK = ("--few-shot-only", "--until", "extract")
@@ -23,7 +24,7 @@ QUICK = ("--few-shot-only", "--until", "extract")
 def test_a_late_worker_that_kept_the_lock_stores_nothing(
     breakable: BreakableInstallation, evidence: GiveEvidence
 ) -> None:
-    worker = breakable.start_worker(include=HOLDING, TEST_HOLD_SECONDS="5", **(TIMES | {"RAGQ_LEASE_SECONDS": "2"}))
+    worker = breakable.start_worker(include=BROKEN, **(HOLDS | {"TEST_HOLD_SECONDS": "5", "RAGQ_LEASE_SECONDS": "2"}))
     run_id = breakable.submit(*evidence({316: 2}), *QUICK)
     breakable.wait_until(RUNNING)
     breakable.start_worker()
@@ -37,11 +38,11 @@ def test_a_late_worker_that_kept_the_lock_stores_nothing(
 @pytest.fixture
 def supervisor(breakable: BreakableInstallation) -> Iterator[Supervisor]:
     """A supervised worker whose first stage keeps the lock for five minutes."""
-    command = [*worker_command("held", QUEUES, 8), f"--include={HOLDING}"]
+    command = [*worker_command("held", QUEUES, 8), f"--include={BROKEN}"]
     home = Home(breakable.folder / "supervised")
     home.make()
     found = Supervisor(home)
-    environment = breakable.environment | TIMES | {"TEST_HOLD_SECONDS": "300"}
+    environment = breakable.environment | HOLDS
     found.launch([Part(name="worker-held", command=command)], environment)
     yield found
     found.shutdown()
@@ -65,7 +66,7 @@ def test_a_worker_that_hangs_for_too_long_is_ended_by_its_supervisor_and_another
 
 
 def test_a_worker_whose_loop_is_blocked_ends_itself(breakable: BreakableInstallation, evidence: GiveEvidence) -> None:
-    worker = breakable.start_worker(include=HOLDING, TEST_HOLD="loop", TEST_HOLD_SECONDS="300", **TIMES)
+    worker = breakable.start_worker(include=BROKEN, **(HOLDS | {"TEST_BREAKS": "loop"}))
     run_id = breakable.submit(*evidence({316: 2}), *QUICK)
     eventually(lambda: not worker.is_alive)
     breakable.start_worker()

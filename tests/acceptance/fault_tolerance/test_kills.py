@@ -10,7 +10,7 @@ from schemas.chains import stages_of
 from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
-from tests.acceptance.harness import extracted_by, judged_by
+from tests.acceptance.harness import extracted_by, judged_by, setting
 from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
 from tests.acceptance.wardrobe import write_wardrobe
@@ -63,13 +63,10 @@ def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
     breakable: BreakableInstallation, ollama: ScriptedOllama, tmp_path: Path
 ) -> None:
     worker = breakable.start_worker()
-    imported = breakable.ragq("import", "works", str(write_shelf(tmp_path / "shelf")), "--corpus", "shelf", "--wait")
-    assert imported.exit_code == 0, imported.stderr
+    breakable.do("import", "works", str(write_shelf(tmp_path / "shelf")), "--corpus", "shelf", "--wait")
     worker.kill()
     model = ollama.model(reply_to_question)
-    values = (f"RAGQ_QUERY_MODEL={model.name}", f"validation.model={model.name}", "validation.enabled=true")
-    by = [option for value in values for option in ("--set", value)]
-
+    by = setting(f"RAGQ_QUERY_MODEL={model.name}", f"validation.model={model.name}", "validation.enabled=true")
     with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
         run_id = breakable.submit("--query", QUESTION, "--corpus", "shelf", "--until", "generate", *SHORT, *by)
         attempts = breakable.assert_recovered(run_id, jobs=1)
@@ -83,7 +80,7 @@ def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
 def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
     breakable: BreakableInstallation, tmp_path: Path
 ) -> None:
-    assert breakable.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
+    breakable.do("import", "tags", str(write_wardrobe(tmp_path / "wardrobe")))
     (tmp_path / "phrases.txt").write_text("overcoat, tees\n")
     by = ("--phrases", str(tmp_path / "phrases.txt"), "--vocabulary", "wardrobe", "--until", "validate")
 
@@ -154,14 +151,14 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
     assert breakable.value("SELECT count(*) FROM reference_index WHERE run_id = $1", run_id) == 1
     vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
     assert (vectors, supervisor.deaths) == (index["chunks"], 1)
-    assert breakable.ragq("audit", started).exit_code == 0
+    breakable.do("audit", started)
 
     breakable.start_worker()
     search = breakable.submit(*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
     assert breakable.wait_for(search) == {"succeeded": 1}
     assert "The reference index lacks participant 313." in breakable.ragq("show", f"r{search}").stdout
     breakable.ragq("import", "participants", str(data_directory), "--replace")
-    assert breakable.ragq("retry", started).exit_code == 0
+    breakable.do("retry", started)
     assert breakable.wait_for(run_id) == {"succeeded": 3}
     (whole,) = breakable.ragq("index", "list", "--json").json
     assert (whole["run_id"], whole["chunks"], whole["partial"]) == (run_id, before["chunks"], None)
