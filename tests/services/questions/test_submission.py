@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import QueryValueError, Refused
+from schemas.statuses import Priority
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
@@ -83,6 +84,9 @@ async def test_documents_in_no_corpus_are_named_and_other_judgements_are_another
     assert list(notices("query", "paper", irrelevant.request)) == []
     assert some.identity == same.identity
     assert len({plan.identity for plan in (unjudged, some, other, more)}) == 4
+    two = QuerySet(queries=[SubmittedQuery(external_id=name, text="Why?") for name in "12"])
+    many = await plan_queries(connection, QueryRequest(queries=two, corpora=("small",)), settings())
+    assert (unjudged.priority, many.priority) == (Priority.INTERACTIVE, Priority.NORMAL)
 
 
 async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(connection: Connection) -> None:
