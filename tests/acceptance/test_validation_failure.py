@@ -56,6 +56,8 @@ def test_the_chain_fails_at_validate_with_the_parse_error(
     assert [call["is_reused"] for call in second["calls"]] == [True] * 5 + [False] * 2
     purposes = [call["purpose"].partition(", ")[2] for call in second["calls"]][2:6]
     assert purposes == ["rejected before", "re-ask 1, rejected before", "re-ask 2, rejected before", "re-ask 3"]
+    (shown,) = shared.ragq("show", f"r{run_id}", "--json").json["jobs"]
+    assert (shown["llm_paid"], shown["llm_reused"]) == (7, 5)
 
     printed = [failed.stdout, failed.stderr, retried.stdout, shared.ragq("show", f"r{run_id}").stdout, shared.logs]
     assert [WORDS in text for text in printed] == [False] * 5

@@ -144,3 +144,14 @@ def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(filled
 
     assert (done.exit_code, done.stdout) == (0, "r3\n")
     assert "r3: 1 job submitted" in done.stderr
+
+
+def test_evidence_that_does_not_fit_is_refused_with_every_problem(filled: Ragq) -> None:
+    broken = {"PHQ8_Sleep": "text", "PHQ8_Tired": [1], "Moving": ["restless"]}
+    Path("evidence.json").write_text(json.dumps({"303": broken, "302": {}}))
+
+    refused = filled("submit", "--participants", "303,304", "--evidence", "evidence.json")
+
+    _, *told = str(refused.exception).splitlines()
+    problems = ["302 is not part", "1 key that no item", "PHQ8_Sleep: ex", "PHQ8_Tired: ex", "304 has no entry"]
+    assert [words in line for words, line in zip(problems, told, strict=True)] == [True] * 5

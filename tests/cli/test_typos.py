@@ -31,6 +31,12 @@ def test_what_is_mistyped_or_does_not_go_together_is_wrong_usage_with_what_was_m
         ("submit --query Why? --phrases p.txt", "Name one of --split, --participants, --query"),
         ("submit --phrases 'where is it?'", "`echo 'where is it?' | ragq submit --phrases -`"),
         ("submit --queries 'where is it?'", "`ragq submit --query 'where is it?'`"),
+        ("submit", "Name one of --split, --participants, --query"),
+        ("submit --split paper-test --participants 303", "Name one of --split, --participants, --query"),
+        ("submit --split paper-test --few-shot-only --zero-shot-only", "exclude each other"),
+        ("submit --participants 303 --limit 1", "Limit goes with split"),
+        ("submit --participants three", "'three' is not a list of participant numbers"),
+        ("retry 12", "Usage: "),
         (f"submit --queries '{'word ' * 1000}'", "ragq submit --query"),
     ]:
         done = ragq(*shlex.split(typed))

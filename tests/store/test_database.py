@@ -52,11 +52,13 @@ async def test_a_connection_whose_server_hangs_is_removed_from_the_pool(database
 
 
 async def test_retries_with_an_unavailable_database_are_limited() -> None:
-    async with Database("postgresql://ragq@127.0.0.1:1/ragq") as nowhere:
+    told = r"the database cannot be reached .*Refused.*`ragq up`"
+    async with Database("postgresql://ragq:secret@127.0.0.1:1/ragq") as nowhere:
         assert nowhere.reachable_for_s == math.inf
 
-        with pytest.raises(DatabaseUnavailableError, match=r"the database cannot be reached .*Refused.*`ragq up`"):
+        with pytest.raises(DatabaseUnavailableError, match=told) as unavailable:
             await nowhere.with_retry(one, retry_for_s=0.2)
+        assert "secret" not in str(unavailable.value)
 
         assert nowhere.reachable_for_s < 1
 

@@ -245,10 +245,11 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(proc
     ("error", "raised", "category"),
     [
         (EmptyTranscriptError("The transcript of 316 has no text."), EmptyTranscriptError, "transcript_empty"),
+        (ConnectionError("refused"), StageFailed, "transport"),
         # What Postgres cannot hold still fails the stage.
         *((RuntimeError(words), StageFailed, "unknown") for words in ("cut \0 here", "half a pair \ud83d", "\udcff")),
     ],
-    ids=["ragq", "NUL", "surrogate", "byte"],
+    ids=["ragq", "connection", "NUL", "surrogate", "byte"],
 )
 async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_type(
     process: Process, job_id: int, error: Exception, raised: type[Exception], category: str
@@ -259,6 +260,8 @@ async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_typ
     attempt = await process.only_attempt(job_id)
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type, attempt.error.category) == ("failed", type_name(error), category)
+    advice = f". `ragq doctor` shows whether the server answers; `ragq retry j{job_id}` continues then."
+    assert attempt.error.message.endswith(advice) is (category == "transport")
     assert (attempt.error.message == str(error)) is isinstance(error, EmptyTranscriptError)
 
 
