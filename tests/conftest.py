@@ -18,6 +18,9 @@ from store.database import Connection, Database
 from tests import run_folder
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.started import started_llm_server
+from tests.store.conftest import job_id, one_run, store_run
+
+__all__ = ["job_id", "one_run", "store_run"]
 
 _numbers = itertools.count(1)
 

@@ -19,9 +19,8 @@ from store.runs import forks
 from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 from tests.stages.reports.builders import labels, scores
-from tests.store.noticed import NOTICES, noticed_run
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import TIMED_OUT, finish, forkable_run, import_labels, store_scored_run
+from tests.store.scored import NOTICES, TIMED_OUT, finish, forkable_run, import_labels, noticed_run, store_scored_run
 
 FEW = ("--bootstrap-resamples", "2")
 

@@ -1,6 +1,7 @@
-"""The commands of parts, their memory, their ends, and what a killed stack or a hung worker leaves."""
+"""The commands of parts, their memory and lines, their ends, and what a killed stack or a hung worker leaves."""
 
 import asyncio
+import json
 import re
 import signal
 import socket
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock, call
 
 import psutil
@@ -175,3 +177,34 @@ async def test_nobody_is_killed_while_the_database_is_away(database_url: str) ->
 async def look(database_url: str, hung_s: float) -> list[int]:
     """In a thread, as it has an event loop of its own."""
     return [process.pid for process in await asyncio.to_thread(heartbeats.end_hung, database_url, hung_s)]
+
+
+PROGRAM = """
+import logging, structlog
+from stack import logs
+
+logs.configure("{level}", "json")
+log = structlog.get_logger("ragq.stages")
+log.debug("stage_started", job_id=1)
+log.info("stage_stored", job_id=1)
+logging.getLogger("asyncio").warning("slow")
+logging.getLogger("celery").info("received")
+"""
+LINES: dict[str, dict[str, Any]] = {
+    "stage_started": {"job_id": 1, "logger": "ragq.stages", "level": "debug"},
+    "stage_stored": {"job_id": 1, "logger": "ragq.stages", "level": "info"},
+    "slow": {"logger": "asyncio", "level": "warning"},
+}
+
+
+@pytest.mark.parametrize(("level", "first"), [("DEBUG", 0), ("INFO", 1), ("WARNING", 2)])
+def test_lines_of_ragq_and_of_libraries_have_one_shape_and_those_below_the_level_are_dropped(
+    level: str, first: int
+) -> None:
+    program = [sys.executable, "-c", PROGRAM.format(level=level)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+
+    found = [json.loads(line) for line in done.stderr.splitlines()]
+    assert all(line.pop("timestamp") for line in found)
+    assert found == [{"event": event, **facts} for event, facts in list(LINES.items())[first:]]
+    assert done.stdout == ""

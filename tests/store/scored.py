@@ -1,7 +1,8 @@
 """Runs whose stages are stored directly, and workers that were seen just now."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
@@ -15,6 +16,7 @@ from store.references import interviews
 from store.runs import ledger, runs, stages, workers
 from store.runs.runs import NewJob, StoredRun
 from tests.fakes.chat import served
+from tests.stages.reports import builders
 from tests.store.conftest import new_run
 from tests.store.reference_indexes import person
 
@@ -160,3 +162,29 @@ async def finish(connection: Connection, job_id: int, stages: Sequence[str], sco
                 return
             output = scores.model_dump(mode="json")
         await take(connection, job_id, stage, committing(output))
+
+
+NOTICED: Final[dict[str, Any]] = {
+    "overlap": {"index": "tiny_avec_train", "participants": [316, 319]},
+    "left_parity": ["EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6"],
+    "variants": {"transcripts": {"raw": 1, "unknown": 1}, "index": "participant_qa"},
+}
+
+NOTICES: Final = (
+    "Parity with the paper's notebook is left by EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6: compare with none of its "
+    "figures.",
+    "Overlap allowed: 2 participants of reference index 'tiny_avec_train' are assessed here or in the same split: 316, "
+    "319. Their chunks were left out of every search.",
+    "The transcripts are of several variants: raw (1), unknown (1).",
+    "Transcript variant of transcripts unknown: stored before variants were recorded, or from files that do not name "
+    "theirs.",
+)
+
+
+async def noticed_run(connection: Connection) -> int:
+    """A finished run of two participants, with NOTICED as part of its request. Its number."""
+    await import_labels(connection, {316: builders.labels("10"), 319: builders.labels("2")})
+    outcomes = {("few_shot", 316): builders.scores("11", "21"), ("few_shot", 319): builders.scores("2", "11")}
+    run_id = await store_scored_run(connection, outcomes)
+    await connection.execute("UPDATE run SET request = request || $2 WHERE id = $1", run_id, json.dumps(NOTICED))
+    return run_id

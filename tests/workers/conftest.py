@@ -1,4 +1,4 @@
-"""Brokers of a test's own, and fixtures that store runs, shared with the tests of the store."""
+"""Brokers of a test's own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +10,8 @@ import redis
 from tests.brokers import broker_of_its_own
 from tests.embedded import ValkeyServer
 from tests.eventually import until
-from tests.store.conftest import job_id, one_run, store_run
 from workers.app import KEY_PREFIX
 from workers.broker import NORMAL, list_of
-
-__all__ = ["job_id", "one_run", "store_run"]
 
 
 @dataclass

@@ -5,21 +5,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from schemas.settings.process import LLMLimits, ProcessSettings
-from schemas.settings.run import RunSettings, thaw
+from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Database
-from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.pair_scorer import FakePairScorer
-from tests.store.scored import claimed
 from workers.call_limits import CallLimits
 from workers.leases import Leases
 from workers.ledger_chat import CallLedger
 from workers.runner import StageRunner
 from workers.wiring import Wiring
-from workers.work import Result, StageFunction, StageFunctions, Work
+from workers.work import StageFunctions
 
 
 class FakeWiring(Wiring):
@@ -61,17 +59,3 @@ class ModelAlone:
 
     def chat(self, _: RunSettings) -> Any:
         return self._model
-
-
-async def run_stage(
-    database: Database, job_id: int, stage: str, function: StageFunction, model: Any
-) -> tuple[Result[Any], dict[str, Any]]:
-    """Run a stage of a job with a model, and store it. Its result, and the inputs that it noted."""
-    claim = await database.ask(claimed, job_id, stage)
-    settings = thaw(await database.ask(runs.settings, claim.run_id))
-    wiring: Any = ModelAlone(database, model)
-    read: dict[str, Any] = {}
-    result = await function(Work(claim, settings.run, database, wiring, read, settings.preset))
-    output = result.output.model_dump(mode="json")
-    await database.ask(stages.commit, claim, inputs=read, output=output, effect=result.effect)
-    return result, read

@@ -18,17 +18,31 @@ from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import runs
+from store.runs import runs, stages
 from store.runs.stages import Claim
 from tests.eventually import until
 from tests.fakes.chat import ScriptedChat, served
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.services.questions.questions import CONTEXT, FOUND, WHOLE, a_question, complete_stages
 from tests.store.scored import claimed, committing, take
-from tests.workers.processes import run_stage
+from tests.workers.processes import ModelAlone
 from workers.ledger_chat import EVERY_SECONDS, published
 from workers.queries import run_augment, run_expand, run_generate, run_rerank
-from workers.work import StageFunction, Work
+from workers.work import Result, StageFunction, Work
+
+
+async def run_stage(
+    database: Database, job_id: int, stage: str, function: StageFunction, model: Any
+) -> tuple[Result[Any], dict[str, Any]]:
+    """Run a stage of a job with a model, and store it. Its result, and the inputs that it noted."""
+    claim = await database.ask(claimed, job_id, stage)
+    settings = thaw(await database.ask(runs.settings, claim.run_id))
+    wiring: Any = ModelAlone(database, model)
+    read: dict[str, Any] = {}
+    result = await function(Work(claim, settings.run, database, wiring, read, settings.preset))
+    output = result.output.model_dump(mode="json")
+    await database.ask(stages.commit, claim, inputs=read, output=output, effect=result.effect)
+    return result, read
 
 
 @dataclass

@@ -17,8 +17,7 @@ from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question
 from tests.stages.reports.builders import labels, scores
-from tests.store.noticed import NOTICES, noticed_run
-from tests.store.scored import enroll, import_labels, store_scored_run
+from tests.store.scored import NOTICES, enroll, import_labels, noticed_run, store_scored_run
 
 
 async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(
