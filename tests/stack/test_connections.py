@@ -4,7 +4,6 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -53,40 +52,31 @@ def test_the_repr_hides_passwords_and_the_state_of_a_stack_without_a_supervisor_
         assert connections(running).database_url
 
 
-@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])
-def test_every_spelling_of_the_postgres_scheme_is_normalised(scheme: str) -> None:
-    assert database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") == (
-        "postgresql://me:p%40ss@db:5432/ragq?sslmode=require"
-    )
+def test_every_spelling_of_the_postgres_scheme_is_normalised() -> None:
+    schemes = ("postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg")
+    found = {database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") for scheme in schemes}
+    assert found == {"postgresql://me:p%40ss@db:5432/ragq?sslmode=require"}
 
 
-@pytest.mark.parametrize(
-    ("host", "port", "url"),
-    [
-        ("127.0.0.1", None, "http://127.0.0.1:11434"),
-        ("gpu", "8080", "http://gpu:8080"),
-        ("gpu:9000", "8080", "http://gpu:9000"),
-        ("http://gpu:9000/", None, "http://gpu:9000"),
-        ("https://gpu", "443", "https://gpu:443"),
-        ("[::1]:9000", None, "http://[::1]:9000"),
-    ],
-)
-def test_ollama_hosts_are_read_as_ollama_reads_them(host: str, port: str | None, url: str) -> None:
-    assert ollama_url(host, port) == url
+def test_ollama_hosts_are_read_as_ollama_reads_them() -> None:
+    urls = {
+        ("127.0.0.1", None): "http://127.0.0.1:11434",
+        ("gpu", "8080"): "http://gpu:8080",
+        ("gpu:9000", "8080"): "http://gpu:9000",
+        ("http://gpu:9000/", None): "http://gpu:9000",
+        ("https://gpu", "443"): "https://gpu:443",
+        ("[::1]:9000", None): "http://[::1]:9000",
+    }
+    assert {given: ollama_url(*given) for given in urls} == urls
 
 
-@pytest.mark.parametrize(
-    ("read", "refusal"),
-    [
-        (lambda: ollama_url("gpu", "many"), "the port is not a number from 1 to 65535"),
-        (lambda: ollama_url("gpu:99999", None), "the port is not a number from 1 to 65535"),
-        (lambda: database_url("sqlite:///jobs.db"), "DATABASE_URL names sqlite, and ragq keeps its work in Postgres"),
-        (lambda: database_url("localhost"), "DATABASE_URL names no scheme, and ragq keeps its work in Postgres"),
-    ],
-)
-def test_an_impossible_port_and_another_database_are_refused(read: Callable[[], str], refusal: str) -> None:
-    with pytest.raises(StackError, match=refusal):
-        read()
+def test_an_impossible_port_and_another_database_are_refused() -> None:
+    for host, port in (("gpu", "many"), ("gpu:99999", None)):
+        with pytest.raises(StackError, match="the port is not a number from 1 to 65535"):
+            ollama_url(host, port)
+    for url, scheme in (("sqlite:///jobs.db", "sqlite"), ("localhost", "no scheme")):
+        with pytest.raises(StackError, match=f"DATABASE_URL names {scheme}, and ragq keeps its work in Postgres"):
+            database_url(url)
 
 
 def test_tls_checks_the_certificate_and_the_name_of_a_broker_by_the_authorities_of_its_url() -> None:

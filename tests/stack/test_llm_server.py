@@ -275,34 +275,23 @@ def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytes
 OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        (None, 1.1),
-        ("json", 1.1),
-        (score_json_schema("strict", max_text_chars=40), 1.1),
-        (OPEN_OBJECT, 1.1),
-        (OPEN_OBJECT | {"additionalProperties": False}, 1.0),
-        (VERDICT_JSON_SCHEMA, 1.0),
-        (evidence_json_schema({PHQ8Item.SLEEP: "i lie awake"}, max_text_chars=80), 1.0),
-    ],
-)
-def test_repetition_is_penalised_unless_there_are_choices_alone(schema: Any, expected: float) -> None:
-    request = ChatRequest(model="m", messages=[], format=schema)
-
-    assert request.for_llama_cpp()["repeat_penalty"] == expected
+def test_repetition_is_penalised_unless_there_are_choices_alone() -> None:
+    with_text: list[Any] = [None, "json", score_json_schema("strict", max_text_chars=40), OPEN_OBJECT]
+    closed = OPEN_OBJECT | {"additionalProperties": False}
+    quotes = evidence_json_schema({PHQ8Item.SLEEP: "i lie awake"}, max_text_chars=80)
+    for schemas, expected in ((with_text, 1.1), ([closed, VERDICT_JSON_SCHEMA, quotes], 1.0)):
+        for schema in schemas:
+            request = ChatRequest(model="m", messages=[], format=schema)
+            assert request.for_llama_cpp()["repeat_penalty"] == expected
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_a_part_that_is_not_known_leaves_the_schema_to_llama_cpp() -> None:
+    schemas: list[dict[str, Any]] = [
         {"type": "nonsense"},
         {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
         {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}},
         {"type": "object", "additionalProperties": {"type": "string"}},
         {"type": "array", "items": {"type": ["string", "nothing"]}},
         {"type": "array", "items": True},
-    ],
-)
-def test_a_part_that_is_not_known_leaves_the_schema_to_llama_cpp(schema: dict[str, Any]) -> None:
-    assert on_one_line(schema) is None
+    ]
+    assert [on_one_line(schema) for schema in schemas] == [None] * len(schemas)

@@ -8,6 +8,7 @@ import re
 import signal
 from collections import defaultdict
 from importlib.resources import files
+from operator import methodcaller
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -136,20 +137,16 @@ async def test_of_two_transactions_that_wait_for_each_other_both_are_done(
     assert len(tries) == 3
 
 
-@pytest.mark.parametrize(
-    ("sqlstate", "found"),
-    [
+async def test_what_a_database_lacks_is_named(database: Database) -> None:
+    for sqlstate, found in (
         ("53100", r"the database has no disk space left \(DiskFullError\)\. Free space on the disk of its data\."),
         ("53200", r"the database is out of memory \(OutOfMemoryError\)\. Give it more memory\."),
         ("53300", r"the database has no connection left \(TooManyConnectionsError\)\. Raise its max_connections\."),
         ("58030", r"the database cannot read or write its files \(PostgresIOError\)\. See its log\."),
-    ],
-)
-async def test_what_a_database_lacks_is_named(database: Database, sqlstate: str, found: str) -> None:
-    raised = f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{sqlstate}'; END $$"
-
-    with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
-        await database.with_retry(lambda connection: connection.execute(raised), retry_for_s=0.1)
+    ):
+        work = methodcaller("execute", f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{sqlstate}'; END $$")
+        with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
+            await database.with_retry(work, retry_for_s=0.1)
 
 
 def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,16 +188,11 @@ def test_an_old_version_in_the_database_is_refused_with_the_statement_that_updat
     assert (found["pgvector"].verdict, found["pgvector"].found) == (Verdict.FAIL, "The database has pgvector 0.6.2")
 
 
-@pytest.mark.parametrize(
-    ("versions", "problem"),
-    [
-        (PgvectorVersions(None, None), "The server has no pgvector; ragq needs"),
-        (PgvectorVersions("0.7.4", None), r"The server has pgvector 0\.7\.4; ragq needs"),
-    ],
-)
-def test_a_server_that_cannot_install_it_is_refused(versions: PgvectorVersions, problem: str) -> None:
-    with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq db migrate` again"):
-        check_pgvector(versions)
+def test_a_server_that_cannot_install_it_is_refused() -> None:
+    for version, found in ((None, "no pgvector"), ("0.7.4", r"pgvector 0\.7\.4")):
+        told = f"The server has {found}; ragq needs .* and run `ragq db migrate` again"
+        with pytest.raises(PgvectorError, match=told):
+            check_pgvector(PgvectorVersions(version, None))
 
 
 STORE: Final = Path(__file__).parents[2] / "store"

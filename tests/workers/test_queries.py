@@ -78,17 +78,12 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(data
     assert chosen.sources[0].start_line == CONTEXT.groups[0].start_line
 
 
-@pytest.mark.parametrize(
-    ("environment", "reported", "expected"),
-    [({}, 4096, 4096), ({}, None, None), ({"RAGQ_CONTEXT_TOKENS": "2048"}, 4096, 2048)],
-)
-async def test_a_prompt_fits_the_context_of_the_model_that_is_going_to_answer(
-    database: Database, environment: dict[str, str], reported: int | None, expected: int | None
-) -> None:
-    query = await database.ask(a_question, *WHOLE[:6], environment=environment)
-    asked, read = await augmented(database, query.job_id, reported)
-
-    assert (asked.context_tokens, read.get("context_tokens")) == (expected, expected)
+async def test_a_prompt_fits_the_context_of_the_model_that_is_going_to_answer(database: Database) -> None:
+    cases: Any = (({}, 4096, 4096), ({}, None, None), ({"RAGQ_CONTEXT_TOKENS": "2048"}, 4096, 2048))
+    for environment, reported, expected in cases:
+        query = await database.ask(a_question, *WHOLE[:6], environment=environment)
+        asked, read = await augmented(database, query.job_id, reported)
+        assert (asked.context_tokens, read.get("context_tokens")) == (expected, expected)
 
 
 STAGES: Final[dict[str, StageFunction]] = {"expand": run_expand, "generate": run_generate}
@@ -115,19 +110,18 @@ async def make(database: Database, job_id: int, stage: str) -> Asked:
     return Asked(call.model, read.get("model"))
 
 
-@pytest.mark.parametrize(
-    ("environment", "light", "expected"),
-    [(BOTH, False, Asked("own", None)), (BOTH, True, Asked("quick", "quick")), (ONE, True, Asked("own", None))],
-)
-async def test_an_expansion_is_by_the_model_that_was_asked_for(
-    database: Database, environment: dict[str, str], light: bool, expected: Asked
-) -> None:
-    query = await database.ask(a_question, environment=environment, until="expand", use_full_model=not light)
-
-    assert await make(database, query.job_id, "expand") == expected
+OWN, QUICK = Asked("own", None), Asked("quick", "quick")
 
 
-@pytest.mark.parametrize(("environment", "expected"), [(BOTH, Asked("quick", "quick")), (ONE, Asked("own", None))])
+async def test_an_expansion_is_by_the_model_that_was_asked_for(database: Database) -> None:
+    for environment, light, expected in ((BOTH, False, OWN), (BOTH, True, QUICK), (ONE, True, OWN)):
+        # The ledger answers no question that differs.
+        asked: dict[str, Any] = {"text": f"{environment}, {light}?", "environment": environment}
+        query = await database.ask(a_question, until="expand", use_full_model=not light, **asked)
+        assert await make(database, query.job_id, "expand") == expected
+
+
+@pytest.mark.parametrize(("environment", "expected"), [(BOTH, QUICK), (ONE, OWN)])
 async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
     database: Database, environment: dict[str, str], expected: Asked
 ) -> None:
@@ -138,7 +132,7 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         await database.ask(complete_stages, query.job_id, "augment")
         made.append(await make(database, query.job_id, "generate"))
 
-    assert made == [expected, Asked("own", None)]
+    assert made == [expected, OWN]
     named = [(result.model, result.is_light) for result in await database.ask(queries.results, query.id)]
     assert named == [("own", False), (expected.model, expected.noted is not None)]
 

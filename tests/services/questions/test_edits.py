@@ -70,18 +70,17 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_leaves_what_does_no
     assert await flaws(connection) == []
 
 
-@pytest.mark.parametrize("done", [(), ("expand",), WHOLE])
-async def test_another_text_keeps_the_expansion_but_no_vectors(connection: Connection, done: tuple[str, ...]) -> None:
-    query = await a_question(connection, *done)
-
-    await edit(connection, query.id, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
-
-    assert (await queries.get(connection, query.id)).original_query == "Why is tea brown?"
-    old = EXPANSION if done else Expansion(origin=Origin.NONE)
+async def test_another_text_keeps_the_expansion_but_no_vectors(connection: Connection) -> None:
     new = {"origin": Origin.EDITED, "hyde_answer": "Because."}
-    assert await expansion(connection, query) == old.model_copy(update=new)
-    assert await chain(connection, query.job_id) == {"expand": "done"}
-    assert await needs(connection, query) == "needs_embeddings"
+    change = QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because.")
+    for done, old in (((), Expansion(origin=Origin.NONE)), (("expand",), EXPANSION), (WHOLE, EXPANSION)):
+        query = await a_question(connection, *done)
+        await edit(connection, query.id, change, run=False)
+
+        assert (await queries.get(connection, query.id)).original_query == "Why is tea brown?"
+        assert await expansion(connection, query) == old.model_copy(update=new)
+        assert await chain(connection, query.job_id) == {"expand": "done"}
+        assert await needs(connection, query) == "needs_embeddings"
 
 
 async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(connection: Connection) -> None:
@@ -133,27 +132,21 @@ async def test_a_pasted_reply_replaces_the_expansion_and_given_parts_replace_its
     assert await expansion(connection, query) == Expansion(origin=Origin.EDITED, hyde_answer="Light.", **own)
 
 
-@pytest.mark.parametrize(
-    ("changes", "stale_from", "last"),
-    [
+async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(connection: Connection) -> None:
+    for changes, stale_from, last in (
         (QueryEdit(original_query="Why is tea brown?"), 1, 7),
         (QueryEdit(intent="CRITIQUE"), 2, 8),
         (QueryEdit(expansion_reply=PASTED), 1, 8),
         (QueryEdit(context=(2, 1)), 6, 7),
-    ],
-)
-async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
-    connection: Connection, changes: QueryEdit, stale_from: int, last: int
-) -> None:
-    query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
+    ):
+        query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
+        await edit(connection, query.id, changes, run=True)
 
-    await edit(connection, query.id, changes, run=True)
-
-    states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
-    assert list((await chain(connection, query.job_id)).values()) == states
-    assert await job_status(connection, query.job_id) == "waiting"
-    await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
-    assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
+        states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
+        assert list((await chain(connection, query.job_id)).values()) == states
+        assert await job_status(connection, query.job_id) == "waiting"
+        await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
+        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
 
 
 TO_CONSOLIDATE = WHOLE[:6]

@@ -131,26 +131,24 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     assert await flaws(connection) == []
 
 
-@pytest.mark.parametrize(
-    ("values", "first"),
-    [
-        ({"retrieval.min_word_count": "20"}, "rerank"),
-        ({"retrieval.dense_limit": "30"}, "retrieve"),
-        ({"consolidation.line_gap": "3", "augmentation.max_answer_tokens": "90"}, "consolidate"),
-        ({"augmentation.max_answer_tokens": "90"}, "augment"),
-        ({"expansion.n": "2"}, "expand"),
-    ],
-)
-async def test_stages_of_the_same_values_are_kept(connection: Connection, values: dict[str, str], first: str) -> None:
-    query = await a_question(connection, *WHOLE)
+async def test_stages_of_the_same_values_are_kept(connection: Connection) -> None:
+    for first, values in {
+        "rerank": {"retrieval.min_word_count": "20"},
+        "retrieve": {"retrieval.dense_limit": "30"},
+        "consolidate": {"consolidation.line_gap": "3", "augmentation.max_answer_tokens": "90"},
+        "augment": {"augmentation.max_answer_tokens": "90"},
+        "expand": {"expansion.n": "2"},
+    }.items():
+        query = await a_question(connection, *WHOLE)
+        moved = await run_stages(connection, query.id, values=values)
 
-    moved = await run_stages(connection, query.id, values=values)
-
-    assert next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
-    stored = await runs.settings(connection, moved.run_id)
-    for name, value in values.items():
-        assert (str(stored[name]["value"]), stored[name]["source"]) == (value, "option")
-    assert stored["retrieval.lexical_limit"]["source"] == "preset Balanced"
+        states = await chain(connection, moved.job_id)
+        assert next(stage for stage, state in states.items() if state != "done") == first
+        stored = await runs.settings(connection, moved.run_id)
+        assert {name: (str(stored[name]["value"]), stored[name]["source"]) for name in values} == {
+            name: (value, "option") for name, value in values.items()
+        }
+        assert stored["retrieval.lexical_limit"]["source"] == "preset Balanced"
     assert await flaws(connection) == []
 
 
