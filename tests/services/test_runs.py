@@ -158,24 +158,20 @@ async def test_held_jobs_keep_the_note_and_what_changes_nothing_is_refused(
         assert (job.status, job.note) == (status, "not now")
 
 
-@pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
 async def test_many_jobs_change_in_batches(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch, action: Action
+    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "BATCH", 2)
-    stored = await store_run(*map(str, range(300, 305)))
-    target = Target(stored.run_id, None)
-    if action is Action.RETRY:
-        for job_id in stored.job_ids:
-            await database.once(take, job_id, "extract", failing(BROKEN))
-    else:
-        await control(database, target, Action.PAUSE)
+    failed, paused = [await store_run(*map(str, range(300, 305))) for _ in range(2)]
+    for job_id in failed.job_ids:
+        await database.once(take, job_id, "extract", failing(BROKEN))
+    await control(database, Target(paused.run_id, None), Action.PAUSE)
 
-    assert (await control(database, target, action)).job_ids == stored.job_ids
-
-    assert (await database.once(overviews.get, stored.run_id)).states == {JobStatus.WAITING: 5}
-    flow = Flow(stored.run_id, False)
-    assert await database.once(backlog.oldest, {}, {flow: 9}) == {flow: stored.job_ids}
+    for stored, action in ((failed, Action.RETRY), (paused, Action.RESUME)):
+        assert (await control(database, Target(stored.run_id, None), action)).job_ids == stored.job_ids
+        assert (await database.once(overviews.get, stored.run_id)).states == {JobStatus.WAITING: 5}
+        flow = Flow(stored.run_id, False)
+        assert await database.once(backlog.oldest, {}, {flow: 9}) == {flow: stored.job_ids}
 
 
 async def test_a_job_that_ended_meanwhile_is_left_as_it_is(

@@ -6,12 +6,14 @@ from typing import Any
 from schemas.values.participants import Decision
 from schemas.values.queries import Leg, QueryText, RelevanceJudgement, SubmittedQuery
 from schemas.values.runs import AttemptError
+from store.corpora.keeping import keep
 from store.database import Connection
 from store.questions import queries
 from store.runs import runs
 from tests.stages.reports.query_builders import ranked_list, retrieved
 from tests.store.conftest import new_run
 from tests.store.scored import committing, failing, take
+from tests.store.small_corpora import chunks_of_work, new_work, small_corpus
 
 STAGES = ("retrieve", "rerank", "validate", "consolidate")
 BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
@@ -22,24 +24,12 @@ Found = Mapping[str, Sequence[int]] | None
 
 async def store_corpus(connection: Connection, works: Sequence[str], *, name: str = "small") -> dict[str, int]:
     """A corpus of works with one chunk each: the chunks' numbers by the works' names."""
-    corpus_id = await connection.fetchval(
-        "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)"
-        " VALUES ($1, 'fake', 'tiny', 2, true, 0, 0) RETURNING id",
-        name,
-    )
-    found = {}
+    corpus, found = await small_corpus(connection, name), {}
     for work in works:
-        work_id = await connection.fetchval(
-            "INSERT INTO works (corpus_id, title, source_path, markdown, content_hash)"
-            " VALUES ($1, 'A title', $2, 'words', $2) RETURNING id",
-            corpus_id,
-            f"/somewhere/{work}.md",
-        )
-        found[work] = await connection.fetchval(
-            "INSERT INTO chunks (work_id, level, content, start_line, end_line, vector_status)"
-            " VALUES ($1, 'H1-chunk', 'words', 1, 1, 'vec') RETURNING id",
-            work_id,
-        )
+        made = new_work(f"words of {work}", title="A title", source_path=f"/somewhere/{work}.md")
+        kept = await keep(connection, corpus.id, made)
+        *_, (chunk, _) = await chunks_of_work(connection, kept.work_id)
+        found[work] = chunk.id
     return found
 
 

@@ -241,28 +241,24 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(proc
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
 
-@pytest.mark.parametrize(
-    ("error", "raised", "category"),
-    [
-        (EmptyTranscriptError("The transcript of 316 has no text."), EmptyTranscriptError, "transcript_empty"),
-        (ConnectionError("refused"), StageFailed, "transport"),
-        # What Postgres cannot hold still fails the stage.
-        *((RuntimeError(words), StageFailed, "unknown") for words in ("cut \0 here", "half a pair \ud83d", "\udcff")),
-    ],
-    ids=["ragq", "connection", "NUL", "surrogate", "byte"],
-)
 async def test_an_exception_of_ragq_is_raised_unchanged_and_any_other_by_its_type(
-    process: Process, job_id: int, error: Exception, raised: type[Exception], category: str
+    process: Process, store_run: StoreRun
 ) -> None:
-    with pytest.raises(raised):
-        await process.extract(job_id, raising(error))
+    own = EmptyTranscriptError("The transcript of 316 has no text.")
+    # What Postgres cannot hold still fails the stage.
+    unholdable = [(RuntimeError(words), "unknown") for words in ("cut \0 here", "half a pair \ud83d", "\udcff")]
+    cases = [(own, "transcript_empty"), (ConnectionError("refused"), "transport"), *unholdable]
+    job_ids = (await store_run("1", "2", "3", "4", "5")).job_ids
+    for job_id, (error, category) in zip(job_ids, cases, strict=True):
+        with pytest.raises(EmptyTranscriptError if error is own else StageFailed):
+            await process.extract(job_id, raising(error))
 
-    attempt = await process.only_attempt(job_id)
-    assert attempt.error is not None
-    assert (attempt.outcome, attempt.error.type, attempt.error.category) == ("failed", type_name(error), category)
-    advice = f". `ragq doctor` shows whether the server answers; `ragq retry j{job_id}` continues then."
-    assert attempt.error.message.endswith(advice) is (category == "transport")
-    assert (attempt.error.message == str(error)) is isinstance(error, EmptyTranscriptError)
+        failure = (attempt := await process.only_attempt(job_id)).error
+        assert failure is not None
+        assert (attempt.outcome, failure.type, failure.category) == ("failed", type_name(error), category)
+        advice = f". `ragq doctor` shows whether the server answers; `ragq retry j{job_id}` continues then."
+        assert failure.message.endswith(advice) is (category == "transport")
+        assert (failure.message == str(error)) is (error is own)
 
 
 async def test_a_missing_output_is_named(process: Process, job_id: int) -> None:

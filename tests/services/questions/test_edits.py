@@ -38,9 +38,10 @@ async def needs(connection: Connection, query: StoredQuery) -> str:
     return (await queries.get(connection, query.id)).status
 
 
-@pytest.mark.parametrize(
-    ("change", "new", "left", "needed"),
-    [
+async def test_a_changed_expansion_keeps_its_other_parts_and_leaves_what_does_not_depend_on_it(
+    connection: Connection,
+) -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any], int, str]] = [
         # What is not embedded keeps the vectors.
         ({"intent": "definition"}, {"intent": Intent.DEFINITION}, 2, "needs_retrieval"),
         ({"intent": " buy a\nteapot "}, {"intent": "buy a teapot"}, 2, "needs_retrieval"),
@@ -51,22 +52,18 @@ async def needs(connection: Connection, query: StoredQuery) -> str:
         ({"hyde_answer": "Because."}, {"hyde_answer": "Because."}, 1, "needs_embeddings"),
         ({"hyde_answer": None}, {"hyde_answer": ""}, 1, "needs_embeddings"),
         ({"expanded_queries": ["", "tea"], "intent": ""}, {"queries": ("tea",), "intent": None}, 1, "needs_embeddings"),
-    ],
-)
-async def test_a_changed_expansion_keeps_its_other_parts_and_leaves_what_does_not_depend_on_it(
-    connection: Connection, change: dict[str, Any], new: dict[str, Any], left: int, needed: str
-) -> None:
-    query = await a_question(connection, *WHOLE)
+    ]
+    for change, new, left, needed in cases:
+        query = await a_question(connection, *WHOLE)
+        await edit(connection, query.id, QueryEdit(**change), run=False)
 
-    await edit(connection, query.id, QueryEdit(**change), run=False)
-
-    assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
-    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE[:left], "done")
-    assert (await job_status(connection, query.job_id), await needs(connection, query)) == ("succeeded", needed)
-    assert await jobs.pending_chains(connection, [query.job_id]) == []
-    embedded = await attempts.output(connection, query.job_id, "embed")
-    vectors = None if embedded is None else (await attempts.vectors(connection, embedded.attempt_id)).tolist()
-    assert vectors == (VECTORS.tolist() if left == 2 else None)
+        assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE[:left], "done")
+        assert (await job_status(connection, query.job_id), await needs(connection, query)) == ("succeeded", needed)
+        assert await jobs.pending_chains(connection, [query.job_id]) == []
+        embedded = await attempts.output(connection, query.job_id, "embed")
+        vectors = None if embedded is None else (await attempts.vectors(connection, embedded.attempt_id)).tolist()
+        assert vectors == (VECTORS.tolist() if left == 2 else None)
     assert await flaws(connection) == []
 
 

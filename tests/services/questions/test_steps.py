@@ -30,41 +30,35 @@ async def sources_asked_for(connection: Connection, query: StoredQuery) -> objec
     return (await jobs.get(connection, query.job_id)).inputs.get("top_n")
 
 
-@pytest.mark.parametrize(
-    ("step", "done", "runs_now"),
-    [
-        (Step.EXPAND, (), ("expand",)),
-        (Step.EMBED, ("expand",), ("embed",)),
-        (Step.RETRIEVE, ("expand", "embed"), ("retrieve", "rerank", "validate")),
-        (Step.CONSOLIDATE, WHOLE[:5], ("consolidate",)),
-        (Step.ANSWER, WHOLE[:6], ("augment", "generate")),
-    ],
-)
-@pytest.mark.parametrize(("ran_to_its_end", "until"), [(False, "expand"), (True, None)])
-async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
-    connection: Connection,
-    step: Step,
-    done: tuple[str, ...],
-    runs_now: tuple[str, ...],
-    ran_to_its_end: bool,
-    until: Any,
-) -> None:
-    query = await a_question(connection, until=until)
-    already = WHOLE if ran_to_its_end else done
-    if until is not None and len(already) > 1:
-        await complete_stages(connection, query.job_id, "expand")
-        await run_stages(connection, query.id)
-        already = already[1:]
-    await complete_stages(connection, query.job_id, *already)
+#: Which stages each step runs, and how many are before them.
+STEPS: Final[dict[Step, tuple[int, list[str]]]] = {
+    Step.EXPAND: (0, ["expand"]),
+    Step.EMBED: (1, ["embed"]),
+    Step.RETRIEVE: (2, ["retrieve", "rerank", "validate"]),
+    Step.CONSOLIDATE: (5, ["consolidate"]),
+    Step.ANSWER: (6, ["augment", "generate"]),
+}
 
-    assert (await run_stages(connection, query.id, step)).job_id == query.job_id
 
-    assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
-    assert await job_status(connection, query.job_id) == "waiting"
-    (pending,) = await jobs.pending_chains(connection, [query.job_id])
-    assert tuple(stage.stage for stage in pending.stages) == runs_now
-    await complete_stages(connection, query.job_id, *runs_now)
-    assert await job_status(connection, query.job_id) == "succeeded"
+@pytest.mark.parametrize("until", ["expand", None])
+async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(connection: Connection, until: Any) -> None:
+    for step, (before, runs_now) in STEPS.items():
+        query = await a_question(connection, until=until)
+        already = WHOLE if until is None else WHOLE[:before]
+        if until is not None and len(already) > 1:
+            await complete_stages(connection, query.job_id, "expand")
+            await run_stages(connection, query.id)
+            already = already[1:]
+        await complete_stages(connection, query.job_id, *already)
+
+        assert (await run_stages(connection, query.id, step)).job_id == query.job_id
+
+        assert list(await chain(connection, query.job_id)) == [*WHOLE[:before], *runs_now]
+        assert await job_status(connection, query.job_id) == "waiting"
+        (pending,) = await jobs.pending_chains(connection, [query.job_id])
+        assert [stage.stage for stage in pending.stages] == runs_now
+        await complete_stages(connection, query.job_id, *runs_now)
+        assert await job_status(connection, query.job_id) == "succeeded"
     assert await flaws(connection) == []
 
 
