@@ -14,6 +14,7 @@ from store.runs import jobs, stages
 from store.runs.edits import Changes
 from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
+from tests.store.scored import claimed
 
 __all__ = ["store_run"]
 
@@ -42,8 +43,7 @@ async def test_the_wait_ends_with_the_job(
     waits = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
     async with changes.subscribe() as subscription, database.connection() as connection:
         await subscription.next(20)
-        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-        assert claim is not None
+        claim = await claimed(connection, job_id)
         await subscription.next(20)
         assert not waits.done()
 

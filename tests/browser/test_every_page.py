@@ -137,7 +137,7 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
             if (picture := f"{name}-light.png") in SOURCES:
                 await page.screenshot(path=pictures / picture, full_page=True)
             for look, (scheme, size, rules) in LOOKS.items():
-                await _resize(page, size)
+                await page.set_viewport_size({"width": size[0], "height": size[1]})
                 await page.emulate_media(color_scheme=scheme)
                 if (picture := f"{name}-{look}.png") in SOURCES:
                     await page.screenshot(path=pictures / picture, full_page=True)
@@ -147,11 +147,6 @@ async def test_pages_are_accessible_in_every_theme_by_keyboard_and_without_javas
 
     assert {where: problems for where, problems in found.items() if problems} == {}
     assert without_scripts == texts
-
-
-async def _resize(page: Page, size: tuple[int, int]) -> None:
-    width, height = size
-    await page.set_viewport_size({"width": width, "height": height})
 
 
 async def _unreached(page: Page) -> list[str]:

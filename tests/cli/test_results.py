@@ -217,6 +217,7 @@ def test_a_run_is_plotted_priced_written_to_a_file_and_checked(ragq: Ragq, store
         file = Path(f"plots/r1-items.{ending}")
         assert (done.stdout, file.read_bytes()[: len(begins)]) == (f"{file}\n", begins)
 
+    assert (ragq("plot", "r1", "--output", "p.svg").exit_code, Path("p.svg").exists()) == (2, False)
     assert "1 call paid, 100 + 20 tokens, 0.0030 EUR" in ragq("show", "r1").output
     assert json.loads(ragq("show", "r1", "--json").stdout)["cost"]["total"]["money"] == 0.003
     report = json.loads(ragq("report", "r1", "--json", *FEW).stdout)

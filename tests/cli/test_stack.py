@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import cli
+from schemas.errors import StackError
 from stack.home import Home
 from stack.ports import free_port
 from tests import run_folder
@@ -84,6 +85,21 @@ def test_the_last_lines_are_shown_and_a_part_that_is_unknown_or_has_no_log_is_re
     home.log("llm").write_text("one\ntwo\nthree\n")
 
     assert logs("llm", "--lines", "2").stdout == "two\nthree\n"
+
+
+@pytest.mark.parametrize("command", [["status"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])
+def test_a_home_that_cannot_be_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    for name in ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RAGQ_HOME", str(tmp_path / "file/home"))
+
+    done = CliRunner().invoke(cli, command)
+
+    assert isinstance(done.exception, StackError | SystemExit)
+    assert str(tmp_path / "file") in f"{done.output} {done.exception}"
 
 
 class Installed:

@@ -76,3 +76,22 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     assert "p.jsonl:3" in str(done.exception)
     assert "secret" not in str(done.exception)
     assert sql(JOBS) == []
+
+
+def test_ratings_have_the_name_of_the_original_too_and_files_that_are_not_read_are_named(
+    ragq: Ragq, tmp_path: Path
+) -> None:
+    folder = write_wardrobe(tmp_path / "wardrobe")
+    (folder / "ratings.csv").rename(folder / "word_rating_probabilities.csv")
+    done = ragq("import", "tags", str(folder))
+    assert ("3 rated" in done.stdout, "Not read" in done.stderr) == (True, False)
+
+    (folder / "word_rating_probabilities.csv").rename(folder / "unsafe.csv")
+    (folder / "tag_lists.txt").rename(folder / "tag_list.txt")
+    (folder / "notes.csv").write_text("who,when\nme,today\n")
+    done = ragq("import", "tags", str(folder), "--name", "other")
+
+    said = " ".join(done.stderr.split())
+    assert "notes.csv, tag_list.txt (is it tag_lists.txt, lists of tags" in said
+    assert "unsafe.csv" in said
+    assert "0 rated" in done.stdout

@@ -1,23 +1,21 @@
 """A run in every state that pages show, stored as workers would."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from schemas.chains import stages_of
 from schemas.values.base import Value
-from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.participants import Decision, PHQ8Item, ValidatedReferences, Verdict
 from schemas.values.runs import AttemptError
 from store.database import Connection
-from store.runs import jobs, ledger, runs, stages
+from store.runs import jobs, runs, stages
 from store.runs.runs import NewJob
 from store.runs.stages import Claim
-from tests.fakes.chat import served
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import scores
 from tests.store.conftest import new_run
-from tests.store.scored import claimed
+from tests.store.scored import call_model, claimed, take
 
 SUBJECTS: Final = ("316", "321", "330", "339")
 MODEL_REPLY: Final = "Sorry, I would rather not say."
@@ -43,8 +41,7 @@ OUTPUTS: Final[dict[str, Value]] = {
     ),
     "score": scores("0-2310--"),
 }
-CALL: Final = ChatCall(model="gemma", messages=(Message(role="user", content="private"),), timeout_s=1, purpose="judge")
-REPLY: Final = ChatReply(text="{}", model="gemma", digest="d", stop_reason="stop", prompt_tokens=120, seconds=0.4)
+CALL: Final[dict[str, Any]] = {"model": "gemma", "purpose": "judge", "prompt_tokens": 120, "seconds": 0.4}
 
 
 class ShownRun(NamedTuple):
@@ -68,30 +65,22 @@ async def participant_run(connection: Connection) -> ShownRun:
     succeeded, failed, running, _, zero_shot = stored.job_ids
     for job_id, done in ((succeeded, few), (failed, few[:4]), (running, few[:1]), (zero_shot, zero)):
         for stage in done:
-            await _do(connection, job_id, stage)
-    await _fail(connection, failed, "validate")
+            await take(connection, job_id, stage, _finish)
+    await take(connection, failed, "validate", _fail)
     await jobs.retry(connection, job_id=failed)
-    await _fail(connection, failed, "validate")
+    await take(connection, failed, "validate", _fail)
     await claimed(connection, running, "embed")
     return ShownRun(stored.run_id, *stored.job_ids)
 
 
-async def _do(connection: Connection, job_id: int, stage: str) -> None:
-    claim = await claimed(connection, job_id, stage)
-    if stage in ("validate", "score"):
-        await _call(connection, claim)
-    output = OUTPUTS[stage].model_dump(mode="json") if stage in OUTPUTS else {"stage": stage}
-    vectors = np.ones((1, 2), dtype=np.float32) if stage == "embed" else None
+async def _finish(connection: Connection, claim: Claim) -> None:
+    if claim.stage in ("validate", "score"):
+        await call_model(connection, claim.attempt_id, "private", **CALL)
+    output = OUTPUTS[claim.stage].model_dump(mode="json") if claim.stage in OUTPUTS else {"stage": claim.stage}
+    vectors = np.ones((1, 2), dtype=np.float32) if claim.stage == "embed" else None
     assert await stages.commit(connection, claim, inputs={}, output=output, vectors=vectors)
 
 
-async def _fail(connection: Connection, job_id: int, stage: str) -> None:
-    claim = await claimed(connection, job_id, stage)
-    await _call(connection, claim)
+async def _fail(connection: Connection, claim: Claim) -> None:
+    await call_model(connection, claim.attempt_id, "private", **CALL)
     assert await stages.fail(connection, claim, UNUSABLE, inputs={})
-
-
-async def _call(connection: Connection, claim: Claim) -> None:
-    kept = await ledger.find(connection, claim.stage)
-    found = kept or await ledger.keep(connection, claim.stage, CALL, REPLY, served())
-    await ledger.use(connection, claim.attempt_id, found.call_id, "judge", is_reused=kept is not None)

@@ -15,11 +15,6 @@ async def corpus(connection: Connection) -> None:
     await store_small_corpus(connection)
 
 
-async def asked(ctx: ApiContext) -> list[queries.StoredQuery]:
-    async with ctx.database.connection() as connection:
-        return await queries.lines(connection)
-
-
 async def test_a_question_is_asked_and_its_page_opens(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     works = {"title": " A work ", "author": " "}
     for until, stages in (("answer", 8), ("expansion", 1)):
@@ -27,7 +22,7 @@ async def test_a_question_is_asked_and_its_page_opens(client: httpx.AsyncClient,
 
         reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until, **works)
 
-        line, *_ = await asked(ctx)
+        line, *_ = await ctx.database.once(queries.lines)
         assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{line.id}")
         assert (line.original_query, line.works.given) == ("Why is tea dark?", {"title": "A work"})
         async with ctx.database.connection() as connection:
@@ -44,7 +39,7 @@ async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
     other = await send(client, shown, "/rag/new", question="How?")
 
     assert first.headers["location"] == again.headers["location"] != other.headers["location"]
-    assert len(await asked(ctx)) == 2
+    assert len(await ctx.database.once(queries.lines)) == 2
 
 
 async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -65,7 +60,7 @@ async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(client: http
         assert f"\n{values['question']}</textarea>" in reply.text
         if "reply" in values:
             assert "\nI &lt;cannot&gt;</textarea>" in reply.text
-        assert await asked(ctx) == []
+        assert await ctx.database.once(queries.lines) == []
 
 
 async def test_the_root_leads_every_client_to_the_questions(client: httpx.AsyncClient) -> None:

@@ -2,6 +2,8 @@
 
 import httpx
 
+from api.problems import MEDIA_TYPE
+
 
 def slug(reply: httpx.Response) -> str:
     """The last word of the type of a problem."""
@@ -11,4 +13,5 @@ def slug(reply: httpx.Response) -> str:
 
 def problem(reply: httpx.Response) -> tuple[int, str]:
     """Its status and its slug."""
+    assert reply.headers["content-type"] == MEDIA_TYPE
     return reply.status_code, slug(reply)

@@ -31,8 +31,7 @@ Connect = Callable[..., Any]
 @pytest.fixture(autouse=True)
 async def corpus(ctx: ApiContext) -> None:
     # A connection that is open while the server ends makes it wait.
-    async with ctx.database.connection() as connection:
-        await store_small_corpus(connection)
+    await ctx.database.once(store_small_corpus)
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
 """Metrics for Prometheus, against rows."""
 
+from typing import Any
+
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.context import ApiContext
 from api.metrics import Metrics
-from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import ledger, runs, stages
+from store.runs import runs, stages
 from store.runs.runs import StoredRun
-from tests.fakes.chat import served
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, committing, enroll, failing, take
+from tests.store.scored import TIMED_OUT, call_model, claimed, committing, enroll, failing, take
 
 Figures = dict[tuple[str, ...], float]
 
@@ -44,15 +44,6 @@ async def lasted(connection: Connection, job_id: int, stage: str, seconds: float
         stage,
         seconds,
     )
-
-
-async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> None:
-    asked = ChatCall(model="small", messages=(Message(role="user", content="what she said"),))
-    reply = ChatReply(
-        text="yes", model="small", digest="d", stop_reason="stop", prompt_tokens=70, reply_tokens=3, seconds=0.5
-    )
-    kept = await ledger.keep(connection, "key", asked, reply, served())
-    await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
 async def test_queues_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
@@ -99,16 +90,16 @@ async def test_seconds_of_stages_by_outcome(connection: Connection, metrics: Met
 async def test_calls_and_tokens_by_cache(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
     for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
-        claim = await stages.claim(connection, job_id, "extract", "w", 60)
-        assert claim is not None
-        await call(connection, claim.attempt_id, is_reused=is_reused)
+        claim = await claimed(connection, job_id)
+        asked: dict[str, Any] = {"model": "small", "prompt_tokens": 70, "reply_tokens": 3}
+        await call_model(connection, claim.attempt_id, "what she said", is_reused=is_reused, **asked)
 
     text = await metrics.text()
 
     figures = parsed(text)
     calls = {("llm_calls_total", "miss", "small"): 1, ("llm_calls_total", "hit", "small"): 1}
-    tokens = {("llm_tokens_total", "prompt", "small"): 70, ("llm_tokens_total", "reply", "small"): 3}
-    assert figures | calls | tokens == figures
+    paid = {("llm_tokens_total", "prompt", "small"): 70, ("llm_tokens_total", "reply", "small"): 3}
+    assert figures | calls | paid == figures
     assert b"said" not in text
 
 
@@ -116,8 +107,7 @@ async def test_each_attempt_is_counted_once_however_long_it_takes(
     connection: Connection, metrics: Metrics, stored: StoredRun
 ) -> None:
     slow, quick, later = stored.job_ids
-    held = await stages.claim(connection, slow, "extract", "w", 60)
-    assert held is not None
+    held = await claimed(connection, slow)
     await metrics.text()
     await take(connection, quick, "extract", committing({"quotes": {}}))
     await connection.execute(

@@ -7,16 +7,14 @@ import httpx
 import pytest
 
 from schemas.statuses import JobStatus
-from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
-from store.runs import ledger, runs, stages
+from store.runs import runs, stages
 from store.runs.runs import StoredRun
 from tests.api.rest.problems import problem
 from tests.cli.test_results import twelve_worse, two_runs
-from tests.fakes.chat import served
 from tests.services.questions.questions import a_question
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, claimed, committing, failing, take
+from tests.store.scored import TIMED_OUT, call_model, claimed, committing, failing, take
 
 MakeRun = Callable[..., Awaitable[StoredRun]]
 SECRET = {"quotes": {"sleep": ["I lie awake"]}}
@@ -109,10 +107,8 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
     (job_id,) = (await make_run("316")).job_ids
     await take(connection, job_id, "extract", committing(SECRET))
     claim = await claimed(connection, job_id, "score")
-    call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
-    reply = ChatReply(text="she said so", model="small", digest="d", stop_reason="stop", prompt_tokens=7, seconds=0.5)
-    kept = await ledger.keep(connection, "key", call, reply, served())
-    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    reply: dict[str, Any] = {"model": "small", "text": "she said so", "prompt_tokens": 7}
+    await call_model(connection, claim.attempt_id, "I lie awake", **reply)
     await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
 
     async def attempts(**wanted: Any) -> tuple[list[Any], str]:

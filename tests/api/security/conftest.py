@@ -18,7 +18,6 @@ from store.access import Scope
 LOCAL = "127.0.0.1"
 Client = Callable[..., httpx.AsyncClient]
 MakeToken = Callable[..., Awaitable[str]]
-Revoke = Callable[[str], Awaitable[None]]
 
 
 @pytest.fixture
@@ -49,19 +48,9 @@ def visit(app: FastAPI, ctx: ApiContext) -> Client:
 @pytest.fixture
 def make_token(ctx: ApiContext) -> MakeToken:
     async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
-        async with ctx.database.connection() as connection:
-            return (await access.create(connection, name, scope, lifetime=lifetime)).secret
+        return (await ctx.database.once(access.create, name, scope, lifetime=lifetime)).secret
 
     return made
-
-
-@pytest.fixture
-def revoke(ctx: ApiContext) -> Revoke:
-    async def revoked(name: str) -> None:
-        async with ctx.database.connection() as connection:
-            await access.revoke(connection, name)
-
-    return revoked
 
 
 def guarded(app: FastAPI) -> FastAPI:

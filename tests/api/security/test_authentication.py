@@ -3,22 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-import httpx
 import pytest
 from fastapi import FastAPI
 
-from api import problems
 from api.context import ApiContext
 from api.security.authentication import CurrentPrincipal
+from store import access
 from store.database import Database
-from tests.api.security.conftest import Client, MakeToken, Revoke
+from tests.api.rest.problems import problem
+from tests.api.security.conftest import Client, MakeToken
 
 HTML = {"Accept": "text/html,*/*;q=0.8"}
-
-
-def problem(reply: httpx.Response) -> tuple[int, str]:
-    assert reply.headers["content-type"] == problems.MEDIA_TYPE
-    return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
 @pytest.fixture
@@ -31,7 +26,7 @@ def principal_route(app: FastAPI) -> None:
 
 
 async def test_local_access_needs_no_token_while_none_is_live(
-    visit: Client, make_token: MakeToken, revoke: Revoke, principal_route: None
+    visit: Client, make_token: MakeToken, ctx: ApiContext, principal_route: None
 ) -> None:
     async with visit() as client:
         assert (await client.get("/me")).json() == {"name": "open", "can_write": True}
@@ -45,7 +40,7 @@ async def test_local_access_needs_no_token_while_none_is_live(
         async with visit(token) as holder:
             assert (await holder.get("/me")).json() == {"name": "token:1", "can_write": True}
         await make_token("old", lifetime=timedelta(seconds=-1))
-        await revoke("laptop")
+        await ctx.database.once(access.revoke, "laptop")
         assert (await client.get("/guarded")).status_code == 200
 
 

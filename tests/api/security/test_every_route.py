@@ -9,9 +9,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from api.context import ApiContext
 from api.pages import PAGES
+from store import access
 from store.access import Scope
-from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
+from tests.api.security.conftest import LOCAL, Client, MakeToken
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that need no authentication.
@@ -47,11 +49,11 @@ def changing(app: FastAPI) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(("accept", "without"), [("application/json", 401), ("text/html", 303)])
 async def test_every_route_asks_for_a_live_token(
-    app: FastAPI, visit: Client, make_token: MakeToken, revoke: Revoke, accept: str, without: int
+    app: FastAPI, visit: Client, make_token: MakeToken, ctx: ApiContext, accept: str, without: int
 ) -> None:
     ended = [await make_token("expired", lifetime=timedelta(seconds=-1)), await make_token("revoked")]
     await make_token()
-    await revoke("revoked")
+    await ctx.database.once(access.revoke, "revoked")
     for token in (None, *ended):
         async with visit(token, Accept=accept) as client:
             found = await ask(client, app)

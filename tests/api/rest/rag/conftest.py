@@ -34,8 +34,7 @@ def ask(ctx: ApiContext) -> Ask:
     """Asks a question that has the named stages done. The chain ends with the last of them, or with the expansion."""
 
     async def asked(*done: str) -> StoredQuery:
-        async with ctx.database.connection() as connection:
-            return await a_question(connection, *done, until=done[-1] if done else "expand")
+        return await ctx.database.once(a_question, *done, until=done[-1] if done else "expand")
 
     return asked
 
