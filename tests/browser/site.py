@@ -5,9 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from stack.ports import LOOPBACK, free_port
+from stack.probes import http_answers
 from stack.processes import api_command
 from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
 
@@ -49,14 +48,7 @@ def start_site(installation: Installation, *, port: int | None = None) -> Site:
     process = installation.start(program, *arguments, RAGQ_API_PORT=str(port))
     url = f"http://{LOOPBACK}:{port}"
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not _answers(url):
+    while not http_answers(f"{url}/healthz"):
         assert process.is_alive and time.monotonic() < deadline, process.output
         time.sleep(0.05)
     return Site(installation, process, url)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/healthz", timeout=30).is_success
-    except httpx.TransportError:
-        return False

@@ -1,7 +1,7 @@
 """Works are uploaded, presets edited and templates changed in a browser."""
 
 import pytest
-from playwright.async_api import Dialog, FilePayload, Page, expect
+from playwright.async_api import Dialog, FilePayload, expect
 
 from tests.acceptance.shelf import TEA
 from tests.browser.conftest import Visit
@@ -12,19 +12,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 FILE: FilePayload = {"name": "tea.md", "mimeType": "text/markdown", "buffer": TEA.encode()}
 
 
-async def upload(page: Page, name: str) -> None:
-    await page.goto("/corpora")
-    await page.get_by_role("link", name="New corpus").click()
-    await page.get_by_label("Name of the corpus").fill(name)
-    await page.get_by_label("Files", exact=True).set_input_files(FILE)
-    await page.get_by_role("button", name="Import").click()
-    await expect(page.get_by_role("status").first).to_have_text("Works imported: 1 new.")
-
-
 async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_with_worker: SiteWithWorker) -> None:
     async with visit(site_with_worker) as page:
-        await upload(page, "uploaded")
-
+        await page.goto("/corpora")
+        await page.get_by_role("link", name="New corpus").click()
+        await page.get_by_label("Name of the corpus").fill("uploaded")
+        await page.get_by_label("Files", exact=True).set_input_files(FILE)
+        await page.get_by_role("button", name="Import").click()
+        await expect(page.get_by_role("status").first).to_have_text("Works imported: 1 new.")
         await expect(page.locator(".figures > div", has_text="searchable")).to_contain_text("3")
         await expect(page.locator(".run-states")).to_contain_text("1 succeeded")
         await expect(page.locator("#works-table .badge")).to_have_text("✓ searchable")

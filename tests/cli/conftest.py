@@ -1,6 +1,7 @@
 """Commands over a real database."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -40,3 +41,10 @@ def ragq(database_url: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> R
     servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
     environment = dict.fromkeys(KNOWN_NAMES) | servers | {"RAGQ_PROFILE": "demo"}
     return lambda *arguments, **named: CliRunner(env=environment).invoke(cli, arguments, **named)
+
+
+def json_of(ragq: Ragq, *arguments: str, **named: Any) -> Any:
+    """What a command that succeeds prints as JSON."""
+    done = ragq(*arguments, "--json", **named)
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)

@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, json_of
 
 MODEL = ("--profile", "demo")
+IMPORT = ("import", "works", *MODEL)
 
 
 @pytest.fixture
@@ -21,14 +21,8 @@ def books(tmp_path: Path) -> Path:
     return tmp_path / "books"
 
 
-def imported(ragq: Ragq, *arguments: str) -> Any:
-    done = ragq("import", "works", *arguments, "--json", *MODEL)
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path) -> None:
-    assert imported(ragq, str(books), "--corpus", "library") == {
+    assert json_of(ragq, *IMPORT, str(books), "--corpus", "library") == {
         "corpus": "library",
         "language": "english",
         "new": 2,
@@ -103,8 +97,8 @@ def collection(tmp_path: Path) -> Path:
 def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Path) -> None:
     file = collection / "corpus.jsonl"
 
-    done = ragq("import", "works", str(file), "--json", *MODEL)
-    again = imported(ragq, str(file))
+    done = ragq(*IMPORT, str(file), "--json")
+    again = json_of(ragq, *IMPORT, str(file))
 
     assert (json.loads(done.stdout)["new"], again["unchanged"]) == (2, 2)
     assert done.stderr.splitlines() == [
@@ -124,7 +118,7 @@ def test_the_language_of_a_new_corpus_is_told_and_the_removal_of_a_work_confirme
     (tmp_path / "tea.md").write_text(
         "Liście zbiera się wiosną, a potem suszy się je na słońcu, zanim są sprzedawane.\n"
     )
-    assert imported(ragq, str(tmp_path / "tea.md"))["language"] == "polish"
+    assert json_of(ragq, *IMPORT, str(tmp_path / "tea.md"))["language"] == "polish"
 
     corpus = json.loads(ragq("corpus", "show", "default", "--json").stdout)
     assert (corpus["language"], corpus["full_text"]) == ("polish", "simple")
@@ -149,7 +143,7 @@ def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path) -> N
 
 
 def test_what_a_corpus_was_not_made_with_is_refused_with_every_difference(ragq: Ragq, books: Path) -> None:
-    imported(ragq, str(books), "--language", "en")
+    json_of(ragq, *IMPORT, str(books), "--language", "en")
     other = ("--no-embed-headings", "--chunk-tokens", "0", "--language", "de", "--set", "EMBEDDING_DIMENSION=8")
 
     refused = str(ragq("import", "works", str(books), *MODEL, *other).exception)

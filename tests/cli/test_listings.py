@@ -1,15 +1,13 @@
 """Lists: which part of one is wanted, in words that its filters have."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from store.database import Connection
 from tests.acceptance.wardrobe import write_wardrobe
-from tests.cli.conftest import Ragq, Stored
+from tests.cli.conftest import Ragq, Stored, json_of
 from tests.services.questions.questions import WHOLE, a_question
 from tests.stages.reports.builders import scores
 from tests.store.scored import store_scored_run
@@ -31,13 +29,7 @@ def everything(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
     assert ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
 
 
-def listed(ragq: Ragq, *command: str) -> Any:
-    done = ragq(*command, "--json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_part_is_listed(ragq: Ragq, everything: None) -> None:
+def test_a_part_is_json_of(ragq: Ragq, everything: None) -> None:
     for command, of_each, expected in [
         (("runs",), "run_id", ["r3", "r1"]),
         (("runs", "--limit", "1"), "run_id", ["r3"]),
@@ -52,7 +44,7 @@ def test_a_part_is_listed(ragq: Ragq, everything: None) -> None:
         (("work", "chunks", "1", "--offset", "99"), "level", []),
         (("vocabulary", "tags", "wardrobe", "--search", "coa"), "name", ["coat"]),
     ]:
-        assert [one[of_each] for one in listed(ragq, *command)] == expected
+        assert [one[of_each] for one in json_of(ragq, *command)] == expected
         in_words = ragq(*command)
         assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
 
@@ -61,7 +53,7 @@ def test_a_list_says_what_follows_it(ragq: Ragq, stored: Stored, everything: Non
     vector = np.ones(2, dtype=np.float32)
     stored(store_waiting, [SearchableChunk(number, "Tea.", vector) for number in (71, 72, 73)], name="more")
     assert ragq("submit", "--query", "Why?", "--corpus", "small").exit_code == 0
-    chunks, tags = [len(listed(ragq, *of, "--limit", "1000")) for of in (CHUNKS, TAGS)]
+    chunks, tags = [len(json_of(ragq, *of, "--limit", "1000")) for of in (CHUNKS, TAGS)]
 
     for command, end, rest in [
         (CHUNKS, ("--offset", str(chunks - 1)), f"and {chunks - 1} more; --offset 1 shows the next\n"),
@@ -74,6 +66,6 @@ def test_a_list_says_what_follows_it(ragq: Ragq, stored: Stored, everything: Non
         assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
     assert min(chunks, tags) > 1
 
-    (work,) = listed(ragq, "corpus", "show", "small")["works"]
-    assert listed(ragq, "corpus", "show", "small", "--search", work["title"][:3].lower())["works"] == [work]
-    assert listed(ragq, "corpus", "show", "small", "--search", "zebra")["works_found"] == 0
+    (work,) = json_of(ragq, "corpus", "show", "small")["works"]
+    assert json_of(ragq, "corpus", "show", "small", "--search", work["title"][:3].lower())["works"] == [work]
+    assert json_of(ragq, "corpus", "show", "small", "--search", "zebra")["works_found"] == 0

@@ -1,26 +1,19 @@
 """`ragq preset` and `ragq template`: the first checks of a user."""
 
-import json
-from typing import Any
-
 from schemas.errors import Refused
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, json_of
 from tests.refusals import slug_of
-
-
-def printed(ragq: Ragq, *arguments: str) -> Any:
-    return json.loads(ragq("preset", *arguments, "--json").stdout)
 
 
 def test_a_preset_is_created_as_a_copy_with_changes_and_made_the_default(ragq: Ragq) -> None:
     ragq("preset", "create", "small", "augmentation.top_n_contexts=3", "--description", "few sources")
-    config = printed(ragq, "create", "judged", "--from", "SMALL", "validation.enabled=true")["config"]
-    changed = printed(ragq, "set", "small", "--default")
+    config = json_of(ragq, "preset", "create", "judged", "--from", "SMALL", "validation.enabled=true")["config"]
+    changed = json_of(ragq, "preset", "set", "small", "--default")
 
     assert (config["augmentation"]["top_n_contexts"], config["validation"]["enabled"]) == (3, True)
-    assert printed(ragq, "show", "small")["description"] == "few sources"
+    assert json_of(ragq, "preset", "show", "small")["description"] == "few sources"
     assert (changed["preset_name"], changed["is_default"]) == ("small", True)
-    assert printed(ragq, "show")["preset_name"] == "small"
+    assert json_of(ragq, "preset", "show")["preset_name"] == "small"
     for arguments, slug in [
         (("create", "BALANCED"), "preset-exists"),
         (("delete", "small"), "preset-is-default"),

@@ -61,11 +61,6 @@ async def failing_otherwise(connection: Connection) -> None:
     await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("few_shot", 316): broken})
 
 
-async def count_runs(connection: Any) -> int:
-    found: int = await connection.fetchval("SELECT count(*) FROM run")
-    return found
-
-
 def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, stored: Stored) -> None:
     stored(three_runs)
 
@@ -211,4 +206,4 @@ def test_a_dry_run_is_printed_and_nothing_is_stored(ragq: Ragq, stored: Stored) 
     assert "money: N/A" in shown.stdout and "no past run of kind participant" in shown.stdout
     assert (found["jobs"], list(found["stages"])) == (1, ["extract", "assemble", "score"])
     assert len(several) == 2
-    assert stored(count_runs) == 0
+    assert stored(lambda connection: connection.fetchval("SELECT count(*) FROM run")) == 0

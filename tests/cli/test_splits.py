@@ -3,17 +3,10 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from schemas.errors import Refused
 from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.small_data_set import plain_files, small_files, write_files
 from tests.cli.conftest import Ragq
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> str:
-    return str(write_files(tmp_path / "data", plain_files()))
 
 
 def members(ragq: Ragq, name: str) -> list[int]:
@@ -21,9 +14,10 @@ def members(ragq: Ragq, name: str) -> list[int]:
     return next(list(split["participant_ids"]) for split in listed if split["name"] == name)
 
 
-def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_unasked(ragq: Ragq, plain: str) -> None:
-    ragq("import", "participants", plain)
-
+def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_unasked(
+    ragq: Ragq, tmp_path: Path
+) -> None:
+    ragq("import", "participants", str(write_files(tmp_path / "data", plain_files())))
     Path("mine.csv").write_text("Participant_ID,split\n303,paper-test\n")
 
     overlapping = ragq("splits", "make", "--from", "mine.csv", "--replace").exception

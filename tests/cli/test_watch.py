@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from threading import Timer
-from typing import Any
 
 import pytest
 
@@ -17,10 +16,6 @@ from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 from tests.store.references.test_references import fail, planned, succeed
 from tests.store.scored import BROKEN, claimed, committing, enroll, take
-
-
-async def job_status(connection: Connection, job_id: int) -> Any:
-    return await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
 
 
 async def fail_for_two_seconds(connection: Connection, job_id: int) -> None:
@@ -77,7 +72,7 @@ def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: St
 
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert f"run r{run.run_id} continues. `ragq watch r{run.run_id}` watches it again." in done.stderr
-    assert stored(job_status, run.job_ids[0]) == "waiting"
+    assert stored(lambda connection: connection.fetchval("SELECT status FROM job")) == "waiting"
 
 
 async def test_a_publication_that_begins_meanwhile_is_waited_for(

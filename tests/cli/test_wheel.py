@@ -18,6 +18,7 @@ import pytest
 
 from ragq.packages import PACKAGES
 from stack.ports import free_port
+from stack.probes import http_answers
 from tests.docs.blocks import blocks_of
 from tests.eventually import eventually
 
@@ -175,18 +176,10 @@ def serving(installed: Path, folder: Path, port: int, servers: dict[str, str]) -
         command, cwd=folder, env=environment(folder, **servers), stdout=nowhere, stderr=nowhere
     ) as process:
         try:
-            eventually(lambda: answers(port))
+            eventually(lambda: http_answers(f"http://127.0.0.1:{port}/healthz"))
             yield
         finally:
             process.terminate()
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
-            return True
-    except OSError:
-        return False
 
 
 def foreign(folder: Path, *names: str) -> Path:

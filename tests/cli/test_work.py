@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from store.database import Connection, Database
-from tests.cli.conftest import Ragq, Stored
+from tests.cli.conftest import Ragq, Stored, json_of
 from tests.services.documents import BOOK, made_library
 
 MODEL = ("--set", "MODEL_EMBEDDING_MODEL=fake", "--set", "EMBEDDING_DIMENSION=8", "--chunk-tokens", "0")
@@ -34,24 +33,18 @@ def job(ragq: Ragq, stored: Stored, database_url: str, tmp_path: Path) -> str:
     return "j1"
 
 
-def json_of(ragq: Ragq, *arguments: str, **named: Any) -> Any:
-    done = ragq("work", *arguments, "--json", **named)
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_replies_of_files_and_of_stdin_are_attempts_and_what_cannot_be_done_is_refused(
     ragq: Ragq, stored: Stored, database_url: str, job: str, tmp_path: Path
 ) -> None:
     (tmp_path / "reply.txt").write_text(REPAIR)
 
     assert "\n9 : H3 : Leaves\n" in ragq("work", "prompt", job, "repair").stdout
-    assert json_of(ragq, "repair", job, "--reply", "reply.txt") == {"job": job, "stage": "repair", "changed": 3}
+    assert json_of(ragq, "work", "repair", job, "--reply", "reply.txt") == {"job": job, "stage": "repair", "changed": 3}
     stored(run_stages, database_url)
     assert "## Green leaves\n" in ragq("work", "export", "1").stdout
     assert "\n9 : H2 : Green leaves\n" in ragq("work", "prompt", job, "select").stdout
-    assert json_of(ragq, "select", job, "--reply", "-", input="9 : SKIP")["changed"] == 1
-    assert json_of(ragq, "select", job, "--set", "9=VECTORIZE") == {"job": job, "stage": "select", "changed": 0}
+    assert json_of(ragq, "work", "select", job, "--reply", "-", input="9 : SKIP")["changed"] == 1
+    assert json_of(ragq, "work", "select", job, "--set", "9=VECTORIZE") == {"job": job, "stage": "select", "changed": 0}
     for arguments, problem in [
         (("repair", "j1", "--set", "10=H2"), "Line 10 is no heading that stage 'repair' of job j1 decided about"),
         (("repair", "j9", "--set", "9=H2"), "Job j9 does not exist"),

@@ -52,10 +52,15 @@ async def test_the_next_step_follows_from_the_state_of_the_job(
         assert [of.label.strip() for of in forms(shown) if of.action.endswith("/steps")] == buttons
 
 
-READY = WHOLE[:6]
 OTHER_PASSAGES = (
     "UPDATE stage_attempt SET output = jsonb_set(output, '{groups,0,chunk_ids}', '[4]') WHERE output ? 'groups'"
 )
+
+
+@pytest.fixture
+async def ready(connection: Connection) -> StoredQuery:
+    """A question with three passages, whose job is idle."""
+    return await a_question(connection, *WHOLE[:6], until="consolidate")
 
 
 async def test_a_page_that_waits_for_an_answer_redirects_to_it(

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.chat import ChatCall, Message, ModelIdentity
@@ -13,11 +14,17 @@ from schemas.values.requests import RunChanges
 from services.runs import change_run
 from store.database import Connection
 from store.runs import batches, jobs, notifications, overviews
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import NOTICES, enroll, import_labels, noticed_run, store_scored_run
+
+
+@pytest.fixture
+async def shown(connection: Connection) -> ShownRun:
+    """A run with a job in every state."""
+    return await participant_run(connection)
 
 
 async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(

@@ -16,18 +16,13 @@ from tests.api.security.conftest import Client, MakeToken
 HTML = {"Accept": "text/html,*/*;q=0.8"}
 
 
-@pytest.fixture
-def principal_route(app: FastAPI) -> None:
-    """An address that replies with the principal."""
-
+async def test_local_access_needs_no_token_while_none_is_live(
+    visit: Client, make_token: MakeToken, ctx: ApiContext, app: FastAPI
+) -> None:
     @app.get("/me")
     async def me(principal: CurrentPrincipal) -> dict[str, Any]:
         return {"name": principal.name, "can_write": principal.can_write}
 
-
-async def test_local_access_needs_no_token_while_none_is_live(
-    visit: Client, make_token: MakeToken, ctx: ApiContext, principal_route: None
-) -> None:
     async with visit() as client:
         assert (await client.get("/me")).json() == {"name": "open", "can_write": True}
         assert (await client.post("/guarded")).status_code == 200

@@ -104,13 +104,6 @@ async def test_login_attempts_are_limited(visit: Client, make_token: MakeToken) 
 NOTES = "https://notes.example"
 
 
-async def opened(client: httpx.AsyncClient, token: str) -> str:
-    reply = await client.post("/sessions", json={"token": token})
-    assert reply.status_code == 201, reply.text
-    session: str = reply.json()["session"]
-    return session
-
-
 async def test_a_token_opens_a_session_that_is_sent_instead_and_ends_without_it(
     visit: Client, make_token: MakeToken
 ) -> None:
@@ -144,7 +137,7 @@ async def test_only_a_page_of_a_listed_origin_opens_a_session(visit: Client, mak
     async with visit(Origin=NOTES) as foreign:
         assert (await foreign.post("/sessions", json={"token": token})).status_code == 403
     async with visit(settings={"ragq_api_cors_origins": NOTES}, Origin=NOTES) as client:
-        session = await opened(client, token)
+        session = (await client.post("/sessions", json={"token": token})).json()["session"]
         shown = await client.get("/runs", headers={"Authorization": f"Bearer {session}"})
         refused = await client.get("/runs")
 
