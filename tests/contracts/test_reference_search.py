@@ -29,20 +29,16 @@ Search: TypeAlias = Callable[[Sequence[IndexedChunk]], Awaitable[ReferenceSearch
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
 def search(request: pytest.FixtureRequest) -> Search:
-    if request.param == "memory":
+    database: Database | None = None if request.param == "memory" else request.getfixturevalue("database")
 
-        async def in_memory(chunks: Sequence[IndexedChunk]) -> ReferenceSearch:
+    async def over(chunks: Sequence[IndexedChunk]) -> ReferenceSearch:
+        if database is None:
             return InMemoryReferenceSearch({INDEX: list(chunks)})
-
-        return in_memory
-    database: Database = request.getfixturevalue("database")
-
-    async def in_postgres(chunks: Sequence[IndexedChunk]) -> ReferenceSearch:
         async with database.connection() as connection:
             await store_index(connection, INDEX, chunks)
         return PostgresReferenceSearch(database)
 
-    return in_postgres
+    return over
 
 
 def chunk(chunk_id: int, participant_id: int, ordinal: int, vector: NDArray[np.float32], **scores: int) -> IndexedChunk:

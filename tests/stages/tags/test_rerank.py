@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from schemas.values.tags import Lexicon
@@ -98,9 +99,10 @@ async def test_ambiguity_2_a_phrase_with_more_required_tags_than_places_gets_the
 
 
 def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
-    lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",)})
+    lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",), "tag": ("gone",)})
 
-    assert [tag.name for tag in project("near", lexicon, min_tag_count=0)] == ["tag"]
+    for token in ("near", "tag"):
+        assert [tag.name for tag in project(token, lexicon, min_tag_count=0)] == ["tag"]
     assert project("far", lexicon, min_tag_count=0) == ()
 
 
@@ -178,7 +180,9 @@ async def test_ambiguity_12_per_phrase_k_counts_tokens_and_not_tags() -> None:
         lookups=WORD,
     )
 
-    assert names(await candidates(searched, "word", per_phrase_k=3, per_phrase_final_k=9)) == ["near"]
+    (near,) = await candidates(searched, "word", per_phrase_k=3, per_phrase_final_k=9)
+    assert near.tag == "near"
+    assert near.score_combined == pytest.approx(np.cos(np.radians(1)))  # of its nearest token
     assert names(await candidates(searched, "word", per_phrase_k=4, per_phrase_final_k=9)) == ["near", "far"]
 
 
@@ -188,6 +192,8 @@ def test_ambiguity_13_a_rank_is_the_best_over_the_phrases_counted_from_1() -> No
     ranked = rank_tags(found, context=None, rows={}, per_phrase_final_k=2)
 
     assert ranked.phrase_rank_by_tag == {"a": 1, "c": 1, "b": 2}
+    merged = [(one.tag, one.score_combined, one.score_fasttext, one.sources) for one in ranked.candidates]
+    assert merged == [("a", 0.9, 0.9, ("one",)), ("c", 0.9, 0.9, ("one", "two")), ("b", 0.3, 0.3, ("two",))]
 
 
 @pytest.mark.parametrize(
