@@ -33,8 +33,8 @@ async def canned(reply: bytes, *, delay_s: float = 0.0) -> AsyncIterator[str]:
         await asyncio.gather(*answers, return_exceptions=True)
 
 
-def http(status: int, body: str, *, promised_bytes: int | None = None) -> bytes:
-    """A reply as bytes; with `promised_bytes` above its length, one that breaks off in the middle."""
-    length = len(body.encode()) if promised_bytes is None else promised_bytes
+def http(status: int, body: str) -> bytes:
+    """A reply as bytes."""
+    length = len(body.encode())
     head = f"HTTP/1.1 {status} Whatever\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
     return f"{head}Connection: close\r\n\r\n{body}".encode()

@@ -20,13 +20,12 @@ class Authority:
         self.certificate = folder / "authority.pem"
         _openssl("req", "-x509", *_new(self._key), "-out", self.certificate, "-days", "2", "-subj", "/CN=tests")
 
-    def issue(self, folder: Path, host: str) -> Issued:
-        """A certificate of a server, as `server.pem` and `server.key` in a folder."""
+    def issue(self, folder: Path) -> Issued:
+        """A certificate of localhost, as `server.pem` and `server.key` in a folder."""
         issued = Issued(folder / "server.pem", folder / "server.key")
         request = folder / "server.request"
-        _openssl(
-            "req", *_new(issued.key), "-out", request, "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"
-        )
+        name = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+        _openssl("req", *_new(issued.key), "-out", request, *name)
         signed = ("-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial", "-copy_extensions", "copy")
         _openssl("x509", "-req", "-in", request, *signed, "-out", issued.certificate, "-days", "2")
         return issued

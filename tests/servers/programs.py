@@ -86,7 +86,7 @@ class Redis(Broker):
     def write_files(self) -> None:
         settings = {"bind": LOOPBACK, "port": self.port, "requirepass": PASSWORD, "dir": self.data_dir, "save": '""'}
         if self._authority is not None:
-            server = self._authority.issue(self.data_dir, "localhost")
+            server = self._authority.issue(self.data_dir)
             settings |= {"port": 0, "tls-port": self.port, "tls-auth-clients": "no"}
             settings |= {"tls-cert-file": server.certificate, "tls-key-file": server.key}
             settings |= {"tls-ca-cert-file": self._authority.certificate}
@@ -105,7 +105,7 @@ class RabbitMQ(Broker):
     def write_files(self) -> None:
         settings = {"default_user": USER, "default_pass": PASSWORD, "listeners.tcp.default": f"{LOOPBACK}:{self.port}"}
         if self._authority is not None:
-            server = self._authority.issue(self.data_dir, "localhost")
+            server = self._authority.issue(self.data_dir)
             del settings["listeners.tcp.default"]
             settings |= {"listeners.tcp": "none", "listeners.ssl.default": f"{LOOPBACK}:{self.port}"}
             settings |= {"ssl_options.certfile": str(server.certificate), "ssl_options.keyfile": str(server.key)}
@@ -129,15 +129,14 @@ class RabbitMQ(Broker):
 
 
 class PgBouncer(Program):
-    """PgBouncer in transaction mode, with few connections to a Postgres."""
+    """PgBouncer in transaction mode, with four connections to a Postgres."""
 
     package = "pgbouncer"
     binary = "pgbouncer"
     user = "postgres"
 
-    def __init__(self, postgres_url: str, *, connections: int = 4) -> None:
+    def __init__(self, postgres_url: str) -> None:
         self._server, _, self._database = postgres_url.rpartition("/")
-        self._connections = connections
         super().__init__()
 
     @property
@@ -153,7 +152,7 @@ class PgBouncer(Program):
             f"[databases]\n* = host={host} port={port}\n"
             f"[pgbouncer]\nlisten_addr = {LOOPBACK}\nlisten_port = {self.port}\nunix_socket_dir =\n"
             f"auth_type = plain\nauth_file = {self.data_dir / 'users'}\n"
-            f"pool_mode = transaction\ndefault_pool_size = {self._connections}\nmax_client_conn = 500\n"
+            f"pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 500\n"
         )
 
     def command(self) -> list[str]:
@@ -192,7 +191,7 @@ class DebianPostgres(Program):
         command = [str(initdb), str(self.data_dir / "cluster"), *options, "--locale=C.UTF-8", "--encoding=UTF8"]
         subprocess.run(command, user=self.user, cwd="/", check=True, stdout=subprocess.DEVNULL)
         if self._authority is not None:
-            self._authority.issue(self.data_dir, "localhost")
+            self._authority.issue(self.data_dir)
 
     def command(self) -> list[str]:
         settings = {"listen_addresses": "localhost", "port": self.port, "unix_socket_directories": "", "fsync": "off"}

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,9 +95,9 @@ class BreakableInstallation(Installation):
         return cls(servers.database_url(database), servers.valkey.url, ollama.port, folder, settings)
 
     @contextmanager
-    def supervised(self, *, workers: int = 2, concurrency: int = 8, **environment: str) -> Iterator["Supervisor"]:
+    def supervised(self, *, workers: int = 2, **environment: str) -> Iterator["Supervisor"]:
         """Keep this number of workers running until the end of the block."""
-        supervisor = Supervisor(self, workers, concurrency, environment)
+        supervisor = Supervisor(self, workers, environment)
         try:
             yield supervisor
         finally:
@@ -146,11 +145,8 @@ class BreakableInstallation(Installation):
 class Supervisor:
     """Workers that are started again as soon as they are gone."""
 
-    def __init__(
-        self, installation: BreakableInstallation, workers: int, concurrency: int, environment: dict[str, str]
-    ) -> None:
+    def __init__(self, installation: BreakableInstallation, workers: int, environment: dict[str, str]) -> None:
         self._installation = installation
-        self._concurrency = concurrency
         self.environment = environment
         """Of workers that are started from now on."""
         self._numbers = itertools.count(1)
@@ -160,12 +156,6 @@ class Supervisor:
         self.workers = [self._start() for _ in range(workers)]
         self._thread = threading.Thread(target=self._watch, name="supervisor")
         self._thread.start()
-
-    def wait_for_death(self) -> None:
-        """Wait until a worker has ended, for half a minute: what it did last may be seen a moment before."""
-        until_s = time.monotonic() + 30
-        while not self.deaths and time.monotonic() < until_s:
-            time.sleep(0.05)
 
     def end(self) -> None:
         """Start no more workers, and kill the running ones."""
@@ -182,5 +172,5 @@ class Supervisor:
                     self.workers[place] = self._start()
 
     def _start(self) -> StartedProcess:
-        command = worker_command(f"supervised{next(self._numbers)}", QUEUES, self._concurrency)
+        command = worker_command(f"supervised{next(self._numbers)}", QUEUES, 8)
         return self._installation.start(*command[2:], **self.environment)
