@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.values.participants import Decision
-from schemas.values.queries import Leg, QueryText, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import RelevanceJudgement, SubmittedQuery
 from schemas.values.runs import AttemptError
 from store.corpora.keeping import keep
 from store.database import Connection
 from store.questions import queries
 from store.runs import runs
-from tests.stages.reports.query_builders import ranked_list, retrieved
+from tests.stages.reports.query_builders import both_legs
 from tests.store.conftest import new_run
 from tests.store.scored import committing, failing, take
 from tests.store.small_corpora import chunks_of_work, new_work, small_corpus
@@ -62,10 +62,7 @@ async def store_query_run(
 
 
 async def _go_through(connection: Connection, job_id: int, chunks: Mapping[str, Sequence[int]]) -> None:
-    dense, lexical = [
-        ranked_list(leg, QueryText.ORIGINAL, chunks[name])
-        for leg, name in ((Leg.DENSE, "dense"), (Leg.LEXICAL, "lexical"))
-    ]
+    retrieved = both_legs(*(chunks[name] for name in ("dense", "lexical", "fused")))
     ranking, accepted = chunks.get("ranking", ()), chunks.get("accepted", ())
     listed = [{"chunk_id": chunk_id, "content": "words"} for chunk_id in ranking]
     verdicts = [
@@ -74,7 +71,7 @@ async def _go_through(connection: Connection, job_id: int, chunks: Mapping[str, 
     ]
     groups = [{"chunk_ids": [chunk_id]} for chunk_id in chunks.get("groups", ())]
     outputs: dict[str, tuple[str, Any]] = {
-        "fused": ("retrieve", retrieved(dense, lexical, fused=chunks["fused"]).model_dump(mode="json")),
+        "fused": ("retrieve", retrieved.model_dump(mode="json")),
         "ranking": ("rerank", {"ranker": "score-fusion", "ranking": list(ranking), "chunks": listed}),
         "accepted": ("validate", {"validator": "judge", "reasks": ["json_parse"], "verdicts": verdicts}),
         "groups": ("consolidate", {"groups": groups}),

@@ -86,13 +86,11 @@ async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it() -
     assert "secret" not in str(caught.value)
 
 
-SAMPLED_PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
 UNUSABLE = "I can't."
 
 
 async def most_frequent_score(chat: ScriptedChat, samples: int, retries: int = 0) -> ParticipantScores:
-    run = scorer({"enabled": True, "n_samples": samples}, pydantic_ai={"retries": retries})
-    return await score_participant(SAMPLED_PROMPT, extracted=evidence({}), chat=chat, settings=run, passages=None)
+    return await score(chat, scorer({"enabled": True, "n_samples": samples}, pydantic_ai={"retries": retries}))
 
 
 @pytest.mark.parametrize(

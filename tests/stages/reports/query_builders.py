@@ -6,38 +6,26 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision, Verdict
-from schemas.values.queries import FusedHit, Hit, Leg, QueryRun, QueryText, RankedList, RankedQuery, RetrievedChunks
+from schemas.values.queries import FusedHit, QueryRun, RankedQuery, RetrievedChunks
 from schemas.values.runs import SettingValue
+from tests.stages.queries.builders import dense, lexical
 from tests.stages.reports.builders import NOON, work
 
 DOCUMENTS = {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
 FEW_DRAWS = RetrievalMeasures(bootstrap_resamples=50)
 
 
-def ranked_list(leg: Leg, text: QueryText, chunk_ids: Sequence[int]) -> RankedList:
-    hits = tuple(Hit(chunk_id=chunk_id, score=1 / rank) for rank, chunk_id in enumerate(chunk_ids, start=1))
-    return RankedList(leg=leg, text=text, hits=hits)
-
-
-def retrieved(*lists: RankedList, fused: Sequence[int] = ()) -> RetrievedChunks:
+def both_legs(dense_ids: Sequence[int], lexical_ids: Sequence[int], fused: Sequence[int] = ()) -> RetrievedChunks:
+    """A retrieval for the original query alone."""
     return RetrievedChunks(
         corpus_id=1,
         fusion="zscore",
         lexical="bm25",
-        lists=lists,
+        lists=(dense(*dense_ids), lexical(*lexical_ids)),
         fused=tuple(
             FusedHit(chunk_id=chunk_id, fused_score=-float(rank), dense_rank=None, lexical_rank=None)
             for rank, chunk_id in enumerate(fused)
         ),
-    )
-
-
-def both_legs(dense: Sequence[int], lexical: Sequence[int], fused: Sequence[int] = ()) -> RetrievedChunks:
-    """A retrieval for the original query alone."""
-    return retrieved(
-        ranked_list(Leg.DENSE, QueryText.ORIGINAL, dense),
-        ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, lexical),
-        fused=fused,
     )
 
 
