@@ -10,10 +10,7 @@ from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from store.database import Connection, Database
-from store.runs.runs import StoredRun
 from tests.embedded import ValkeyServer
-from tests.stages.reports.builders import scores
-from tests.store.scored import forkable_run
 from workers.app import make_app as make_broker
 
 
@@ -55,9 +52,3 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as connected:
         yield connected
-
-
-@pytest.fixture
-async def parent(connection: Connection) -> StoredRun:
-    """A run of two participants, of which the second has no scores yet."""
-    return await forkable_run(connection, {316: scores("11"), 319: None})

@@ -76,15 +76,10 @@ async def versions(ctx: ApiContext) -> list[StoredTemplate]:
     return await ctx.database.once(presets.all_templates, TAG)
 
 
-@pytest.fixture
-async def two_versions(connection: Connection) -> None:
-    """A second version, which is not active."""
-    await presets.add_template(connection, TAG, TEXT, title="Shorter")
-
-
 async def test_a_version_starts_from_another_is_used_when_activated_and_stays_in_its_form_when_it_cannot_be(
-    client: httpx.AsyncClient, ctx: ApiContext, two_versions: None
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
+    await ctx.database.once(presets.add_template, TAG, TEXT, title="Shorter")
     for values, field, message in [
         ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
         ({"text": "Ask {n} times."}, "text", "{query} is missing"),

@@ -1,40 +1,25 @@
 """Evaluations over REST and on their pages."""
 
 import httpx
-import pytest
 
-from schemas.values.queries import Answer, Origin, Source
 from store.database import Connection
 from store.questions import queries
 from store.runs import jobs
 from tests.api.pages.html import see, words
+from tests.services.questions.questions import ANSWER, PROMPT
 from tests.store.query_runs import store_corpus, store_query_run
 
-SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2)
 
-
-@pytest.fixture
-async def answered(connection: Connection) -> None:
-    """A run of three questions, of which two have an answer."""
+async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
     await store_corpus(connection, ["tea"])
     run_id = await store_query_run(connection, dict.fromkeys(("q1", "q2", "q3")))
     for job_id in await jobs.in_order(connection, run_id, limit=2):
         asked = await queries.of_job(connection, job_id)
         assert asked is not None
-        answer = Answer(
-            origin=Origin.PASTED,
-            model=None,
-            prompt_hash="0" * 12,
-            text="Tea is brown [S1]. So it is.",
-            cited=("S1",),
-            unknown=(),
-        )
-        await queries.add_result(connection, asked.id, answer, [SOURCE], attempt_id=None, preset=None)
+        await queries.add_result(connection, asked.id, ANSWER, PROMPT.sources, attempt_id=None, preset=None)
 
-
-async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
-    client: httpx.AsyncClient, answered: None
-) -> None:
     made = await client.post("/runs/1/evaluations", json={})
     again = await client.post("/runs/1/evaluations", json={})
 

@@ -37,15 +37,6 @@ def parsed(text: bytes) -> Figures:
     }
 
 
-async def lasted(connection: Connection, job_id: int, stage: str, seconds: float) -> None:
-    await connection.execute(
-        "UPDATE stage_attempt SET started_at = ended_at - $3 * interval '1 second' WHERE job_id = $1 AND stage = $2",
-        job_id,
-        stage,
-        seconds,
-    )
-
-
 async def test_queues_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
     first, second, third = stored.job_ids
     await take(connection, first, "extract", committing({"quotes": {}}))
@@ -75,7 +66,8 @@ async def test_seconds_of_stages_by_outcome(connection: Connection, metrics: Met
     await metrics.text()
     for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
         await take(connection, job_id, "extract", committing({"quotes": {}}))
-        await lasted(connection, job_id, "extract", seconds)
+        took = "UPDATE stage_attempt SET started_at = ended_at - $2 * interval '1 second' WHERE job_id = $1"
+        await connection.execute(took, job_id, seconds)
     await take(connection, stored.job_ids[2], "extract", failing(TIMED_OUT))
 
     figures = parsed(await metrics.text())

@@ -13,8 +13,9 @@ from store.runs.runs import StoredRun
 from tests.api.rest.problems import problem
 from tests.cli.test_results import twelve_worse, two_runs
 from tests.services.questions.questions import a_question
+from tests.stages.reports.builders import scores
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, call_model, claimed, committing, failing, take
+from tests.store.scored import TIMED_OUT, call_model, claimed, committing, failing, forkable_run, take
 
 MakeRun = Callable[..., Awaitable[StoredRun]]
 SECRET = {"quotes": {"sleep": ["I lie awake"]}}
@@ -132,8 +133,9 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
 
 
 async def test_a_run_is_forked_once_for_a_key_and_a_job_forked_and_computed_again(
-    client: httpx.AsyncClient, parent: StoredRun
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
+    parent = await forkable_run(connection, {316: scores("11"), 319: None})
     body = {"stage": "score", "settings": {"RAGQ_SCORE_SCHEMA": True}}
 
     made, replayed = [await client.post("/runs/1/fork", json=body, headers={"Idempotency-Key": "a"}) for _ in range(2)]
