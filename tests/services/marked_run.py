@@ -48,6 +48,9 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
     run = new_run([participant], inputs=inputs, stages=chain, request=request, version="0.1.0")
     stored = await runs.store(connection, run, always_new=True)
     (job_id,) = stored.job_ids
+    scored = scores("2").model_dump(mode="json")
+    for item in scored["items"].values():
+        item |= {"evidence": QUOTE, "reason": QUOTE, "inference_marker": MARK}
     for stage in CHAINS["participant", "few_shot"]:
         if stage.name == "score":
             claim = await claimed(connection, job_id, "score")
@@ -56,17 +59,10 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
             await jobs.retry(connection, run_id=stored.run_id)
         claim = await claimed(connection, job_id, stage.name)
         vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
-        output = OUTPUTS.get(stage.name) or marked_scores()
+        output = OUTPUTS.get(stage.name) or scored
         await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
     await call_model(connection, claim.attempt_id, QUOTE, **REPLY)
     await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "MARKED": "MARKED"}'""")
     await connection.execute("UPDATE run SET note = 'MARKED note' WHERE id = $1", stored.run_id)
     await connection.execute("UPDATE job SET note = 'MARKED note' WHERE id = $1", job_id)
     return stored
-
-
-def marked_scores() -> dict[str, Any]:
-    found = scores("2").model_dump(mode="json")
-    for item in found["items"].values():
-        item |= {"evidence": QUOTE, "reason": QUOTE, "inference_marker": MARK}
-    return found

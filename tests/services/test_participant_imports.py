@@ -16,8 +16,6 @@ from store.database import Connection, Database
 from store.references import interviews
 from store.references.interviews import splits_of
 
-NUMBERS = range(300, 306)
-
 
 def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score", "items"})) -> Participant:
     """A participant of a study, with the labels that a folder knows of it."""
@@ -57,8 +55,8 @@ def labels_of(people: Mapping[int, Any]) -> dict[int, object]:
     return {number: (one.gender, one.phq8_score, one.items) for number, one in people.items()}
 
 
-LABELS = ("gender", "score", "items")
-FOLDERS = st.dictionaries(st.sampled_from(NUMBERS), st.frozensets(st.sampled_from(LABELS)), min_size=1, max_size=6)
+LABELS = st.frozensets(st.sampled_from(("gender", "score", "items")))
+FOLDERS = st.dictionaries(st.integers(300, 305), LABELS, min_size=1, max_size=6)
 
 
 @given(folders=st.lists(FOLDERS, min_size=1, max_size=5))

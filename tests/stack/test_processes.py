@@ -25,8 +25,6 @@ from stack.status import end_orphans, find_orphans, memory_of
 from store.database import Connection
 from tests.store.scored import enroll
 
-OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
-
 
 def test_a_worker_takes_the_stages_of_its_group_and_no_other() -> None:
     of_model = {stage.name for chain in CHAINS.values() for stage in chain if stage.group == "model"}
@@ -39,7 +37,8 @@ def test_a_worker_takes_the_stages_of_its_group_and_no_other() -> None:
 
 
 def test_the_docs_start_the_workers_that_the_stack_starts() -> None:
-    started = re.findall(r"^ragq worker --stages (\S+) --concurrency (\d+)$", OPERATIONS.read_text(), re.MULTILINE)
+    page = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    started = re.findall(r"^ragq worker --stages (\S+) --concurrency (\d+)$", page, re.MULTILINE)
     assert started == [(name, str(concurrency)) for name, concurrency in WORKER_CONCURRENCY.items()]
 
 
@@ -106,13 +105,6 @@ def test_what_processes_share_counts_once() -> None:
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
-@contextmanager
-def sleeping(folder: Path) -> Iterator[int]:
-    with subprocess.Popen(SLEEP, cwd=folder) as process:
-        yield process.pid
-        process.kill()
-
-
 def state(started: float, command: list[str] = SLEEP) -> State:
     parts = {"valkey": Part(name="valkey", command=command)}
     return State(started=started, servers={}, flower_url=None, parts=parts)
@@ -121,23 +113,22 @@ def state(started: float, command: list[str] = SLEEP) -> State:
 def test_a_recorded_command_inside_the_home_that_is_younger_than_the_stack_is_ours_and_ended(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     started = time.time()
-    with sleeping(tmp_path) as pid:
+    with subprocess.Popen(SLEEP, cwd=tmp_path) as process:
         assert find_orphans(Home(tmp_path / "home"), state(started)) == {}
         assert find_orphans(Home(tmp_path), state(time.time() + 10)) == {}
-        assert find_orphans(Home(tmp_path), state(started)) == {pid: "valkey"}
+        assert find_orphans(Home(tmp_path), state(started)) == {process.pid: "valkey"}
         assert end_orphans(Home(tmp_path), state(started)) == ["valkey"]
         assert find_orphans(Home(tmp_path), state(started)) == {}
 
 
 #: Looks like a worker: only a process that was started with this word is one.
 LIKE_A_WORKER = [sys.executable, "-c", "import time; time.sleep(60)", "workers.main"]
-SLEEPER = LIKE_A_WORKER[:3]
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list["subprocess.Popen[bytes]"]]:
     monkeypatch.setattr(heartbeats, "_AGAIN_S", 1.0)
-    processes = [subprocess.Popen(command) for command in (LIKE_A_WORKER, LIKE_A_WORKER, SLEEPER)]
+    processes = [subprocess.Popen(command) for command in (LIKE_A_WORKER, LIKE_A_WORKER, SLEEP)]
     yield processes
     for process in processes:
         process.kill()

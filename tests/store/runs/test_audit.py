@@ -35,7 +35,6 @@ OUTPUT = "its output or its vectors changed"
 FACTS = "its outcome, inputs, settings or error changed"
 LINK = "the attempt before it changed, or is gone"
 GONE = "its attempt is gone"
-NO_HASH = "it is closed and carries no hash"
 
 CHANGES = [
     ("UPDATE stage_attempt SET output = '{\"quotes\": [\"onE\"]}' WHERE stage = 'extract' AND number = 2",
@@ -59,7 +58,7 @@ CHANGES = [
     ("UPDATE stage_attempt SET number = 9 WHERE stage = 'embed'", [("embed", 1, GONE), ("embed", 9, FACTS)]),
     ("UPDATE stage_attempt SET stage = 'assemble' WHERE stage = 'embed'",
      [("embed", 1, GONE), ("assemble", 1, FACTS)]),
-    ("UPDATE stage_attempt SET hash = NULL WHERE stage = 'embed'", [("embed", 1, NO_HASH)]),
+    ("UPDATE stage_attempt SET hash = NULL WHERE stage = 'embed'", [("embed", 1, "it is closed and carries no hash")]),
     ("DELETE FROM stage_attempt WHERE stage = 'extract' AND number = 1", [("extract", 2, LINK)]),
     ("DELETE FROM stage_attempt WHERE stage = 'embed'", [("embed", 1, GONE)]),
 ]  # fmt: skip
