@@ -20,7 +20,6 @@ from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.references import PostgresReferenceSearch, StoredIndex
 from tests.services.test_overlap import OWN, PLAN, SETTINGS, chunks_of
-from tests.services.test_overlap import PLAN as OF_TRAINING
 from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
 from tests.store.reference_indexes import person, publish_index
 
@@ -95,7 +94,7 @@ async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: 
 
 
 RAW = {TranscriptVariant.RAW: 3}
-OF_PAPER = OF_TRAINING.model_copy(update={"name": "x_paper_train", "variant": TranscriptVariant.RAW})
+OF_PAPER = PLAN.model_copy(update={"name": "x_paper_train", "variant": TranscriptVariant.RAW})
 OTHER_VARIANT = OF_PAPER.model_copy(
     update={"name": "x_paper_train_participant_only", "variant": TranscriptVariant.PARTICIPANT_ONLY}
 )
