@@ -1,4 +1,4 @@
-"""`ragq db` with nothing but a database, and `ragq token`, whose token alone is on stdout."""
+"""`ragq db` with nothing but a database, `ragq token`, whose token alone is on stdout, and `ragq config`."""
 
 import asyncio
 import json
@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from cli.config import with_open_database
 from cli.main import cli
+from schemas.errors import Refused
 from schemas.settings.process import KNOWN_NAMES
 from store import migrate
 from store.access import Scope, recognise
+from store.database import Database
 from store.migrate import is_newest_revision
 from tests.cli.conftest import Ragq, Stored
 from tests.store.statements import EMPTIED, execute
@@ -80,3 +83,34 @@ def test_the_token_alone_is_on_stdout_and_no_list_shows_it(ragq: Ragq, stored: S
     assert (first.output, last.stdout) == ("Revoked token 2, monitor.\n", "Revoked token 1, laptop.\n")
     assert "No live token is left" in last.stderr
     assert [stored(recognise, one).token_id for one in (secret, limited)] == [None, None]
+
+
+def test_show_keeps_secrets_and_refuses_what_submit_would_refuse(ragq: Ragq) -> None:
+    names = {"DATABASE_URL": "postgresql://u:hidden@h/x", "REDIS_URL": "redis://:hidden@h"}
+    for options in [[], ["--json"]]:
+        output = ragq("config", "show", *options, env=names | {"RAGQ_OPENAI_API_KEY": "hidden"}).output
+
+        assert output.count("set, not shown") == 3
+        assert "hidden" not in output
+    assert isinstance(ragq("config", "show", "--profile", "papr").exception, Refused)
+
+
+class Rows:
+    """What a command reads, which counts how often its words are asked for."""
+
+    asked = 0
+
+    def __repr__(self) -> str:
+        self.asked += 1
+        return "every row of a run"
+
+
+def test_no_words_are_made_of_what_a_command_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    read = Rows()
+
+    async def work(_database: Database) -> Rows:
+        return read
+
+    assert (with_open_database(work) is read, read.asked) == (True, 0)
