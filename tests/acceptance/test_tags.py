@@ -33,9 +33,13 @@ def test_unsafe_tags_are_returned_only_when_permitted_and_phrases_are_in_postgre
     with install(migrated_template) as installation:
         imported = installation.do("import", "tags", str(write_wardrobe(tmp_path / "wardrobe")), "--json").json
         assert (imported["vocabulary"], imported["tags"], imported["rated"]) == ("wardrobe", 12, 3)
-        building = installation.start_worker()
+        building = installation.start_worker(stages=("embed", "retrieve", "rerank"))
         installation.do("index", "tags", "wardrobe")
+        broken = installation.submit(*phrases(tmp_path / "broken.jsonl", ["tees"]), *WARDROBE)
+        ready = "SELECT EXISTS (SELECT FROM stage_run WHERE stage = 'validate' AND status = 'ready')"
+        installation.wait_until(ready, alive=building)
         building.stop()
+        installation.rows("UPDATE tag SET nsfw_probability = 0.99 WHERE name = 'shirt' RETURNING id")
         with commands_received(installation.redis_url) as commands:
             submitted = installation.ragq("submit", *by, *WARDROBE, "--json")
             # One that sends, and takes nothing of the run.
@@ -45,9 +49,12 @@ def test_unsafe_tags_are_returned_only_when_permitted_and_phrases_are_in_postgre
             installation.start_worker(LOG_LEVEL="DEBUG")
             run_id = submitted.json["run_id"]
             assert installation.wait_for(run_id) == {"succeeded": 1}
+            assert installation.wait_for(broken) == {"failed": 1}
             printed = [installation.ragq(command, f"r{run_id}") for command in ("show", "watch", "failures", "audit")]
             seen = [queued, *commands, installation.logs, submitted.stdout, submitted.stderr]
             seen += [text for done in printed for text in (done.stdout, done.stderr)]
+        (job,) = installation.ragq("show", f"r{broken}", "--json").json["jobs"]
+        assert job["error"]["category"] == "tag_contract_broken"
         assert "s-1" in queued
         words = {word for word in (*secret.split(), "harbour", secret.replace(" ", "_")) if word != "overcoat"}
         assert [word for word in words if word in "\n".join(seen)] == []
