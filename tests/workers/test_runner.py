@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
@@ -204,9 +203,8 @@ async def permit_retries(connection: Connection, run_id: int, retries: int) -> N
     await connection.execute("UPDATE run SET settings = $2 WHERE id = $1", run_id, chosen)
 
 
-@pytest.mark.parametrize("fails", [False, True])
 async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
-    process: Process, job_id: int, fails: bool
+    process: Process, store_run: StoreRun
 ) -> None:
     async def slow(connection: Connection) -> None:
         await connection.execute("SELECT pg_sleep(0.3)")
@@ -214,16 +212,18 @@ async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
     async def stage(work: Work) -> Result[Value]:
         await asyncio.gather(*(work.database.with_retry(slow) for _ in range(2)))
         await asyncio.sleep(0.2)
-        if fails:
+        if work.claim.subject == "fails":
             raise EmptyTranscriptError("It has no text.")
         return Result(Value())
 
-    with pytest.raises(EmptyTranscriptError) if fails else nullcontext():
-        await process.extract(job_id, stage)
+    succeeds, fails = (await store_run("succeeds", "fails")).job_ids
+    await process.extract(succeeds, stage)
+    with pytest.raises(EmptyTranscriptError):
+        await process.extract(fails, stage)
 
-    attempt = await process.only_attempt(job_id)
-    assert attempt.database_s is not None
-    assert 0.3 <= attempt.database_s <= attempt.seconds - 0.19
+    for attempt in (await process.only_attempt(succeeds), await process.only_attempt(fails)):
+        assert attempt.database_s is not None
+        assert 0.3 <= attempt.database_s <= attempt.seconds - 0.19
 
 
 async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(process: Process, job_id: int) -> None:
