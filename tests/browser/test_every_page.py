@@ -109,7 +109,7 @@ KEEP_STOPS: Final = """
 USABLE: Final = """
 () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
   .filter((element) => element.checkVisibility({visibilityProperty: true}))
-  .filter((element) => !element.disabled && element.tabIndex >= 0)
+  .filter((element) => !element.disabled && element.ariaHidden !== "true")
   .filter((element) => element.type !== "radio" || element.checked)
   .map((element) => [...document.querySelectorAll("*")].indexOf(element))
 """
