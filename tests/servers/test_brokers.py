@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.errors import StackError
-from stack.connections import broker_url
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST
@@ -63,9 +61,3 @@ def test_doctor_reaches_the_broker(installation: BreakableInstallation, broker: 
     findings = {finding["name"]: finding for finding in installation.ragq("doctor", "--json").json}
     assert findings["broker"]["verdict"] == "ok", findings["broker"]
     assert broker.package.partition("-")[0] in findings["broker"]["found"].lower()
-
-
-@pytest.mark.parametrize("url", ["sqs://key@region", "kafka://broker:9092", "memory://", "broker:6379"])
-def test_other_brokers_are_refused_by_name(url: str) -> None:
-    with pytest.raises(StackError, match="Redis, Valkey or RabbitMQ"):
-        broker_url(url)

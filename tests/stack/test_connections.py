@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from schemas.errors import StackError
-from stack.connections import connections, database_url, ollama_url
+from stack.connections import broker_url, connections, database_url, ollama_url
 from stack.home import Home, Part, State
 from stack.parts import ORDER, make_plan, servers_from_outside
 from stack.ports import LOOPBACK, free_port, is_loopback, kept_port
@@ -70,13 +70,16 @@ def test_ollama_hosts_are_read_as_ollama_reads_them() -> None:
     assert {given: ollama_url(*given) for given in urls} == urls
 
 
-def test_an_impossible_port_and_another_database_are_refused() -> None:
+def test_an_impossible_port_another_database_and_another_broker_are_refused() -> None:
     for host, port in (("gpu", "many"), ("gpu:99999", None)):
         with pytest.raises(StackError, match="the port is not a number from 1 to 65535"):
             ollama_url(host, port)
     for url, scheme in (("sqlite:///jobs.db", "sqlite"), ("localhost", "no scheme")):
         with pytest.raises(StackError, match=f"DATABASE_URL names {scheme}, and ragq keeps its work in Postgres"):
             database_url(url)
+    for url, scheme in (("sqs://key@region", "sqs"), ("memory://", "memory"), ("broker:6379", "no scheme")):
+        with pytest.raises(StackError, match=f"REDIS_URL names {scheme}, and the broker is Redis, Valkey or RabbitMQ"):
+            broker_url(url)
 
 
 def test_tls_checks_the_certificate_and_the_name_of_a_broker_by_the_authorities_of_its_url() -> None:
