@@ -5,7 +5,7 @@ import importlib.util
 import math
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,21 +65,6 @@ def test_a_row_depends_on_its_text_alone_but_for_rounding(encoder: TextEncoder) 
 
     alone = np.vstack([encoder.encode([text]) for text in texts])
     assert_same_rows(together[: len(texts)], alone, ROUNDING[encoder.dtype])
-
-
-def test_who_shares_a_pass_does_not_change_what_is_nearest(encoder: TextEncoder) -> None:
-    texts = [
-        f"{subject} {doing}" for subject in ("She sleeps", "The train left") for doing in ("well", "late", "alone")
-    ]
-    # Coarser formats tell fewer texts apart.
-    texts = texts if encoder.dtype == "float32" else texts[1:5:3]
-    (query,) = encoder.encode(["I lie awake at night."])
-
-    similarities = [row @ query for row in encoder.encode([*TEXTS, *texts])[len(TEXTS) :]]
-    alone = [row @ query for text in texts for row in encoder.encode([text])]
-
-    assert min(np.diff(sorted(similarities))) > 2 * ROUNDING[encoder.dtype]
-    assert np.argsort(similarities).tolist() == np.argsort(alone).tolist()
 
 
 def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
@@ -199,15 +184,17 @@ PASSAGES = ["i wake up at four every night", "we went fishing", "nothing tastes 
 LOGIT_ROUNDING = 1e-3
 """Who shares a batch shows in the last digits."""
 
+Scoring = Callable[[Path | str], CrossEncoderScorer]
+
+
+@pytest.fixture
+def scoring(closing: Closing) -> Scoring:
+    return lambda folder: closing(CrossEncoderScorer(str(folder), threads=1))
+
 
 @pytest.fixture(params=["fake", pytest.param("cross-encoder", marks=pytest.mark.servers)])
-async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
-    if request.param == "fake":
-        yield FakePairScorer(delay_s=0.01)
-        return
-    made = CrossEncoderScorer(str(tiny_cross_encoder(tmp_path)), threads=1)
-    yield made
-    await made.close()
+def scorer(request: pytest.FixtureRequest, scoring: Scoring, tmp_path: Path) -> PairScorer:
+    return FakePairScorer(delay_s=0.01) if request.param == "fake" else scoring(tiny_cross_encoder(tmp_path))
 
 
 async def test_there_is_one_logit_per_passage_whatever_is_scored_beside_it(scorer: PairScorer) -> None:
@@ -227,12 +214,6 @@ async def test_there_is_one_logit_per_passage_whatever_is_scored_beside_it(score
 
 
 MANY = [" ".join(["every night we went fishing"] * times) for times in (1, 7, 2, 6, 3, 5, 4, 9, 8, 10)]
-Scoring = Callable[[Path | str], CrossEncoderScorer]
-
-
-@pytest.fixture
-def scoring(closing: Closing) -> Scoring:
-    return lambda folder: closing(CrossEncoderScorer(str(folder), threads=1))
 
 
 @pytest.mark.servers

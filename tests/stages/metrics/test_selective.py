@@ -9,9 +9,7 @@ import pytest
 from schemas.errors import Refused
 from schemas.values.scoring import ItemScore
 from stages.metrics.confidence import variant_named
-from stages.metrics.selective import Curve, areas_under, lower_hulls, measure_rankings
-from tests.stages.metrics.builders import cohort
-from tests.stages.metrics.formulas import of_curve, value_of
+from stages.metrics.selective import Curve, areas_under, measure_rankings
 
 
 @pytest.mark.parametrize(
@@ -42,28 +40,6 @@ def test_the_worked_numbers_of_the_specification() -> None:
 
     # 0.4 (0 + 1/9) / 2 + 0.2 (1/9 + 1/4) / 2, and 0.4 (0 + 1/15) / 2 + 0.2 (1/15 + 1/5) / 2
     assert [one.tolist() for one in found] == [[pytest.approx(0.058333, abs=1e-6)], [pytest.approx(0.04)]]
-
-
-def test_the_areas_above_those_of_the_oracle_are_the_excess() -> None:
-    # The same four items and four abstentions. In the order of the oracle, 0, 0, 1/3, 2/3, the risks at 3/8 are 1/9
-    # and 1/24, as here: its line rises from 2/8 on, that of confidence 2 from 1/8 on.
-    worked = cohort(("0101----", "0003", "3221"))
-
-    assert value_of(of_curve("excess_aurc"), worked) == pytest.approx(1 / 9 / 2 / 8)
-    assert value_of(of_curve("excess_augrc"), worked) == pytest.approx(1 / 24 / 2 / 8)
-
-
-def test_each_resample_has_a_hull_of_its_own_points() -> None:
-    x, y = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], dtype=float), np.array([[0, 2, 1, 3], [9, 3, 2, 3]], dtype=float)
-    is_point = np.array([[True] * 4, [False, True, True, True]])
-
-    found, sizes = lower_hulls(x.T, y.T, is_point.T)
-
-    hulls = [found[:, :size, at].T.tolist() for at, size in enumerate(sizes)]
-    assert hulls == [[[0, 0], [2, 1], [3, 3]], [[1, 3], [2, 2], [3, 3]]]
-    # Losses 0, 1, 0, 0 by falling confidence: risks 0, 1/2, 1/3, 1/4 at 1/8 ... 4/8. The hull keeps the ends alone.
-    four = cohort(("0300", "0000", "4321"))
-    assert value_of(of_curve("aurc_achievable"), four) == pytest.approx(3 / 8 * (1 / 4) / 2)
 
 
 def test_worked_numbers_of_rankings() -> None:

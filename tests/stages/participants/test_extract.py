@@ -7,7 +7,6 @@ from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TextTooLongError
 from schemas.settings.run import RunSettings
-from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import (
     EVIDENCE_JSON_SCHEMA,
@@ -70,25 +69,19 @@ async def test_no_evidence_is_lost_to_what_nobody_sees_in_a_key(reply: str, repa
 USABLE = '{"PHQ8_Sleep": ["I can\'t sleep"]}'
 
 
-UNUSABLE = {
-    "I would rather not.": ("missing_structure", "Expecting value at line 1, column 1"),
-    '{"PHQ8_Sleep": ["a"], "PHQ8_Sleep": []}': ("json_parse", "a name occurs twice in one object"),
-    '{"PHQ8_Sleep": "I can\'t sleep"}': ("schema_validation", "PHQ8_Sleep: expected_list_got_str"),
-}
-
-
 async def test_unusable_replies_are_sent_back_with_what_is_wrong() -> None:
-    chat = replying(*UNUSABLE, USABLE)
+    unusable = {
+        "I would rather not.": ("missing_structure", "Expecting value at line 1, column 1"),
+        '{"PHQ8_Sleep": ["a"], "PHQ8_Sleep": []}': ("json_parse", "a name occurs twice in one object"),
+        '{"PHQ8_Sleep": "I can\'t sleep"}': ("schema_validation", "PHQ8_Sleep: expected_list_got_str"),
+    }
+    chat = replying(*unusable, USABLE)
 
     evidence = await extract(chat, settings(ragq={"reply_retries": 3}))
 
-    assert evidence == evidence_of(SLEEP, reasks=tuple(reason for reason, _ in UNUSABLE.values()))
-    purposes = ["extract evidence", *(f"extract evidence, re-ask {number}" for number in (1, 2, 3))]
-    assert [call.purpose for call in chat.calls] == purposes
-    for call, (unusable, (_, problem)) in zip(chat.calls[1:], UNUSABLE.items(), strict=True):
-        *_, reply, request = call.messages
-        assert reply == Message(role="assistant", content=unusable)
-        assert (request.role, problem in request.content) == ("user", True)
+    assert evidence == evidence_of(SLEEP, reasks=tuple(reason for reason, _ in unusable.values()))
+    for call, (_, problem) in zip(chat.calls[1:], unusable.values(), strict=True):
+        assert problem in call.messages[-1].content
 
 
 async def test_hallucinated_evidence_is_asked_for_again_where_it_would_fail() -> None:
@@ -174,17 +167,14 @@ SUBSTRING = GROUNDING
 FUZZY = SUBSTRING.model_copy(update={"evidence_quote_validation_mode": "fuzzy"})
 
 
-@pytest.mark.parametrize(
-    ("text", "normal"),
-    [
-        ("“I’m” ‘fine’", "\"i'm\" 'fine'"),
-        ("so <laughter> what<sigh>ever", "so what ever"),
-        ("ﬁne … ＯＫ", "fine ... ok"),
-        ("below < 5 days\nor > 3", "below < 5 days or > 3"),
-    ],
-)
-def test_normalising_removes_differences_that_models_introduce(text: str, normal: str) -> None:
-    assert normalise(text) == normal
+def test_normalising_removes_differences_that_models_introduce() -> None:
+    normal = {
+        "“I’m” ‘fine’": "\"i'm\" 'fine'",
+        "so <laughter> what<sigh>ever": "so what ever",
+        "ﬁne … ＯＫ": "fine ... ok",
+        "below < 5 days\nor > 3": "below < 5 days or > 3",
+    }
+    assert {text: normalise(text) for text in normal} == normal
 
 
 LONG = f"{WITH_MARKS} and so on"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.errors import FailureCategory, ReplyShapeError
+from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity
 from stages.participants import score_reply
@@ -14,21 +14,6 @@ from stages.replies.parsing import RepairStep
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ('<answer>{"a": 1}', '{"a": 1}'),  # the end is missing
-        ('<thinking>{no}</thinking> <answer>```json\n{"a": 1}\n```</answer>', '{"a": 1}'),
-        ('Here: ```json\n{"a": 1}\n``` and {more}', '{"a": 1}'),
-        ('```json\n```\n```json\n{"a": 1}\n```', '{"a": 1}'),
-        ('{"a": 1', '{"a": 1'),
-        ("<answer>no scores</answer> {thought}", None),
-    ],
-)
-def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: str | None) -> None:
-    assert score_reply.object_text(reply) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,6 +30,9 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
         (f'<answer>{{"old": 1}}</answer> No: <answer>{BODY}</answer>', ("several_answers",)),
         (f"<answer>{BODY}</answer> As said: <answer>{BODY}\n</answer>", ()),
         (f"I write <answer> tags: <answer>{BODY}</answer>", ()),
+        (f"<thinking>{{no}}</thinking> <answer>{BODY}", ()),  # the end is missing
+        (f"Here: ```json\n{BODY}\n``` and {{more}}", ()),
+        (f"```json\n```\n```json\n{BODY}\n```", ()),
     ],
 )
 def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repairs: tuple[str, ...]) -> None:
@@ -54,11 +42,14 @@ def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repai
     assert parsed.answers == score_reply.parse_scores(BODY, severity_mode="strict").answers
 
 
-def test_a_reply_that_is_cut_or_answers_an_item_twice_is_refused() -> None:
+def test_a_reply_that_is_cut_answers_nothing_or_an_item_twice_is_refused() -> None:
     with pytest.raises(ReplyShapeError) as caught:
         score_reply.parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
 
     assert {place.split(".")[0] for place in wrong(caught.value)} == {"PHQ8_Moving"}
+    assert score_reply.object_text('{"a": 1') == '{"a": 1'
+    with pytest.raises(LLMResponseParseError, match="there is no JSON object in it"):
+        score_reply.parse_scores("<answer>no scores</answer> {thought}", severity_mode="strict")
     with pytest.raises(ReplyShapeError, match="PHQ8_Sleep: given more than once"):
         score_reply.parse_scores(BODY[:-1] + ', "Sleep": {"score": 0}}', severity_mode="strict")
 

@@ -37,13 +37,17 @@ async def ask(chat: ScriptedChat, *, retries: int = 2) -> UsableReply[int]:
     return await ask_until_usable(CALL, chat=chat, read=number, form="a number", retries=retries)
 
 
-async def test_no_two_calls_are_equal() -> None:
+async def test_each_re_ask_has_the_exchange_before_it_so_that_no_two_calls_are_equal() -> None:
     chat = ScriptedChat(lambda call: "seven")
 
     with pytest.raises(LLMResponseParseError, match=r"it is no number \(2 re-asks did not help\)") as caught:
         await ask(chat)
 
     assert len({call.messages for call in chat.calls}) == len(chat.calls) == caught.value.calls == 3
+    assert [call.purpose for call in chat.calls] == ["ask", "ask, re-ask 1", "ask, re-ask 2"]
+    *before, reply, request = chat.calls[2].messages
+    assert (tuple(before), reply) == (chat.calls[1].messages, Message(role="assistant", content="seven"))
+    assert (request.role, "it is no number" in request.content) == ("user", True)
 
 
 async def test_rejected_replies_are_corrected_and_do_not_count_as_re_asks() -> None:

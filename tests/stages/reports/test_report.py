@@ -222,25 +222,20 @@ def test_what_cannot_be_calibrated_is_refused(confidence: str, on: ScoredRun | N
 
 def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     second = ranking({SLEEP: {"threshold": 1, "top_k": 7}}, SLEEP=(ONE, UNSCORED), TIRED=(THREE,))
-
-    counts = reference_counts([referenced(FIRST, JUDGED), referenced(second, keep_all(second))])
-
-    # Of the three of the first, one is not accepted, one is, and the third is not judged.
-    before = {"threshold": 6, "duplicate": 0, "top_k": 7, "budget": 1}
-    dropped = before | {"rejected": 1, "validation_limit": 1, "unscored": 1, "context": 0}
-    assert counts[SLEEP] == ReferenceCounts(untagged=90, retrieved=5 + 1 + 3 + 1 + 7 + 2, dropped=dropped, shown=2)
-    assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
-    assert list(counts) == list(PHQ8Item)
-
-
-def test_references_that_the_context_had_no_room_for_are_not_shown() -> None:
-    one = ranking({}, SLEEP=(ONE, TWO, THREE))
+    third = ranking({}, SLEEP=(ONE, TWO, THREE))
     of_sleep = {SLEEP: ItemScore(retrieval=SimilarityStatistics(count=1, mean=0.9, maximum=0.9))}
     scored = scores("2").model_copy(update={"items": scores("2").items | of_sleep})
+    unscored = [referenced(FIRST, JUDGED), referenced(second, keep_all(second))]
 
-    counts = reference_counts([referenced(one, keep_all(one), scored)])
+    counts = reference_counts([*unscored, referenced(third, keep_all(third), scored)])
 
-    assert (counts[SLEEP].dropped["context"], counts[SLEEP].shown, counts[SLEEP].retrieved) == (2, 1, 3)
+    # Of the three of the first, one is not accepted, one is, and the third is not judged; the context of the third job
+    # has room for one of three.
+    before = {"threshold": 6, "duplicate": 0, "top_k": 7, "budget": 1}
+    dropped = before | {"rejected": 1, "validation_limit": 1, "unscored": 1, "context": 2}
+    assert counts[SLEEP] == ReferenceCounts(untagged=90, retrieved=5 + 1 + 3 + 1 + 7 + 2 + 3, dropped=dropped, shown=3)
+    assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
+    assert list(counts) == list(PHQ8Item)
 
 
 @pytest.mark.parametrize("is_long", [False, True])
