@@ -50,18 +50,6 @@ async def rows(embedder: Embedder, texts: list[str]) -> Vectors:
     return embedded.vectors
 
 
-@pytest.fixture(params=["fake", "openai", "ollama"])
-async def slow_embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
-    if request.param == "fake":
-        yield FakeEmbedder(delay_s=60)
-        return
-    async with canned(http(200, "{}"), delay_s=60) as url:
-        is_openai = request.param == "openai"
-        made = OpenAIEmbedder("m", base_url=url) if is_openai else OllamaEmbedder(PACKAGED_EMBEDDER, url=url)
-        yield made
-        await made.close()
-
-
 async def test_there_is_one_float32_row_per_text_in_order_also_of_calls_at_the_same_time(embedder: Embedder) -> None:
     matrix, backwards = await rows(embedder, TEXTS), await rows(embedder, TEXTS[::-1])
     singly = await asyncio.gather(*(rows(embedder, [text]) for text in TEXTS))
@@ -74,9 +62,15 @@ async def test_there_is_one_float32_row_per_text_in_order_also_of_calls_at_the_s
     assert await embedder.dtype() in ("float32", "F32", "")
 
 
-async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-        await slow_embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)
+async def test_a_time_out_names_its_seconds() -> None:
+    async with canned(http(200, "{}"), delay_s=60) as url:
+        made = OpenAIEmbedder("m", base_url=url), OllamaEmbedder(PACKAGED_EMBEDDER, url=url)
+        slow: list[Embedder] = [FakeEmbedder(delay_s=60), *made]
+        for embedder in slow:
+            with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
+                await embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)
+        for one in made:
+            await one.close()
 
 
 async def test_a_text_that_is_too_long_is_cut_and_named_on_request_and_refused_otherwise(embedder: Embedder) -> None:

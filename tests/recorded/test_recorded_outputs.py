@@ -22,7 +22,7 @@ from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ
 from schemas.values.scoring import Consistency, ItemScore, Subject
 from stages.metrics import scores
 from stages.metrics.confidence import variant_named
-from stages.metrics.selective import augrc_optimal, aurc_optimal, risk_coverage_curve
+from stages.metrics.selective import risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.extract import extract_evidence, keep_grounded
 from stages.participants.rerank import rank_references
@@ -170,14 +170,14 @@ def test_risk_coverage_curves_and_their_areas_are_equal(case: Any) -> None:
     cohort = a_cohort(case["participants"])
     for name, expected in case["selective"].items():
         confidence, _, loss = name.partition(":")
-        given = partial_metrics(confidence, loss)
-        curve = risk_coverage_curve(cohort, confidence=variant_named(confidence).confidence, loss=loss)
+        given, by = partial_metrics(confidence, loss), variant_named(confidence).confidence
+        curve = risk_coverage_curve(cohort, confidence=by, loss=loss)
         for field in ("coverage", "selective_risk", "generalized_risk"):
             assert [getattr(point, field) for point in curve] == [close(value) for value in expected[field]], name
         for metric in given:
             assert value_of(given[metric], cohort) == close(expected[metric]), (name, metric)
         for coverage, risk in expected["risk_at"].items():
-            assert value_of(risk_metric(confidence, loss, float(coverage)), cohort) == close(risk), coverage
+            assert value_of(risk_at(float(coverage), by, loss), cohort) == close(risk), coverage
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def intervals_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", METRICS["cohorts"])
 def test_bootstrap_intervals_are_equal(case: Any) -> None:
     cohort = a_cohort(case["participants"])
-    given = partial_metrics("llm", "abs_norm") | {"risk_at_0.3": risk_metric("llm", "abs_norm", 0.3)}
+    given = partial_metrics("llm", "abs_norm") | {"risk_at_0.3": risk_at(0.3)}
     for name, expected in case["bootstrap"].items():
         found = bootstrap(given[name], cohort, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
         values = (found.value, found.low, found.high, found.std)
@@ -239,21 +239,13 @@ def a_cohort(participants: Sequence[Mapping[str, Any]]) -> scores.Cohort:
 
 def partial_metrics(confidence: str, loss: str) -> dict[str, scores.Metric]:
     by = variant_named(confidence).confidence
+    names = ("aurc", "augrc", "aurc_optimal", "augrc_optimal", "aurc_achievable")
+    truncated = (("aurc", 0.5), ("augrc", 0.5), ("aurc", 0.25))
     return {
         "cmax": scores.cmax,
-        "aurc": of_curve("aurc", by, loss=loss),
-        "augrc": of_curve("augrc", by, loss=loss),
-        "aurc_optimal": partial(aurc_optimal, loss=loss),
-        "augrc_optimal": partial(augrc_optimal, loss=loss),
-        "aurc_achievable": of_curve("aurc_achievable", by, loss=loss),
-        "aurc_at_0.5": of_curve("aurc_truncated", by, loss=loss, area_coverage=0.5),
-        "augrc_at_0.5": of_curve("augrc_truncated", by, loss=loss, area_coverage=0.5),
-        "aurc_at_0.25": of_curve("aurc_truncated", by, loss=loss, area_coverage=0.25),
+        **{name: of_curve(name, by, loss=loss) for name in names},
+        **{f"{name}_at_{at}": of_curve(f"{name}_truncated", by, loss=loss, area_coverage=at) for name, at in truncated},
     }
-
-
-def risk_metric(confidence: str, loss: str, coverage: float) -> scores.Metric:
-    return risk_at(coverage, variant_named(confidence).confidence, loss)
 
 
 @pytest.mark.parametrize("case", recorded("chunks")["cases"])

@@ -152,19 +152,6 @@ def names(found: list[tags.Candidate]) -> list[str]:
     return [candidate.tag for candidate in found]
 
 
-def seen(tag: str, combined: float, *, count: int | None = 1, context: float | None = None) -> tags.PhraseCandidate:
-    """A tag as one phrase sees it, found by its own name."""
-    return tags.PhraseCandidate(
-        tag=tag,
-        alias_token=tag,
-        score_fasttext=combined,
-        score_context=context,
-        score_combined=combined,
-        context_imputed=False,
-        count=count,
-    )
-
-
 def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> tags.RetrievedTags:
     """The results of phrases: phrase -> tag -> similarity, each tag used once."""
     return tags.RetrievedTags(

@@ -1,11 +1,12 @@
 """The order of tags, and the decisions where the documents leave it open."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from schemas.values.tags import Lexicon
+from schemas.values.tags import Lexicon, PhraseCandidate
 from stages.tags.rerank import cut, project
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import (
@@ -16,12 +17,19 @@ from tests.stages.tags.builders import (
     reports,
     retrieved,
     searches,
-    seen,
     tags_of,
     vocabulary,
 )
 
-RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
+
+def kept_of(scores: Sequence[float], **how: Any) -> str:
+    """The letters of the tags a, b, ... with these scores that one phrase keeps."""
+    alike: dict[str, Any] = {"score_context": None, "context_imputed": False, "count": 1}
+    ranked = [
+        PhraseCandidate(tag=tag, alias_token=tag, score_fasttext=score, score_combined=score, **alike)
+        for tag, score in zip("abcdef", scores, strict=False)
+    ]
+    return "".join(row.tag for row in cut(ranked, **how))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +45,7 @@ RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c"
     ],
 )
 def test_required_tags_take_the_last_places_that_are_free(required: tuple[str, ...], places: int, kept: str) -> None:
-    assert "".join(row.tag for row in cut(RANKED, required=required, per_phrase_final_k=places)) == kept
+    assert kept_of((0.9, 0.8, 0.7, 0.6), required=required, per_phrase_final_k=places) == kept
 
 
 @pytest.mark.parametrize(
@@ -53,8 +61,7 @@ def test_required_tags_take_the_last_places_that_are_free(required: tuple[str, .
 def test_without_a_number_the_tags_near_the_best_are_kept(
     scores: tuple[float, ...], required: tuple[str, ...], kept: str
 ) -> None:
-    ranked = [seen(tag, combined) for tag, combined in zip("abcdef", scores, strict=False)]
-    assert "".join(row.tag for row in cut(ranked, required=required, per_phrase_final_k=None)) == kept
+    assert kept_of(scores, required=required, per_phrase_final_k=None) == kept
 
 
 WORD = {"word": at(0)}

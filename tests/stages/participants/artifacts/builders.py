@@ -76,11 +76,6 @@ def artifact_files(**changes: bytes | None) -> dict[ArtifactFile, bytes]:
     return {ArtifactFile[name]: data for name, data in (files | changes).items() if data is not None}
 
 
-def settings(**embedding: Any) -> RunSettings:
-    """The settings that the artifact was made with, but for these of EMBEDDING_*."""
-    return RunSettings(embedding=EmbeddingSettings(**({"dimension": 4} | embedding)))
-
-
 def rules(
     *,
     with_tags: bool = False,
@@ -88,9 +83,10 @@ def rules(
     splits: dict[str, Split] | None = None,
     **embedding: Any,
 ) -> LoadRules:
+    """The settings that the artifact was made with, but for these of EMBEDDING_*."""
     source = "chunk" if with_chunk_scores else "participant"
-    read = settings(enable_item_tag_filter=with_tags, reference_score_source=source, **embedding)
-    return LoadRules(settings=read, splits=splits or {})
+    read = {"dimension": 4, "enable_item_tag_filter": with_tags, "reference_score_source": source} | embedding
+    return LoadRules(settings=RunSettings(embedding=EmbeddingSettings(**read)), splits=splits or {})
 
 
 def load(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> LoadedArtifact:
