@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import click
 
+from ragq.packages import PACKAGES
 from schemas.settings.process import KNOWN_NAMES
 from tests.cli.test_help import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "stack", "stages", "store", "workers")
 
 #: Names in texts that are no setting of ragq, by whose they are.
 NAMES_OF_OTHERS = {
@@ -53,7 +53,7 @@ def texts() -> tuple[Text, ...]:
 
 
 def _texts() -> Iterator[Text]:
-    for package in PACKAGES:
+    for package in (*PACKAGES, "ragq"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             yield from texts_of(path)
         for path in sorted((REPOSITORY / package).rglob("*.j2")):

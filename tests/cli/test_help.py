@@ -1,11 +1,8 @@
 """Rules for the help of every command."""
 
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -109,11 +106,3 @@ def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:
     assert sections == ["Participants:", "Questions:", "Phrases:", "Every run:"]
     assert sorted({*options} - {"--help"}) == sorted(option.opts[0] for option in submit.submit.params)
     assert len(options) == len({*options})
-
-
-def test_the_installed_command_prints_its_version() -> None:
-    script = Path(sys.executable).with_name("ragq")
-
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-
-    assert done.stdout == f"ragq, version {version('ragq')}\n"

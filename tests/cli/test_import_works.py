@@ -79,23 +79,16 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
 
 
-@pytest.fixture
-def collection(tmp_path: Path) -> Path:
-    """A folder as BEIR's test collections are."""
-    folder = tmp_path / "scifact"
-    folder.mkdir()
+def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, tmp_path: Path) -> None:
+    """As BEIR's test collections are."""
     lines = [
         {"_id": "4983", "title": "Tea", "text": "A drink of leaves.", "metadata": {"year": 2019}},
         {"_id": "AC/DC", "title": "", "text": "A band."},
         {"_id": "12", "title": "", "text": " "},
     ]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "queries.jsonl").write_text('{"_id": "1", "text": "What is drunk?"}\n')
-    return folder
-
-
-def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Path) -> None:
-    file = collection / "corpus.jsonl"
+    file = tmp_path / "corpus.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "What is drunk?"}\n')
 
     done = ragq(*IMPORT, str(file), "--json")
     again = json_of(ragq, *IMPORT, str(file))

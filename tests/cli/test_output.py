@@ -89,22 +89,18 @@ def drawn(drawing: Drawing, width: int) -> list[str]:
     return screen.file.getvalue().split("\n")[:-1]
 
 
-def runs() -> FittingTable:
-    table = plain_table("run", "kind", "asked for")
-    table.add_row("r12", "participant", "the first three of the test split")
-    table.add_row("r13", "query", "")
-    return table
-
-
 def test_words_and_cells_control_nothing_and_texts_alone_are_wrapped() -> None:
     table = plain_table("[bold]run")
     table.add_row("r10 [red]kept[/red]")
+    runs = plain_table("run", "kind", "asked for")
+    runs.add_row("r12", "participant", "the first three of the test split")
+    runs.add_row("r13", "query", "")
 
     hostile = Text("\x1b[2J\x9b31mred\x07 \u202eand\u2066\r gone\x7f\nnext")
     assert drawn(hostile, 80) == ["␛[2J�31mred␇ �and�␍ gone�", "next"]
     assert drawn(table, 80) == ["[bold]run", "r10 [red]kept[/red]"]
     assert drawn("[dim]words :smile:", 80) == ["[dim]words :smile:"]
-    assert drawn(runs(), 40) == [
+    assert drawn(runs, 40) == [
         "run  kind         asked for",
         "r12  participant  the first three of the",
         "                  test split",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.fork import report_fork
-from schemas.values.runs import AttemptError, Environment
+from schemas.values.runs import AttemptError
 from services.forks import Forked, LeftOut
 from store.database import Connection
 from store.runs import jobs, runs
@@ -20,19 +20,9 @@ from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
 from tests.store.runs.test_deletions import a_finished_run, age
+from tests.store.runs.test_run_view import HERE
 from tests.store.scored import TIMED_OUT, end, forkable_run, import_labels, store_scored_run
 
-ENVIRONMENT = Environment(
-    ragq_version="0.1.0",
-    git_commit="c0ffee",
-    git_dirty=True,
-    python="3.11.9",
-    platform="Linux",
-    packages={"numpy": "2.4.0"},
-    cpu="fast",
-    cores=2,
-    gpus=(),
-)
 BOTH = {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT}
 
 
@@ -43,7 +33,7 @@ async def three_runs(connection: Connection) -> None:
     whole = dict.fromkeys(both, scores("11", "21"))
     await store_scored_run(connection, whole)
     drawn = await store_scored_run(connection, {**whole, ("few_shot", 319): TIMED_OUT}, draw=2)
-    environment = await runs.keep(connection, ENVIRONMENT)
+    environment = await runs.keep(connection, HERE)
     await connection.execute("UPDATE run SET environment_id = $1 WHERE id = $2", environment, drawn)
     await runs.store(connection, new_run())
 
@@ -67,7 +57,7 @@ def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, stored: Stor
     unscored, drawn, first = json.loads(ragq("runs", "--json").stdout, parse_constant=pytest.fail)
 
     assert [run["run_id"] for run in (first, drawn, unscored)] == ["r1", "r2", "r3"]
-    assert (drawn["git_commit"], drawn["git_dirty"], drawn["draw"], first["draw"]) == ("c0ffee", True, 2, 0)
+    assert (drawn["git_commit"], drawn["git_dirty"], drawn["draw"], first["draw"]) == (HERE.git_commit, True, 2, 0)
     assert (first["git_commit"], first["output"]) == (None, "ragq report r1 --json")
     assert datetime.fromisoformat(first["timestamp"]).tzinfo is not None
     # 316 has errors 0 and 1, 319 has 1 and 1; two of eight items are scored.

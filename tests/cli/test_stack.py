@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -73,18 +74,19 @@ def test_a_worker_becomes_celery_on_the_chosen_stages_and_the_api_gets_its_addre
     assert {name: api.environment.get(name) for name in expected} == expected
 
 
-def test_the_last_lines_are_shown_and_a_part_that_is_unknown_or_has_no_log_is_refused(tmp_path: Path) -> None:
-    def logs(*arguments: str) -> subprocess.CompletedProcess[str]:
+def test_the_installed_command_prints_its_version_and_the_last_lines_of_a_part_that_has_a_log(tmp_path: Path) -> None:
+    def ragq(*arguments: str) -> subprocess.CompletedProcess[str]:
         program, env = Path(sys.executable).with_name("ragq"), {"RAGQ_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-        return subprocess.run([program, "logs", *arguments], env=env, capture_output=True, text=True, check=False)
+        return subprocess.run([program, *arguments], env=env, capture_output=True, text=True, check=False)
 
-    assert [logs(part).returncode for part in ("worker", "llm")] == [2, 1]
+    assert ragq("--version").stdout == f"ragq, version {version('ragq')}\n"
+    assert [ragq("logs", part).returncode for part in ("worker", "llm")] == [2, 1]
 
     home = Home(tmp_path)
     home.make()
     home.log("llm").write_text("one\ntwo\nthree\n")
 
-    assert logs("llm", "--lines", "2").stdout == "two\nthree\n"
+    assert ragq("logs", "llm", "--lines", "2").stdout == "two\nthree\n"
 
 
 @pytest.mark.parametrize("command", [["status"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])

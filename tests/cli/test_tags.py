@@ -4,9 +4,7 @@ Models are built and phrases are found in the acceptance tests.
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,16 +24,8 @@ def wardrobe(ragq: Ragq, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def sql(stored: Stored) -> Callable[[str], Any]:
-    async def fetch(connection: Any, statement: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in await connection.fetch(statement)]
-
-    return lambda statement: stored(fetch, statement)
-
-
 def test_phrases_and_context_tags_become_inputs_of_one_job_each_and_results_have_the_parts_that_are_asked_for(
-    ragq: Ragq, stored: Stored, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
+    ragq: Ragq, stored: Stored, wardrobe: Path, tmp_path: Path
 ) -> None:
     stored(mark_built)
     (tmp_path / "p.jsonl").write_text('red hat, coat\n{"id": "q7", "phrases": ["shirt"], "context_tags": ["blue"]}\n')
@@ -44,12 +34,12 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each_and_results_have
     done = ragq("submit", *by, "--json")
 
     assert json.loads(done.stdout)["jobs"] == 2
-    first, second = sql(JOBS)
+    first, second = stored(lambda connection: connection.fetch(JOBS))
     assert (first["subject"], first["mode"], second["subject"]) == ("1", "candidates", "q7")
     assert first["inputs"]["phrases"] == ["red hat", "coat"]
     assert first["inputs"]["allow_nsfw_tags"] is True
     assert second["inputs"]["context_tags"] == ["blue", "boots", "scarf"]
-    (run,) = sql("SELECT settings, request FROM run")
+    (run,) = stored(lambda connection: connection.fetch("SELECT settings, request FROM run"))
     assert run["settings"]["PSQ_MIN_TAG_COUNT"] == {"value": "auto", "source": "default"}
     # 11 of 12 tags reach 100, which is less than 95 %.
     assert first["inputs"]["min_tag_count"] == 0
@@ -64,7 +54,7 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each_and_results_have
 
 
 def test_bad_lines_are_reported_and_nothing_is_submitted(
-    ragq: Ragq, stored: Stored, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
+    ragq: Ragq, stored: Stored, wardrobe: Path, tmp_path: Path
 ) -> None:
     stored(mark_built)
     (tmp_path / "p.jsonl").write_text('hat\n["secret\n{"phrases": ["secret\\u0000"]}\n')
@@ -75,7 +65,7 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     assert "p.jsonl:2" in str(done.exception)
     assert "p.jsonl:3" in str(done.exception)
     assert "secret" not in str(done.exception)
-    assert sql(JOBS) == []
+    assert stored(lambda connection: connection.fetch(JOBS)) == []
 
 
 def test_ratings_have_the_name_of_the_original_too_and_files_that_are_not_read_are_named(

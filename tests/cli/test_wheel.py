@@ -9,8 +9,6 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from email.parser import Parser
 from pathlib import Path
 
@@ -127,12 +125,19 @@ def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_pa
     listed = run(installed / "ragq", "template", "list", folder=tmp_path, **servers)
     assert listed.returncode == 0, listed.stderr
 
+    foreign(tmp_path, "api", "schemas")
     port = free_port()
-    with serving(installed, tmp_path, port, servers):
-        for address in ("/rag", "/static/style.css"):
-            asked = urllib.request.Request(f"http://127.0.0.1:{port}{address}", headers={"Accept": "text/html,*/*"})
-            with urllib.request.urlopen(asked, timeout=30) as page:
-                assert page.status == 200
+    command, nowhere = [str(installed / "ragq"), "api", "--port", str(port)], subprocess.DEVNULL
+    outside = environment(tmp_path, **servers)
+    with subprocess.Popen(command, cwd=tmp_path, env=outside, stdout=nowhere, stderr=nowhere) as process:
+        try:
+            eventually(lambda: http_answers(f"http://127.0.0.1:{port}/healthz"))
+            for address in ("/rag", "/static/style.css"):
+                asked = urllib.request.Request(f"http://127.0.0.1:{port}{address}", headers={"Accept": "text/html,*/*"})
+                with urllib.request.urlopen(asked, timeout=30) as page:
+                    assert page.status == 200
+        finally:
+            process.terminate()
 
 
 @pytest.mark.timeout(3600)
@@ -165,21 +170,6 @@ def test_the_documented_installation_into_an_empty_environment_is_complete(wheel
         assert "[S1]" in done.stdout
     finally:
         run(programs / "ragq", "down", folder=tmp_path, **ports)
-
-
-@contextmanager
-def serving(installed: Path, folder: Path, port: int, servers: dict[str, str]) -> Iterator[None]:
-    """`ragq api` on a port, in a folder that has packages with names of ragq's."""
-    foreign(folder, "api", "schemas")
-    command, nowhere = [str(installed / "ragq"), "api", "--port", str(port)], subprocess.DEVNULL
-    with subprocess.Popen(
-        command, cwd=folder, env=environment(folder, **servers), stdout=nowhere, stderr=nowhere
-    ) as process:
-        try:
-            eventually(lambda: http_answers(f"http://127.0.0.1:{port}/healthz"))
-            yield
-        finally:
-            process.terminate()
 
 
 def foreign(folder: Path, *names: str) -> Path:
