@@ -213,7 +213,8 @@ def test_every_command_of_the_page_works(name: str, installation: Installation) 
     commands = replace(guide, words={**guide.words, PORT: port}).script(lines)
     if port in commands:
         installation.start("ragq", "api", "--port", port)
-        wait_for_api(port)
+        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+            client.get(f"http://127.0.0.1:{port}/healthz").raise_for_status()
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", commands],
         cwd=installation.folder,
@@ -227,9 +228,3 @@ def test_every_command_of_the_page_works(name: str, installation: Installation) 
     printed = " ".join(done.stdout.split())
     assert [words for words in guide.prints if words not in printed] == []
     assert [words for words in guide.prints_never if words in printed] == []
-
-
-def wait_for_api(port: str) -> None:
-    transport = httpx.HTTPTransport(retries=8)
-    with httpx.Client(transport=transport) as client:
-        client.get(f"http://127.0.0.1:{port}/healthz").raise_for_status()

@@ -1,7 +1,7 @@
 """A request waits until its job finishes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
@@ -12,13 +12,8 @@ from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs, stages
 from store.runs.edits import Changes
-from store.runs.runs import StoredRun
-from tests.store.conftest import store_run
+from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-
-__all__ = ["store_run"]
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def stays() -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import asyncpg
 import redis
 
 from schemas.chains import QUEUES
@@ -19,8 +18,10 @@ from store.database import Database
 from store.runs import jobs
 from store.runs.jobs import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
+from tests.conftest import url_of
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
+from tests.store.statements import execute
 from workers.app import make_app
 from workers.turns import send
 
@@ -55,17 +56,10 @@ class Servers:
     valkey: ValkeyServer
 
     def database_url(self, name: str) -> str:
-        return f"{self.postgres.url.rsplit('/', 1)[0]}/{name}"
+        return url_of(self.postgres, name)
 
     def administer(self, statement: str) -> None:
-        async def run() -> None:
-            connection = await asyncpg.connect(self.database_url("postgres"))
-            try:
-                await connection.execute(statement)
-            finally:
-                await connection.close()
-
-        asyncio.run(run())
+        asyncio.run(execute(self.database_url("postgres"), statement))
 
     def empty_broker(self) -> None:
         with redis.Redis.from_url(self.valkey.url) as client:

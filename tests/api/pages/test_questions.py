@@ -157,16 +157,6 @@ async def places(ctx: ApiContext, query: StoredQuery) -> list[int]:
     return [CONTEXT.groups.index(group) + 1 for group in stored.groups] if stored else []
 
 
-async def put(
-    client: httpx.AsyncClient, page: httpx.Response, query: StoredQuery, *, at: tuple[int, ...]
-) -> httpx.Response:
-    """Send the form of the context, with the passages in the order of the page."""
-    found = form(page, f"/rag/{query.id}/context#context")
-    in_order = [part.partition('"')[0] for part in page.text.split('id="passage-')[1:]]
-    fields = {**found, "group": in_order, "at": [str(n) for n in at]}
-    return await client.post(f"/rag/{query.id}/context", headers=HTML, data=fields)
-
-
 async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed_and_an_invalid_one_stays_in_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
@@ -207,7 +197,11 @@ async def test_a_manual_order_is_the_order_of_the_prompt(
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
-    reply = await put(client, shown, ready, at=at)
+    # The form has the passages in the order of the page.
+    found = form(shown, f"/rag/{ready.id}/context#context")
+    in_order = [part.partition('"')[0] for part in shown.text.split('id="passage-')[1:]]
+    fields = {**found, "group": in_order, "at": [str(n) for n in at]}
+    reply = await client.post(f"/rag/{ready.id}/context", headers=HTML, data=fields)
 
     assert "<summary>A work, line 1</summary>" in shown.text, "a title that is a heading too is shown once"
     assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"

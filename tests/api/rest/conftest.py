@@ -14,15 +14,10 @@ from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
 from stack.ports import LOOPBACK
 from store.database import Connection
+from tests.eventually import until
 from tests.store.scored import enroll
 
 Open = Callable[..., Any]
-
-
-async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None:
-    async with asyncio.timeout(within_s):
-        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream sends an event)
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -32,7 +27,7 @@ async def address(app: FastAPI) -> AsyncIterator[str]:
         listening.bind((LOOPBACK, 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
-        await eventually(lambda: server.started)
+        await until(lambda: server.started)
         yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
         server.should_exit = True
         await serving

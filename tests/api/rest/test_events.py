@@ -12,7 +12,8 @@ from api.context import ApiContext
 from store.database import Connection
 from store.runs import jobs, runs
 from store.runs.runs import StoredRun
-from tests.api.rest.conftest import Open, eventually
+from tests import eventually
+from tests.api.rest.conftest import Open
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -53,7 +54,7 @@ async def test_a_stream_follows_a_run_past_its_end_and_ends_with_its_reader(
         await complete_stage(connection, job_id, "embed")
         assert (await until(events, "idle"))["states"] == {"succeeded": 1}
         assert ctx.streams.open == 1
-    await eventually(lambda: not ctx.streams.open)
+    await eventually.until(lambda: not ctx.streams.open)
 
     assert first == {
         "run": stored.run_id,

@@ -1,37 +1,23 @@
 """Runs and their jobs over REST: listed, shown, changed, forked, deleted, and what they found."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
-import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import runs, stages
-from store.runs.runs import StoredRun
+from store.runs import stages
 from tests.api.rest.problems import problem
 from tests.cli.test_results import twelve_worse, two_runs
 from tests.services.questions.questions import a_question
 from tests.stages.reports.builders import scores
-from tests.store.conftest import new_run
+from tests.store.conftest import StoreRun
 from tests.store.scored import TIMED_OUT, call_model, claimed, committing, failing, forkable_run, take
 
-MakeRun = Callable[..., Awaitable[StoredRun]]
 SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
-@pytest.fixture
-def make_run(connection: Connection) -> MakeRun:
-    """Stores a run of one job per subject, of two stages."""
-
-    async def make(*subjects: str) -> StoredRun:
-        return await runs.store(connection, new_run(subjects, stages=("extract", "score")), always_new=True)
-
-    return make
-
-
-async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncClient, store_run: StoreRun) -> None:
     async def listed(**wanted: object) -> tuple[list[int], int | None]:
         found = (await client.get("/runs", params=wanted)).json()  # type: ignore[arg-type]
         return [run["id"] for run in found["runs"]], found["next_before"]
@@ -39,7 +25,7 @@ async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncC
     async def changed(run_id: int, **changes: object) -> httpx.Response:
         return await client.patch(f"/runs/{run_id}", json=changes)
 
-    first, second, third = [(await make_run("1")).run_id for _ in range(3)]
+    first, second, third = [(await store_run("1")).run_id for _ in range(3)]
     named = (await changed(first, name="Baseline", note="of the paper")).json()
 
     assert await listed(limit=2) == ([third, second], second)
@@ -71,9 +57,9 @@ async def test_what_is_no_run_and_no_filter_is_refused(client: httpx.AsyncClient
 
 
 async def test_a_run_and_a_job_are_retried_paused_resumed_and_cancelled_and_a_run_deleted(
-    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+    client: httpx.AsyncClient, connection: Connection, store_run: StoreRun
 ) -> None:
-    stored = await make_run("316", "317")
+    stored = await store_run("316", "317")
     address = f"/runs/{stored.run_id}"
     await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
 
@@ -93,7 +79,7 @@ async def test_a_run_and_a_job_are_retried_paused_resumed_and_cancelled_and_a_ru
     assert (await client.delete(address)).json()["jobs"] == 2
     assert [(await client.request(method, address)).status_code for method in ("GET", "DELETE")] == [404, 404]
 
-    (job_id,) = (await make_run("316")).job_ids
+    (job_id,) = (await store_run("316")).job_ids
     await take(connection, job_id, "extract", failing(TIMED_OUT))
     for action in ("retry", "pause", "resume", "cancel"):
         assert (await client.post(f"/jobs/{job_id}/{action}")).json()["job_ids"] == [job_id]
@@ -102,10 +88,10 @@ async def test_a_run_and_a_job_are_retried_paused_resumed_and_cancelled_and_a_ru
 
 
 async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
-    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+    client: httpx.AsyncClient, connection: Connection, store_run: StoreRun
 ) -> None:
     """Its first stage is done, and its second failed once after a call."""
-    (job_id,) = (await make_run("316")).job_ids
+    (job_id,) = (await store_run(stages=("extract", "score"))).job_ids
     await take(connection, job_id, "extract", committing(SECRET))
     claim = await claimed(connection, job_id, "score")
     reply: dict[str, Any] = {"model": "small", "text": "she said so", "prompt_tokens": 7}

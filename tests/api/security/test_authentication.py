@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from fastapi import FastAPI
@@ -114,20 +115,10 @@ async def test_without_its_database_or_tables_nobody_is_authenticated(
     assert "parts" not in ready.json()
 
 
-async def test_authentication_needs_one_statement(
-    visit: Client, make_token: MakeToken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    token = await make_token()
-    borrowed = 0
-    connection = Database.connection
+async def test_authentication_needs_one_statement(visit: Client, make_token: MakeToken) -> None:
+    borrowing = patch.object(Database, "connection", autospec=True, side_effect=Database.connection)
+    async with visit(await make_token()) as client:
+        with borrowing as borrowed:
+            await client.get("/guarded")
 
-    def counted(self: Database) -> Any:
-        nonlocal borrowed
-        borrowed += 1
-        return connection(self)
-
-    monkeypatch.setattr(Database, "connection", counted)
-    async with visit(token) as client:
-        await client.get("/guarded")
-
-    assert borrowed == 1
+    assert borrowed.call_count == 1

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import MappingProxyType
-from typing import Final
 
 import pytest
 
@@ -13,8 +12,6 @@ from schemas.values.runs import AttemptError
 from store.database import Connection, Database
 from store.questions.queries import StoredQuery
 from tests.services.questions.questions import a_question, store_small_corpus, try_stage
-
-NO_FAILURES: Final[Mapping[str, AttemptError]] = MappingProxyType({})
 
 Ask = Callable[..., Awaitable[StoredQuery]]
 Working = Callable[..., AbstractAsyncContextManager[None]]
@@ -44,7 +41,7 @@ def working(ctx: ApiContext) -> Working:
     """A worker that does every stage that is due, with outputs of the right shape. `fails` are the errors of stages."""
 
     @asynccontextmanager
-    async def worker(fails: Mapping[str, AttemptError] = NO_FAILURES) -> AsyncIterator[None]:
+    async def worker(fails: Mapping[str, AttemptError] = MappingProxyType({})) -> AsyncIterator[None]:
         stop = asyncio.Event()
         work = asyncio.create_task(_work(ctx.database, fails, stop))
         yield

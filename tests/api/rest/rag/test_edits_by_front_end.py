@@ -1,21 +1,17 @@
 """The same edit by command and over REST: with the same choice to run, the rows are the same."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from click.testing import CliRunner, Result
 
-from api.context import ApiContext
-from cli.main import cli
-from schemas.settings.process import KNOWN_NAMES
-from services.questions.edits import ask
+from store.database import Connection
 from store.questions.queries import StoredQuery
-from tests.embedded import ValkeyServer
-from tests.services.questions.questions import WHOLE, complete_stages, request, settings
+from tests.cli.conftest import Ragq, ragq
+from tests.services.questions.questions import WHOLE, a_question
+
+__all__ = ["ragq"]
 
 QUERY = "SELECT original_query FROM queries WHERE id = $1"
 JOB = "SELECT status, note, inputs, finished_at IS NOT NULL AS is_finished FROM job WHERE id = $1"
@@ -45,47 +41,26 @@ EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-async def asked(ctx: ApiContext) -> StoredQuery:
-    async with ctx.database.connection() as connection:
-        made, _ = await ask(connection, request(), settings())
-        await complete_stages(connection, made.job_id, *WHOLE)
-    return made
-
-
-async def rows(ctx: ApiContext, query: StoredQuery) -> list[list[dict[str, Any]]]:
-    async with ctx.database.connection() as connection:
-        found = [await connection.fetch(QUERY, query.id)]
-        found += [await connection.fetch(statement, query.job_id) for statement in (JOB, STAGES, ATTEMPTS)]
+async def rows(connection: Connection, query: StoredQuery) -> list[list[dict[str, Any]]]:
+    found = [await connection.fetch(QUERY, query.id)]
+    found += [await connection.fetch(statement, query.job_id) for statement in (JOB, STAGES, ATTEMPTS)]
     return [[dict(row) for row in table] for table in found]
 
 
-Command = Callable[..., Awaitable[Result]]
-
-
-@pytest.fixture
-def command(ctx: ApiContext, valkey: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs `ragq ARGUMENTS` on the servers of the application, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    environment = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": ctx.database.url, "REDIS_URL": valkey.url}
-    runner = CliRunner(env=environment)
-    return lambda *arguments: asyncio.to_thread(runner.invoke, cli, arguments)
-
-
-@pytest.mark.usefixtures("corpus")
 @pytest.mark.parametrize(("name", "run"), [("parts", False), *((name, True) for name in EDITS)])
 async def test_an_edit_stores_the_same_rows(
-    client: httpx.AsyncClient, ctx: ApiContext, command: Command, name: str, run: bool
+    client: httpx.AsyncClient, connection: Connection, ragq: Ragq, name: str, run: bool
 ) -> None:
     options, body = EDITS[name]
-    by_command, over_rest = await asked(ctx), await asked(ctx)
+    by_command, over_rest = [await a_question(connection, *WHOLE) for _ in range(2)]
 
-    printed = await command("query", "edit", str(by_command.id), *options, "--run" if run else "--no-run")
+    command = ("query", "edit", str(by_command.id), *options, "--run" if run else "--no-run")
+    printed = await asyncio.to_thread(ragq, *command)
     reply = await client.patch(f"/rag/queries/{over_rest.id}", params={"run": run}, json=body)
 
     assert (printed.exit_code == 0) is reply.is_success, (printed.output, reply.text)
     assert printed.stdout.split()[:1] == ([f"j{by_command.job_id}"] if reply.is_success else [])
-    assert await rows(ctx, by_command) == await rows(ctx, over_rest)
-    async with ctx.database.connection() as connection:
-        awaited = [row["id"] for row in await connection.fetch(AWAITED)]
+    assert await rows(connection, by_command) == await rows(connection, over_rest)
+    awaited = [row["id"] for row in await connection.fetch(AWAITED)]
     is_due = run and name in ("parts", "passages")
     assert awaited == ([by_command.job_id, over_rest.job_id] if is_due else [])

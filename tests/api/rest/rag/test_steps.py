@@ -15,7 +15,7 @@ from schemas.values.runs import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import jobs, runs
-from tests.api.rest.problems import problem, slug
+from tests.api.rest.problems import problem
 from tests.api.rest.rag.conftest import Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
 
@@ -175,7 +175,7 @@ async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
     async with working():
         again = await client.post(path(query.id, "run"), json={"settings": {"retrieval.min_word_count": 0}})
 
-    assert (failed.status_code, slug(failed), failed.json()["stage"]) == (422, "nothing-relevant", "rerank")
+    assert (problem(failed), failed.json()["stage"]) == ((422, "nothing-relevant"), "rerank")
     assert "--set retrieval.min_word_count=0" in failed.json()["detail"]
     assert f"`POST /rag/queries/{query.id}/run`" in failed.json()["detail"]
     assert again.status_code == 200
