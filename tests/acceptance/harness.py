@@ -214,11 +214,7 @@ class Installation:
         """Run `python -m PROGRAM ARGUMENTS` until the installation is left."""
         log = self.folder / f"{program}{next(self._numbers)}.log"
         process = Forked(
-            program,
-            *arguments,
-            environment=self.environment | environment,
-            folder=self.folder,
-            output=Output(log, log),
+            program, *arguments, environment=self.environment | environment, folder=self.folder, output=Output(log, log)
         )
         started = StartedProcess(process, log)
         self._started.append(started)

@@ -23,11 +23,7 @@ FEW = ("--bootstrap-resamples", "2")
 
 RECORDED_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
 
-ERRORS = {
-    "builtins.RuntimeError",
-    "schemas.errors.LLMError",
-    "schemas.errors.LLMResponseParseError",
-}
+ERRORS = {"builtins.RuntimeError", "schemas.errors.LLMError", "schemas.errors.LLMResponseParseError"}
 
 #: What is visible outside Postgres, by place, and words that show that it was looked at.
 SHOWN = {

@@ -64,10 +64,7 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
     with install(indexed_template) as killed:
         # A killed worker's stage is released after one second. On a busy machine a live worker's heartbeat can be as
         # late, and both kills can meet the same stage: neither is a reason to give it up.
-        killed.settings |= {
-            "RAGQ_LEASE_SECONDS": "1",
-            "RAGQ_MAX_INTERRUPTIONS": "100",
-        }
+        killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_MAX_INTERRUPTIONS": "100"}
         alone = killed.start_worker(RAGQ_CRASH_AT="after_compute@score#1")
         run_id = submit(killed, judge, evidence)
         eventually(lambda: not alone.is_alive)

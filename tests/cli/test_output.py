@@ -17,17 +17,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Column
 
-from cli.output import (
-    Drawing,
-    FirstThatFits,
-    FittingTable,
-    Text,
-    Trimmed,
-    coloured,
-    draw,
-    figure_table,
-    plain_table,
-)
+from cli.output import Drawing, FirstThatFits, FittingTable, Text, Trimmed, coloured, draw, figure_table, plain_table
 from cli.sheets import as_latex, as_markdown
 from cli.sheets import latex_escaped as latex
 from stages.reports.tables import Table

@@ -33,12 +33,7 @@ async def fail_for_two_seconds(connection: Connection, job_id: int) -> None:
     ids=["no broker", "no worker of the queue", "a retry"],
 )
 def test_watching_says_once_why_nothing_goes_on(
-    ragq: Ragq,
-    stored: Stored,
-    monkeypatch: pytest.MonkeyPatch,
-    enrolled: str,
-    is_broker_there: bool,
-    obstacle: str,
+    ragq: Ragq, stored: Stored, monkeypatch: pytest.MonkeyPatch, enrolled: str, is_broker_there: bool, obstacle: str
 ) -> None:
     monkeypatch.setattr(watch, "_LOOKS_EVERY_S", 0.1)
     monkeypatch.setattr(watch, "broker_answers", lambda _: is_broker_there)

@@ -54,11 +54,7 @@ def fault_tolerance_template(
 
 @pytest.fixture
 def breakable(
-    servers: Servers,
-    fault_tolerance_template: str,
-    ollama: ScriptedOllama,
-    embedder: ScriptedModel,
-    tmp_path: Path,
+    servers: Servers, fault_tolerance_template: str, ollama: ScriptedOllama, embedder: ScriptedModel, tmp_path: Path
 ) -> Iterator[BreakableInstallation]:
     """An indexed installation without any worker, on an empty broker."""
     name = f"fault_tolerance_{next(_numbers)}"

@@ -16,14 +16,7 @@ from store.database import Connection
 from store.questions import presets, queries, query_runs
 from store.questions.queries import StoredQuery
 from store.runs import chain, overviews, stages
-from tests.services.questions.questions import (
-    OUTPUTS,
-    WHOLE,
-    complete_stages,
-    request,
-    settings,
-    store_small_corpus,
-)
+from tests.services.questions.questions import OUTPUTS, WHOLE, complete_stages, request, settings, store_small_corpus
 from tests.store.scored import call_model, claimed, counted
 
 MARK = "quetzal"
