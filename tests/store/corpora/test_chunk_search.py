@@ -123,6 +123,10 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
     limits = (19, 100)
     exact = [await search.dense([corpus], queries, limit=limit) for limit in limits]
+    cosines = rows @ queries[0] / np.linalg.norm(rows, axis=1) / np.linalg.norm(queries[0])
+    best = np.argsort(-cosines)[:100]
+    assert [hit.chunk_id for hit in exact[1][0]] == (best + 1).tolist()
+    assert [hit.score for hit in exact[1][0]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
 
     assert await build_index(connection, corpus)
     assert await find_index(connection, corpus) == (corpus, 64, True)

@@ -191,17 +191,3 @@ async def test_a_piece_written_while_its_attempt_ends_is_not_kept(database: Data
     )
 
     assert await database.once(counted, "answer_piece") == [0]
-
-
-async def test_a_retried_attempt_begins_anew(connection: Connection, query: StoredQuery) -> None:
-    first = await begin(connection, query)
-    await answer_pieces.add(connection, first.attempt_id, 1, "By ")
-    await stages.fail(connection, first, BROKEN, inputs={})
-    failed = await read(connection, query)
-    await jobs.retry(connection, job_id=query.job_id)
-    second = await begin(connection, query)
-    await answer_pieces.add(connection, second.attempt_id, 1, "Air")
-    again = await read(connection, query, first.attempt_id, 1)
-
-    assert (failed.is_awaited, failed.text, failed.result_id) == (False, None, None)
-    assert (again.attempt, again.text) == (2, "Air")

@@ -21,7 +21,7 @@ from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
 from tests.refusals import refused
-from tests.services.questions.questions import WHOLE, a_question, complete_stages, flaws, request, settings
+from tests.services.questions.questions import WHOLE, a_question, complete_stages, request, settings
 from tests.services.questions.questions import chain as stage_states
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, marked
@@ -51,20 +51,6 @@ async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(connection: C
     assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
     with pytest.raises(MissingError):
         await delete_run(connection, shown.run_id)
-
-
-async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> None:
-    made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
-    for stored in made:
-        await call_a_model(connection, stored.job_ids[0], "expand", "the same")
-    first, second = (stored.run_id for stored in made)
-
-    deleted = await delete_run(connection, first)
-
-    assert (deleted.calls, deleted.kept_calls) == (0, 1)
-    assert await counted(connection, "llm_call", "run") == [1, 1]
-    assert await flaws(connection) == []
-    assert (await delete_run(connection, second)).calls == 1
 
 
 async def test_a_question_that_continued_elsewhere_goes_with_its_last_run(connection: Connection) -> None:

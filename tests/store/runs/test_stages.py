@@ -62,7 +62,7 @@ async def test_a_commit_is_whole_and_counts_once_however_often_it_is_sent(connec
     async def effect(connection: Connection) -> None:
         raise RuntimeError("no")
 
-    claim = await claimed(connection, job_id)
+    claim = await claimed(connection, job_id, lease_s=0)
     with pytest.raises(RuntimeError):
         await stages.commit(connection, claim, inputs={}, output={"a": 0}, effect=effect)
     assert await attempts.output(connection, job_id, "extract") is None
@@ -71,6 +71,8 @@ async def test_a_commit_is_whole_and_counts_once_however_often_it_is_sent(connec
     for _ in range(2):  # The answer to the first one was lost.
         committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
         assert committed == Committed("embed")
+    assert not await stages.give_back(connection, claim)
+    assert await looked(connection, claim) == (StageStatus.DONE, False)
 
     assert len(await attempts.history(connection, job_id)) == 1
     output = await attempts.output(connection, job_id, "extract")
@@ -181,18 +183,6 @@ async def test_a_stage_given_back_is_never_poisoned(connection: Connection, one_
     ends = {(one.outcome, one.error and one.error.type) for one in history}
     assert ends == {("interrupted", "WorkerStopped")}
     assert await job_states(connection, one_run) == {JobStatus.INTERRUPTED: 1}
-
-
-async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run("316", "319")
-    late, done = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
-    await stages.commit(connection, done, inputs={}, output={})
-    await stages.expire(connection, max_interruptions=3)
-    await claimed(connection, late.job_id)
-
-    assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
-    assert await looked(connection, late) == (StageStatus.RUNNING, False)
-    assert await looked(connection, done) == (StageStatus.DONE, False)
 
 
 async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
