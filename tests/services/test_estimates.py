@@ -16,14 +16,10 @@ from services.forks import ForkRequest, plan_fork
 from services.submit import plan_request
 from store.database import Connection
 from tests.embedded import ValkeyServer
-from tests.workers.test_settings_matrix import EVIDENCE, JUDGED, STAGES, TESTED, Bench, bench
-from workers.runner import Outcome
+from tests.workers.test_settings_matrix import JUDGED, REQUEST, STAGES, TESTED, Bench, bench
 
 __all__ = ["bench"]
 
-REQUEST = ParticipantRequest(
-    participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
-)
 TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
 
 
@@ -74,8 +70,7 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
     unlikes = resolve(profile="paper", options=JUDGED | {"LLM_BACKEND": "openai"}, environment={})
     prices = Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1, reply=2)})
     job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    await bench.compute(job_id)
     async with bench.database.connection() as connection:
         paid = await connection.fetchval("SELECT count(*) FROM llm_call")
         await connection.execute("UPDATE llm_call SET prompt_tokens = 100, reply_tokens = 10, seconds = 5")

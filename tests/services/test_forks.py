@@ -21,7 +21,6 @@ from tests.services.questions.questions import a_question, chain, complete_stage
 from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, committing, counted, failing, take
 from tests.workers.test_settings_matrix import FULL, JUDGED, STAGES, Bench, bench
-from workers.runner import Outcome
 
 __all__ = ["bench"]
 
@@ -37,15 +36,10 @@ async def stored(database: Database, request: ForkRequest) -> StoredRun:
     return await database.once(store_run, await database.once(plan_fork, request))
 
 
-async def compute(bench: Bench, job_id: int, first: str = STAGES[0]) -> None:
-    for stage in STAGES[STAGES.index(first) :]:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
-
-
 async def a_parent(bench: Bench, options: dict[str, str] = JUDGED, *, profile: str = "paper") -> tuple[int, int]:
     """A run that is done; its number and its job's."""
     job_id = await bench.plan(resolve(profile=profile, options=options, environment={}))
-    await compute(bench, job_id)
+    await bench.compute(job_id)
     return (await bench.database.once(jobs.get, job_id)).run_id, job_id
 
 
@@ -69,7 +63,7 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
     states = await bench.database.once(chain, job_id)
     assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
     assert await bench.database.once(chains.audit, child.run_id) == chains.Audit(3, [])
-    await compute(bench, job_id, "rerank")
+    await bench.compute(job_id, "rerank")
 
     found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
     assert found == whole
@@ -116,7 +110,7 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         await delete_run(connection, children[0].run_id)
     (left,) = children[1].job_ids
     assert {stage: await bench.output(left, stage) for stage in STAGES[:3]} == expected
-    await compute(bench, left, STAGES[3])
+    await bench.compute(left, STAGES[3])
     assert await bench.database.once(flaws) == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, Participant, PHQ8Item, Split, TranscriptVariant, Utterance
+from schemas.values.participants import DataSet, Participant, PHQ8Item, TranscriptVariant, Utterance
 from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
@@ -39,16 +39,13 @@ async def brought(
     people: Sequence[Participant] = (),
     *,
     data_set: str = "clinic",
-    splits: Sequence[Split] = (),
     anyway: bool = False,
     dry_run: bool = False,
+    **splits: Sequence[int],
 ) -> ImportedParticipants:
-    given = DataSet(participants={one.id: one for one in people}, labels={}, splits={one.name: one for one in splits})
+    listed = {name: listed_split(name, numbers) for name, numbers in splits.items()}
+    given = DataSet(participants={one.id: one for one in people}, labels={}, splits=listed)
     return await import_participants(connection, data_set, given, replace_stored=anyway, dry_run=dry_run)
-
-
-def split(name: str, *numbers: int) -> Split:
-    return listed_split(name, numbers)
 
 
 def labels_of(people: Mapping[int, Any]) -> dict[int, object]:
@@ -80,9 +77,9 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
     new = other.model_copy(update={"items": dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, "transcript_hash": "x"})
     people = [person(300), person(301), new, person(305)]
     before = [person(300), person(301, knows=frozenset()), other, person(304)]
-    await brought(connection, before, splits=[split("train", 300, 301)])
+    await brought(connection, before, train=[300, 301])
 
-    found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
+    found = await brought(connection, people, train=[300], test=[305], dry_run=True)
 
     assert (found.new, found.unchanged) == ((305,), (300,))
     assert found.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
@@ -93,15 +90,15 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
     other = person(301).model_copy(update={"transcript_hash": "x", "transcript": "Participant: other"})
-    await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
+    await brought(connection, [person(300), person(301)], train=[300, 301])
 
     with pytest.raises(Refused) as refused:
-        await brought(connection, [other, person(302)], splits=[split("train", 301)])
+        await brought(connection, [other, person(302)], train=[301])
     told = str(refused.value)
     assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
     assert sorted(await interviews.known(connection, "clinic")) == [300, 301]
 
-    await brought(connection, [other, person(302)], splits=[split("train", 301)], anyway=True)
+    await brought(connection, [other, person(302)], train=[301], anyway=True)
     people = await interviews.known(connection, "clinic")
     assert {number: one.transcript_hash for number, one in people.items()} == {300: "h300", 301: "x", 302: "h302"}
     assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
@@ -119,9 +116,9 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(conne
 
 
 async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(connection: Connection) -> None:
-    await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
+    await brought(connection, [person(300)], train=[300], own=[300])
     others = [person(300, knows=frozenset()).model_copy(update={"transcript_hash": "x"}), person(301)]
-    await brought(connection, others, data_set="other", splits=[split("train", 300, 301)])
+    await brought(connection, others, data_set="other", train=[300, 301])
 
     assert (await interviews.known(connection, "clinic"))[300].items == person(300).items
     assert (await interviews.known(connection, "other"))[300].items is None

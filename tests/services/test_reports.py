@@ -100,12 +100,7 @@ TRUTH = {person: labels("22222222") for person in PEOPLE}
 
 
 def test_a_grid_has_every_combination_once() -> None:
-    assert grid_points({"A": ["1", "2", "1"], "B": ["x", "y"]}) == [
-        {"A": "1", "B": "x"},
-        {"A": "1", "B": "y"},
-        {"A": "2", "B": "x"},
-        {"A": "2", "B": "y"},
-    ]
+    assert grid_points({"A": ["1", "2", "1"], "B": ["x", "y"]}) == [{"A": a, "B": b} for a in "12" for b in "xy"]
 
 
 async def test_a_sweep_is_one_table_of_paired_differences(database: Database) -> None:

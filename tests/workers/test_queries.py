@@ -17,7 +17,6 @@ from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, run_stages
 from store.database import Connection, Database
 from store.questions import queries
-from store.questions.queries import StoredQuery
 from store.runs import runs, stages
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat, served
@@ -160,14 +159,8 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
 
 
 @pytest.fixture
-async def asked(connection: Connection) -> StoredQuery:
-    """A question whose prompt is stored."""
-    return await a_question(connection, *WHOLE[:7])
-
-
-@pytest.fixture
-async def claim(connection: Connection, asked: StoredQuery) -> Claim:
-    return await claimed(connection, asked.job_id, "generate")
+async def claim(connection: Connection) -> Claim:
+    return await claimed(connection, (await a_question(connection, *WHOLE[:7])).job_id, "generate")
 
 
 async def pieces(connection: Connection) -> list[str]:

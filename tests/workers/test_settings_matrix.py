@@ -58,6 +58,9 @@ TESTED, TRAINED = 316, (304, 313, 321)
 CHUNKS = 6
 QUOTES = {PHQ8Item.SLEEP: "I wake up at four every night", PHQ8Item.TIRED: "I am tired all the time"}
 EVIDENCE = {str(TESTED): {item.evidence_key: [quote] for item, quote in QUOTES.items()}}
+REQUEST = ParticipantRequest(
+    participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
+)
 PARTICIPANT_SCORE = 2
 STAGES = stages_of("participant", AssessmentMode.FEW_SHOT, until="assemble")
 
@@ -93,12 +96,13 @@ class Bench:
 
     async def plan(self, effective: EffectiveSettings) -> int:
         """Submit; the job's number."""
-        request = ParticipantRequest(
-            participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
-        )
-        run = await self.database.ask(plan_participants, request, effective)
+        run = await self.database.ask(plan_participants, REQUEST, effective)
         (job_id,) = (await self.database.ask(runs.store, run, always_new=True)).job_ids
         return job_id
+
+    async def compute(self, job_id: int, first: str = STAGES[0]) -> None:
+        for stage in STAGES[STAGES.index(first) :]:
+            assert await self.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
 
     async def output(self, job_id: int, stage: str) -> Any:
         stored = await self.database.ask(attempts.output, job_id, stage)
@@ -129,9 +133,8 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
         return
 
     job_id = await bench.plan(effective)
-    outcomes = [await bench.runner.run(stage, job_id, is_redelivered=False) for stage in STAGES]
+    await bench.compute(job_id)
 
-    assert outcomes == [Outcome.STORED] * len(STAGES)
     ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))
     validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
     assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))

@@ -120,8 +120,8 @@ def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
     return resolve(profile="demo", environment=environment)
 
 
-def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
-    return QueryRequest(queries=single_query(text), corpora=("small",), **wanted)
+def request(text: str = "Why is tea dark?", *, corpora: tuple[str, ...] = ("small",), **wanted: Any) -> QueryRequest:
+    return QueryRequest(queries=single_query(text), corpora=corpora, **wanted)
 
 
 async def store_small_corpus(connection: Connection) -> None:

@@ -26,10 +26,6 @@ from tests.store.scored import BROKEN, claimed, failing, take
 BROAD = {"retrieval.dense_limit": 30}
 
 
-async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    return (await jobs.get(connection, query.job_id)).inputs.get("top_n")
-
-
 #: Which stages each step runs, and how many are before them.
 STEPS: Final[dict[Step, tuple[int, list[str]]]] = {
     Step.EXPAND: (0, ["expand"]),
@@ -62,34 +58,12 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(connection: 
     assert await flaws(connection) == []
 
 
-async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connection: Connection) -> None:
+async def test_some_stages_are_run_again_and_the_chain_ends_after_the_last_of_them(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
 
-    await run_stages(connection, query.id, Step.EMBED)
-    await complete_stages(connection, query.job_id, "embed")
-    await run_stages(connection, query.id)
-    await complete_stages(connection, query.job_id, *WHOLE[2:])
-
-    numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
-    assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
-    # Or some of its stages, after the last of which the chain ends.
     await run_stages(connection, query.id, first="rerank", last="consolidate")
     assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
     assert await flaws(connection) == []
-
-
-async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
-    query = await a_question(connection, *WHOLE[:6])
-
-    for top_n in (3, None):
-        await run_stages(connection, query.id, Step.ANSWER, top_n=top_n)
-        assert await sources_asked_for(connection, query) == top_n
-
-    # A running stage refuses every step.
-    await claimed(connection, query.job_id, "augment")
-    for change in (run_stages(connection, query.id, Step.EXPAND), run_stages(connection, query.id)):
-        with pytest.raises(StageRunningError):
-            await change
 
 
 @pytest.mark.parametrize("changed", ["name", "values"])
@@ -117,7 +91,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     (carried,) = await attempts.history(connection, moved.job_id, "embed")
     from_job = {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
     assert (carried.worker_id, carried.inputs) == ("manual", from_job)
-    assert await sources_asked_for(connection, moved) == 2
+    assert (await jobs.get(connection, moved.job_id)).inputs["top_n"] == 2
     assert len(await queries.results(connection, query.id)) == 1
     assert await job_status(connection, query.job_id) == "cancelled"
     await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
@@ -204,6 +178,11 @@ async def test_stages_that_cannot_run_are_refused_with_what_is_missing(connectio
         with pytest.raises(Refused, match=problem):
             await run_stages(connection, query.id, **stages_asked)
         assert await chain(connection, query.job_id) == before
+    # A running stage refuses every step.
+    await claimed(connection, query.job_id, "rerank")
+    for step in (Step.EXPAND, None):
+        with pytest.raises(StageRunningError):
+            await run_stages(connection, query.id, step)
 
 
 Change = Callable[[Connection, StoredQuery], Awaitable[object]]

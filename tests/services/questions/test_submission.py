@@ -1,8 +1,6 @@
 """Questions submitted: once for each key, to one corpus or several, and what is refused before anything is stored."""
 
 import asyncio
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,8 +45,6 @@ async def test_the_same_key_finds_the_question_that_it_made_and_one_that_is_refu
     assert sorted(is_new for _, is_new in asked) == [False, False, True]
     assert len({query.id for query, _ in asked}) == 1
     assert await database.once(counted, *OF_QUERIES) == [1, 1, 1, 1]
-    with refused("idempotency-key-reused"):
-        await database.once(ask, request(), settings(), key=replace(KEY, request_hash="b" * 64))
 
 
 def test_a_text_that_cannot_be_asked_is_refused() -> None:
@@ -109,10 +105,6 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
 ONE = np.ones(2, dtype=np.float32)
 
 
-def to(*corpora: str, **wanted: Any) -> QueryRequest:
-    return QueryRequest(queries=single_query("Why is tea dark?"), corpora=corpora, **wanted)
-
-
 async def two_corpora(connection: Connection) -> list[int]:
     ids = [
         await store_corpus(connection, [SearchableChunk(number, "tea", ONE)], name=name)
@@ -125,11 +117,11 @@ async def two_corpora(connection: Connection) -> list[int]:
 async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_with(connection: Connection) -> None:
     works = WorkFilter(author="leaf", year_from=2001)
     ids = await two_corpora(connection)
-    query, _ = await ask(connection, to("archive", "shelf", "archive", works=works), settings())
+    query, _ = await ask(connection, request(corpora=("archive", "shelf", "archive"), works=works), settings())
     line = await queries.get(connection, query.id)
     job = await jobs.job(connection, query.job_id)
     basis = await answers.answer_basis(connection, query.job_id, PROMPT)
-    whole = await plan_queries(connection, to("shelf"), settings())
+    whole = await plan_queries(connection, request(corpora=("shelf",)), settings())
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
     assert (line.corpora, line.works) == (["archive", "shelf"], works)
@@ -159,7 +151,7 @@ async def test_corpora_that_are_not_alike_are_refused_with_every_difference(conn
 
         told = f"Corpora 'shelf' and 'archive' cannot be searched together:\n  {difference}\nAsk each by itself"
         with pytest.raises(Refused, match=told):
-            await plan_queries(connection, to("shelf", "archive"), settings())
+            await plan_queries(connection, request(corpora=("shelf", "archive")), settings())
         await transaction.rollback()
 
 
@@ -174,6 +166,6 @@ async def test_a_filter_that_leaves_nothing_is_refused_before_anything_is_stored
         (WorkFilter(title="waits"), "those that do wait for their vectors"),
     ]:
         with pytest.raises(Refused, match=words):
-            await ask(connection, to("shelf", works=works), settings())
+            await ask(connection, request(corpora=("shelf",), works=works), settings())
 
         assert sum((await queries.counts(connection)).values()) == 0
