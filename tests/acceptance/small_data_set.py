@@ -26,12 +26,12 @@ def small_files() -> Mapping[str, bytes]:
     """Every file by its name relative to the data set: three participants to train on, three to test."""
     files = data_set_files()
     rows = {
-        row.split(b",", 1)[0]: row
+        row.split(b",", 1)[0].decode(): row
         for name in ("train_split_Depression_AVEC2017.csv", "dev_split_Depression_AVEC2017.csv")
         for row in files[name].splitlines(keepends=True)
     }
     return {
-        **{name: b"".join(rows[key] for key in _keys(ids)) for name, ids in _SPLITS.items()},
+        **{name: b"".join(rows[str(key)] for key in ("Participant_ID", *ids)) for name, ids in _SPLITS.items()},
         **{name: _head(files[name]) for name in map(transcript_file, (*TRAIN, *TEST))},
     }
 
@@ -73,10 +73,6 @@ def evidence_of(items: Mapping[int, int]) -> dict[str, dict[str, list[str]]]:
         }
         for participant_id, count in items.items()
     }
-
-
-def _keys(ids: tuple[int, ...]) -> list[bytes]:
-    return [b"Participant_ID", *(str(participant_id).encode() for participant_id in ids)]
 
 
 def _head(transcript: bytes) -> bytes:

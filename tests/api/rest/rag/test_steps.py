@@ -231,14 +231,12 @@ async def test_nothing_is_stored_of_an_expansion_that_failed_or_cannot_be_used(
     assert (await client.get("/runs")).json()["runs"] == []
 
 
-WHOLE_PASSAGE = {"content": "passage 2", "score": 0.5, "heading_chain": ["Colour"], "pages": [12, 13]}
-
-
 async def test_a_passage_is_identified_by_any_of_its_fields(client: httpx.AsyncClient, ask: Ask) -> None:
+    whole = {"content": "passage 2", "score": 0.5, "heading_chain": ["Colour"], "pages": [12, 13]}
     for choice in (
         {"work_id": 1, "start_line": 2, "end_line": 2},
         {"place": 1, "chunk_ids": [2]},
-        {"place": 2, "chunk_ids": [2], **WHOLE_PASSAGE},
+        {"place": 2, "chunk_ids": [2], **whole},
     ):
         query = await ask(*WHOLE[:6])
         reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [choice]})
