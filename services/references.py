@@ -133,8 +133,11 @@ async def plan_references(
         # Only what an index depends on: another judge model is no reason to embed again.
         settings_hash=content_hash(
             plan.model_dump(mode="json")
-            | {"evidence": evidence, "identity": references.identity(plan, evidence)}
-            | {"long_texts": settings.run.ragq.long_texts}
+            | {
+                "evidence": evidence,
+                "identity": references.identity(plan, evidence),
+                "long_texts": settings.run.ragq.long_texts,
+            }
         ),
         request={
             "data_set": data_set,

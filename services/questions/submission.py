@@ -20,7 +20,7 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
 from stages.texts.characters import is_plain_id
-from store.corpora.corpora import corpus_of_name, corpus_to_ask, embedder_settings
+from store.corpora.corpora import DEFAULT_CORPUS, all_corpora, corpus_of_name, embedder_settings
 from store.corpora.works import documents_of, matching_works
 from store.database import Connection
 from store.questions import presets, queries
@@ -114,7 +114,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         )
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    names = request.all_corpora or [await corpus_to_ask(connection)]
+    names = request.all_corpora or [await _corpus_to_ask(connection)]
     asked = [await _searchable(connection, name) for name in names]
     refuse_unlike(asked)
     corpus, *others = asked
@@ -189,6 +189,21 @@ def _known(query: SubmittedQuery, judged: Mapping[str, Mapping[str, int]]) -> di
     """Hashes of what answers and rankings are compared with: the same question with others is other work."""
     known = {"reference_hash": query.reference_answer, "judgements_hash": judged.get(query.external_id)}
     return {name: content_hash(value) for name, value in known.items() if value is not None}
+
+
+async def _corpus_to_ask(connection: Connection) -> str:
+    """The corpus of a question that names none: `default`, or the only one. Raises Refused without it."""
+    known = [corpus.name for corpus in await all_corpora(connection)]
+    if DEFAULT_CORPUS in known:
+        return DEFAULT_CORPUS
+    if len(known) != 1:
+        why = (
+            f"There are several corpora; name one of them: {', '.join(known)}."
+            if known
+            else "There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder."
+        )
+        raise Refused(why, slug="corpus-missing")
+    return known[0]
 
 
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:

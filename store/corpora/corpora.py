@@ -287,21 +287,6 @@ DEFAULT_CORPUS: Final = "default"
 """The corpus of questions that name none."""
 
 
-async def corpus_to_ask(connection: Connection) -> str:
-    """The corpus of a question that names none: `default`, or the only one. Raises Refused without it."""
-    known = [corpus.name for corpus in await all_corpora(connection)]
-    if DEFAULT_CORPUS in known:
-        return DEFAULT_CORPUS
-    if len(known) != 1:
-        why = (
-            f"There are several corpora; name one of them: {', '.join(known)}."
-            if known
-            else "There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder."
-        )
-        raise Refused(why, slug="corpus-missing")
-    return known[0]
-
-
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
     """The corpus of a name. Raises Refused, naming those that exist, when it does not exist."""
     found = await find(connection, name)
