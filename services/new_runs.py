@@ -184,8 +184,6 @@ async def submit_run(
         if priority is not None:
             await backlog.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await jobs.retry(connection, run_id=stored.run_id)
-        if resumed:
-            await backlog.forgive_failures(connection, stored.run_id)
         return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))

@@ -129,7 +129,7 @@ async def control(
         if target.run_id is not None and (stage or error_type):
             wanted = await failures.failed_jobs(connection, target.run_id, stage=stage, error_type=error_type)
             targets = [Target(None, job_id) for job_id in wanted]
-        job_ids = [job_id for one in targets for job_id in await _change(connection, run_id, one, action, note)]
+        job_ids = [job_id for one in targets for job_id in await _change(connection, one, action, note)]
     if not job_ids and not limits.given:
         shown = f"`ragq show {target}`" if target.job_id is None else f"`ragq inspect {target}`"
         raise Refused(
@@ -139,15 +139,12 @@ async def control(
     return ControlResult(job_ids=job_ids)
 
 
-async def _change(connection: Connection, run_id: int, target: Target, action: Action, note: str | None) -> list[int]:
+async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            job_ids = await jobs.retry(connection, **chosen)
-            await backlog.forgive_failures(connection, run_id)
-            return job_ids
+            return await jobs.retry(connection, **chosen)
         case Action.RESUME:
-            await backlog.forgive_failures(connection, run_id)
             return await jobs.resume(connection, **chosen)
         case Action.PAUSE:
             return await jobs.hold(connection, JobStatus.PAUSED, note, **chosen)

@@ -252,9 +252,6 @@ class RunLimitTable(columns.Row, table=True):
     """Calls that were sent; one that a server refused does not count."""
     tokens: int = columns.long("0")
     """Of prompts and replies of the calls that ended."""
-    failed_before: int = columns.long("0")
-    """Jobs that had failed when the run was last resumed: they stop it no more."""
-    finished_before: int = columns.long("0")
 
 
 class RunForkTable(columns.Row, table=True):

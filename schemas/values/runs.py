@@ -100,7 +100,7 @@ class RunLimitState(RunLimits):
 
 
 def is_failing(max_failures: str, *, jobs: int, finished: int, failed: int) -> bool:
-    """Whether a run of so many jobs has reached its limit of failures, by those that ended since it was last resumed.
+    """Whether a run of so many jobs has reached its limit of failures.
 
     >>> is_failing("3", jobs=100, finished=3, failed=3)
     True

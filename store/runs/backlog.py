@@ -272,23 +272,13 @@ RETURNING true
 
 COUNT = "UPDATE run_limit SET llm_calls = llm_calls + $2, tokens = tokens + $3 WHERE run_id = $1"
 
-_FINISHED = """
-SELECT count(*) AS jobs, count(*) FILTER (WHERE status IN ('succeeded', 'failed', 'poisoned')) AS finished,
-       count(*) FILTER (WHERE status IN ('failed', 'poisoned')) AS failed
-FROM job WHERE run_id = $1
-"""
-
-FAILURES = f"""
-SELECT l.max_failures, c.jobs, greatest(c.finished - l.finished_before, 0) AS finished,
-       greatest(c.failed - l.failed_before, 0) AS failed
-FROM run_limit AS l, LATERAL ({_FINISHED}) AS c
+FAILURES = """
+SELECT l.max_failures, count(*) AS jobs,
+       count(*) FILTER (WHERE j.status IN ('succeeded', 'failed', 'poisoned')) AS finished,
+       count(*) FILTER (WHERE j.status IN ('failed', 'poisoned')) AS failed
+FROM run_limit AS l JOIN job AS j ON j.run_id = l.run_id
 WHERE l.run_id = $1 AND l.max_failures IS NOT NULL
-"""
-
-FORGIVE = f"""
-UPDATE run_limit SET failed_before = c.failed, finished_before = c.finished
-FROM ({_FINISHED}) AS c
-WHERE run_id = $1
+GROUP BY l.max_failures
 """
 
 
@@ -317,18 +307,10 @@ async def count(connection: Connection, run_id: int, *, llm_calls: int = 0, toke
 async def stop_failing(connection: Connection, run_id: int) -> list[int]:
     """Pause the unfinished jobs of a run that has reached its limit of failures. Returns those jobs."""
     row = await connection.fetchrow(FAILURES, run_id)
-    if row is None:
-        return []
-    limit, finished, failed = row["max_failures"], row["finished"], row["failed"]
-    if not is_failing(limit, jobs=row["jobs"], finished=finished, failed=failed):
+    if row is None or not is_failing(**row):
         return []
     note = (
-        f"{failed} of {finished} finished jobs failed, and the limit is {limit}. "
-        f"`ragq failures r{run_id}` lists them; `ragq resume r{run_id}` continues and counts anew."
+        f"{row['failed']} of {row['finished']} finished jobs failed, and the limit is {row['max_failures']}. "
+        f"`ragq retry r{run_id}` tries them again; `ragq resume r{run_id} --max-failures N` sets another limit."
     )
     return await jobs.hold(connection, JobStatus.PAUSED, note, run_id=run_id)
-
-
-async def forgive_failures(connection: Connection, run_id: int) -> None:
-    """Count failures of a run from now on."""
-    await connection.execute(FORGIVE, run_id)

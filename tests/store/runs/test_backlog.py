@@ -58,7 +58,9 @@ async def test_no_call_is_sent_beyond_a_limit_however_many_ask_at_once(database:
     assert await database.once(backlog.spend_call, of_tokens) == RunLimitState(max_tokens=100, llm_calls=2, tokens=100)
 
 
-async def test_a_run_stops_at_failures_and_counts_anew_if_resumed(connection: Connection, store_run: StoreRun) -> None:
+async def test_a_run_stops_at_failures_and_goes_on_without_those_that_are_retried(
+    connection: Connection, store_run: StoreRun
+) -> None:
     stored = await store_run(*map(str, range(301, 309)), stages=("extract",))
     job_ids = iter(stored.job_ids)
     await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))
@@ -70,12 +72,12 @@ async def test_a_run_stops_at_failures_and_counts_anew_if_resumed(connection: Co
     note = await connection.fetchval("SELECT note FROM job WHERE status = 'paused' LIMIT 1")
     assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
 
+    await jobs.retry(connection, run_id=stored.run_id)
     await jobs.resume(connection, run_id=stored.run_id)
-    await backlog.forgive_failures(connection, stored.run_id)
     await end(connection, next(job_ids), well=False)
-    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 1, "waiting": 6}
     await end(connection, next(job_ids), well=False)
-    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 4, "paused": 3}
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 2, "paused": 5}
 
 
 async def test_a_run_stops_at_its_percentage_of_failures_after_some_have_finished(
