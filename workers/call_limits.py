@@ -1,22 +1,18 @@
 """Calls of language models within the limits of their server and of their run.
 
-A stage that finds its server busy waits for a second at most; then it is given back until its time has come. Of those
-that only wait for other calls to end, a quarter as many as are permitted stay, to keep every slot of the server busy.
-In each process they stand in a line, and only the first asks for a permit.
-
-A call holds a permit, which its process renews as a lease: that of a worker that was killed is free when it has run
-out. Requests and tokens are counted in a moving window of a minute. Refusals are known to all; without Redis, which
-RabbitMQ as a broker means, each process knows its own.
+A stage that finds its server busy waits for a second; then it is given back until its time has come. A call holds a
+permit, which its process renews as a lease. Requests and tokens are counted in a moving window of a minute. Refusals
+are known to all; without Redis, which RabbitMQ as a broker means, each process knows its own.
 """
 
 import asyncio
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 from uuid import uuid4
 
 import structlog
@@ -61,26 +57,18 @@ redis.call('EXPIRE', KEYS[2], math.ceil(ARGV[2]))
 return 0
 """
 
-#: A stage waits so long with its thread, also when more is known to be needed: no worker takes and gives back one stage
-#: after another while a server is busy.
-IN_PLACE_S: Final = 1.0
+#: A stage keeps its thread so long, whatever is needed: no worker takes and gives back one after another meanwhile.
+_IN_PLACE_S: Final = 1.0
 #: A call that was refused so often fails.
 MOST_REFUSALS: Final = 20
-_SHORTEST_REFUSAL_S: Final = 0.5
-#: A stage that waits for other calls is brought forward when one ends; this is for calls whose worker died.
-_CALLS_WAIT_S: Final = 10.0
-_AWAY_S: Final = 5.0
-_POLL_S: Final = 0.02
+_POLL_S: Final = 0.05
 #: The window has an entry for each unit: so many at most, whatever the limit of tokens is.
 _MOST_UNITS: Final = 10_000
 
-
-class Busy(NamedTuple):
-    """Why a server takes no call now."""
-
-    reason: WaitReason
-    wait_s: float
-    """The time until it may, as far as it is known."""
+Busy = tuple[WaitReason, float]
+"""Why a server takes no call now, and the seconds until it may, as far as they are known."""
+#: A stage that waits for other calls is brought forward when one ends; the time is for calls whose worker died.
+_FULL: Final[Busy] = (WaitReason.CALLS, 10.0)
 
 
 def client(broker_url: str, limits: LLMLimits) -> Redis | None:
@@ -89,23 +77,9 @@ def client(broker_url: str, limits: LLMLimits) -> Redis | None:
         return Redis.from_url(broker_url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0))
     if any(limits):
         raise StackError(
-            "RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM are counted in Redis or Valkey, and REDIS_URL names "
-            "another broker. Unset them, or name a Redis or Valkey."
+            "Name a Redis or Valkey in REDIS_URL, or unset RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM."
         )
     return None
-
-
-class _Line:
-    """Those of one process who wait for a server."""
-
-    def __init__(self, slots: int) -> None:
-        self.first = asyncio.Lock()
-        """Of who asks for a permit."""
-        self.stay = asyncio.Semaphore(max(slots // 4 - 1, 0))
-        """Of who waits for longer behind the first."""
-        self.busy = Busy(WaitReason.CALLS, IN_PLACE_S)
-        """What the first found."""
-        self.refused_until = 0.0
 
 
 class CallLimits:
@@ -118,14 +92,14 @@ class CallLimits:
         self._limits = limits
         self._slots = limits.calls or 0
         self._lease_s = lease_s
-        self._lines: defaultdict[str, _Line] = defaultdict(lambda: _Line(self._slots))
+        self._waiting: Counter[str] = Counter()
+        self._refused_until: defaultdict[str, float] = defaultdict(float)
         self._redis = redis
         if redis is None:
             return
         self._permit: Any = redis.register_script(PERMIT)
         # The pool is the client's; the address only says that it is one of Redis.
-        pool = cast(Any, redis.connection_pool)
-        prefix = f"{KEY_PREFIX}llm"
+        pool, prefix = cast(Any, redis.connection_pool), f"{KEY_PREFIX}llm"
         storage = RedisStorage("async+redis://", implementation="redispy", key_prefix=prefix, connection_pool=pool)
         self._window = MovingWindowRateLimiter(storage)
 
@@ -147,7 +121,7 @@ class CallLimits:
                     reply = await send()
             except LLMError as error:
                 refusals += 1
-                wait_s = max(_refused_s(error, refusals), _SHORTEST_REFUSAL_S)
+                wait_s = _refused_s(error, refusals)
                 log.warning("llm_server_refuses", server=server, status=error.status, wait_s=wait_s)
                 await self._refuse_all(server, wait_s)
                 if waited.has_budget:
@@ -169,55 +143,38 @@ class CallLimits:
 
     async def take(self, server: str, permit: str, tokens: int) -> Busy | None:
         """Take a permit for a call of so many tokens, or say why there is none."""
-        if (refused_s := self._lines[server].refused_until - time.monotonic()) > 0:
-            return Busy(WaitReason.REFUSED, refused_s)
+        if (refused_s := self._refused_until[server] - time.monotonic()) > 0:
+            return WaitReason.REFUSED, refused_s
         if self._redis is None:
             return None
         try:
             if left := await self._hold(server, permit):
-                return Busy(WaitReason.CALLS, _CALLS_WAIT_S) if left < 0 else Busy(WaitReason.REFUSED, left / 1000)
+                return _FULL if left < 0 else (WaitReason.REFUSED, left / 1000)
             if (busy := await self._begin(server, tokens)) is not None:
                 await self._release(server, permit)
             return busy
         except RedisError as error:
             log.warning("limits_unknown", server=server, error_type=type(error).__name__)
-            return Busy(WaitReason.CALLS, _AWAY_S) if any(self._limits) else None
+            return (WaitReason.CALLS, 5.0) if any(self._limits) else None
 
     @asynccontextmanager
     async def _permitted(self, server: str, tokens: int, refusals: int) -> AsyncIterator[None]:
         """Until the end of the block a permit is held. Raises ServerBusy."""
-        permit = uuid4().hex
+        permit, deadline = uuid4().hex, time.monotonic() + _IN_PLACE_S
+        renewing = asyncio.create_task(self._renew(server, permit))
+        self._waiting[server] += 1
         try:
-            await self._wait(server, permit, tokens, refusals)
-            renewing = asyncio.create_task(self._renew(server, permit))
             try:
-                yield
+                while (busy := await self.take(server, permit, tokens)) is not None:
+                    if (left_s := deadline - time.monotonic()) <= 0:
+                        raise ServerBusy(server, *busy, refusals)
+                    await asyncio.sleep(min(_POLL_S if busy == _FULL else busy[1], left_s))
             finally:
-                renewing.cancel()
+                self._waiting[server] -= 1
+            yield
         finally:
+            renewing.cancel()
             await self._release(server, permit)
-
-    async def _wait(self, server: str, permit: str, tokens: int, refusals: int) -> None:
-        """Wait in line for a permit."""
-        line, deadline = self._lines[server], time.monotonic() + IN_PLACE_S
-        try:
-            async with asyncio.timeout(IN_PLACE_S):
-                await line.first.acquire()
-        except TimeoutError:
-            if line.busy.reason is not WaitReason.CALLS or line.stay.locked():
-                raise ServerBusy(server, *line.busy, refusals) from None
-            async with line.stay:
-                await line.first.acquire()
-        try:
-            while (busy := await self.take(server, permit, tokens)) is not None:
-                line.busy = busy
-                is_for_calls = busy.reason is WaitReason.CALLS
-                left_s = deadline - time.monotonic()
-                if left_s <= 0 and not (is_for_calls and self._slots):
-                    raise ServerBusy(server, *busy, refusals)
-                await asyncio.sleep(_POLL_S if is_for_calls else min(busy.wait_s, left_s))
-        finally:
-            line.first.release()
 
     async def _hold(self, server: str, permit: str) -> int:
         """See PERMIT."""
@@ -231,37 +188,34 @@ class CallLimits:
                 await self._hold(server, permit)
 
     async def _release(self, server: str, permit: str) -> None:
-        """Give back a permit, if it was taken: to the first in the line of this process, else to who was given back."""
+        """Give back a permit, if it was taken: to who waits in this process, else to who was given back."""
         if self._redis is None or not self._slots:
             return
         # A reply outlives a broker or a database that is away here: those who wait come back by themselves.
         with suppress(RedisError, DatabaseUnavailableError):
-            is_free = await self._redis.zrem(_CALLS + server, permit)
-            if is_free and not self._lines[server].first.locked():
+            if await self._redis.zrem(_CALLS + server, permit) and not self._waiting[server]:
                 await self._database.ask(ledger.bring_forward, server)
 
     async def _begin(self, server: str, tokens: int) -> Busy | None:
         """Count a request and its tokens, where this minute has room for both."""
-        windows = []
-        if most := self._limits.requests:
-            windows.append((WaitReason.REQUESTS, RateLimitItemPerMinute(most), 1))
-        if most := self._limits.tokens:
-            # A call that is larger than the limit is made when no other one was made in the last minute.
-            units = min(most, _MOST_UNITS)
-            cost = min(math.ceil(tokens * units / most), units)
-            windows.append((WaitReason.TOKENS, RateLimitItemPerMinute(units), cost))
+        most = self._limits.tokens or 0
+        units = min(most, _MOST_UNITS)
+        # A call that is larger than the limit is made when no other one was made in the last minute.
+        cost = min(math.ceil(tokens * units / most), units) if most else 0
+        limits = ((WaitReason.REQUESTS, self._limits.requests, 1), (WaitReason.TOKENS, units, cost))
+        windows = [(reason, RateLimitItemPerMinute(limit), cost) for reason, limit, cost in limits if limit]
         for reason, item, cost in windows:
             if not await self._window.test(item, reason, server, cost=cost):
                 freed = (await self._window.get_window_stats(item, reason, server)).reset_time
-                return Busy(reason, max(freed - time.time(), 0.05))
+                return reason, max(freed - time.time(), 0.05)
         for reason, item, cost in windows:
             await self._window.hit(item, reason, server, cost=cost)
         return None
 
     async def _refuse_all(self, server: str, wait_s: float) -> None:
         """Let nobody call a server for so long."""
-        line, wait_ms = self._lines[server], math.ceil(wait_s * 1000)
-        line.refused_until = max(line.refused_until, time.monotonic() + wait_s)
+        wait_ms = math.ceil(wait_s * 1000)
+        self._refused_until[server] = max(self._refused_until[server], time.monotonic() + wait_s)
         if self._redis is not None:
             with suppress(RedisError):
                 await self._redis.set(_REFUSED + server, "", px=wait_ms, nx=True)
@@ -276,4 +230,4 @@ def _refused_s(error: LLMError, refusals: int) -> float:
     is_refusal = error.status == 429 or (error.status == 503 and error.retry_after_s is not None)
     if not is_refusal or refusals >= MOST_REFUSALS:
         raise error
-    return 2.0 ** min(refusals, 6) if error.retry_after_s is None else error.retry_after_s
+    return 2.0 ** min(refusals, 6) if error.retry_after_s is None else max(error.retry_after_s, 0.5)

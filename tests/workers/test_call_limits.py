@@ -21,7 +21,7 @@ from store.runs.stages import Claim
 from tests.embedded import ValkeyServer
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, client
+from workers.call_limits import MOST_REFUSALS, CallLimits, client
 from workers.leases import BudgetSpent, ServerBusy
 
 SERVER = "http://gpu:8000/v1"
@@ -122,15 +122,25 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(as
         assert 55 < error.wait_s < 61
 
 
-async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the_others_are_given_back(
-    asking: Asking,
-) -> None:
+async def test_who_waits_for_the_calls_of_others_is_given_back_after_a_second(asking: Asking) -> None:
     server, process = Server(call_s=2.5), asking.process(calls=8)
 
     found = await asyncio.gather(*(asking.ask(process, of, server) for of in range(12)), return_exceptions=True)
 
-    assert Counter(map(type, found)) == {ChatReply: 10, ServerBusy: 2}
+    assert Counter(map(type, found)) == {ChatReply: 8, ServerBusy: 4}
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
+
+
+async def test_a_free_slot_is_of_who_waits_here_else_of_who_was_given_back(asking: Asking) -> None:
+    process, given_back = asking.process(calls=1), asking.claims[2]
+    reason = WaitReason.CALLS
+    await ledger.wait(asking.connection, given_back, server=SERVER, reason=reason, wait_s=60, refusals=0)
+    first, second = (asyncio.ensure_future(asking.ask(process, of, Server(call_s=0.5))) for of in range(2))
+
+    await first
+    assert await stages.claim(asking.connection, given_back.job_id, "extract", "worker", 60) is None
+    await second
+    assert await stages.claim(asking.connection, given_back.job_id, "extract", "worker", 60) is not None
 
 
 async def test_who_waited_longest_is_brought_forward_and_has_used_no_attempt(asking: Asking) -> None:
@@ -246,12 +256,12 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
     assert await killed.take(SERVER, "of a worker that was killed", 1) is None
     asked = asyncio.ensure_future(asking.ask(asking.process(calls=2), 0, Server(call_s=5.0)))
     await asyncio.sleep(1.0)
-    assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
+    assert await killed.take(SERVER, "one too many", 1) == (WaitReason.CALLS, 10.0)
 
     await asyncio.sleep(1.5)
 
     assert await killed.take(SERVER, "another", 1) is None
-    assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
+    assert await killed.take(SERVER, "one too many", 1) == (WaitReason.CALLS, 10.0)
     assert await asked == REPLY
 
 
@@ -267,7 +277,7 @@ async def test_a_long_refusal_ends_no_lease_and_a_shorter_one_does_not_shorten_i
         assert isinstance(error, ServerBusy)
     busy = await process.take(SERVER, "another", 1)
 
-    assert busy is not None and busy.reason is WaitReason.REFUSED and 20 < busy.wait_s < 30
+    assert busy is not None and busy[0] is WaitReason.REFUSED and 20 < busy[1] < 30
     assert await asking.permits() == 1
     assert await asked == REPLY
 
@@ -288,7 +298,7 @@ async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_n
         *found, last = [await servers[number % 2].take(SERVER, str(number), tokens) for number in range(4)]
 
         assert found == [None] * 3
-        assert last is not None and (last.reason, 55 < last.wait_s <= 60) == (reason, True)
+        assert last is not None and (last[0], 55 < last[1] <= 60) == (reason, True)
         assert await servers[0].take("http://other/v1", "1", tokens) is None
 
 
@@ -301,11 +311,11 @@ async def test_a_call_that_is_larger_than_the_limit_is_made_when_no_other_was(da
 async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_does(database: Database) -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as away:
         limited, open_ = (CallLimits(database, limits, away) for limits in (LLMLimits(calls=1), LLMLimits()))
-        assert await limited.take(SERVER, "1", 1) == Busy(WaitReason.CALLS, 5.0)
+        assert await limited.take(SERVER, "1", 1) == (WaitReason.CALLS, 5.0)
         assert await open_.take(SERVER, "1", 1) is None
 
 
 def test_limits_without_redis_are_refused_in_words() -> None:
     assert client("amqp://broker/ragq", LLMLimits()) is None
-    with pytest.raises(StackError, match="RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM are counted in Redis"):
+    with pytest.raises(StackError, match="Redis or Valkey in REDIS_URL"):
         client("amqp://broker/ragq", LLMLimits(requests=1))
