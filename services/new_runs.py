@@ -20,10 +20,9 @@ from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
 from stages.webhooks import checked_url
 from store.access import RequestKey, once
-from store.database import Connection, Database
+from store.database import Connection, Database, committed
 from store.references import interviews
-from store.runs import backlog, batches, jobs, notifications, overviews, runs, workers
-from store.runs.answer_pieces import committed
+from store.runs import backlog, batches, jobs, notifications, runs, workers
 from store.runs.runs import NewRun, StoredRun
 
 _LISTED: Final = 5
@@ -144,7 +143,7 @@ async def store_run(connection: Connection, run: NewRun, *, always_new: bool = F
         if terms.after_run_id is not None:
             if not stored.is_new:
                 raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")
-            await overviews.get(connection, terms.after_run_id)
+            await runs.require(connection, terms.after_run_id)
             await jobs.wait_for(connection, stored.run_id, terms.after_run_id)
     return stored
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pgvector import Vector
 from pgvector.asyncpg import register_vector
 
-from schemas.errors import RagqError
+from schemas.errors import RagqError, StackError
 from stages.ports import Vectors
 
 
@@ -327,6 +327,53 @@ class Database:
                 await pool.close()
         except TimeoutError:
             pool.terminate()
+
+
+_STATUS: Final = "SELECT pg_xact_status($1::text::xid8)"
+
+_ASK_FOR_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.2
+
+
+async def committed(database: Database, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Run statements in one transaction. Its result counts as soon as the transaction is committed.
+
+    When the connection is lost during the COMMIT, or it takes too long, Postgres is asked what became of it. The error
+    is raised when it was rolled back, and StackError when Postgres does not answer.
+    """
+    done: list[Result] = []
+    number = ""
+    try:
+        async with database.connection() as connection, connection.transaction():
+            result = await work(connection)
+            number = await connection.fetchval("SELECT pg_current_xact_id()::text")
+            done.append(result)
+    except UNAVAILABLE_ERRORS as error:
+        if not done:
+            raise
+        if not await _is_committed(database, number, error):
+            raise
+    return done[0]
+
+
+async def _is_committed(database: Database, number: str, lost: BaseException) -> bool:
+    """Whether a transaction is committed, once it has ended."""
+
+    async def status(connection: Connection) -> str | None:
+        found: str | None = await connection.fetchval(_STATUS, number)
+        return found
+
+    try:
+        async with asyncio.timeout(_ASK_FOR_SECONDS):
+            while True:
+                if (found := await database.with_retry(status)) != "in progress":
+                    return found == "committed"
+                await asyncio.sleep(_POLL_SECONDS)
+    except (TimeoutError, DatabaseUnavailableError):
+        raise StackError(
+            "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
+            "the same submission again finds its run."
+        ) from lost
 
 
 class LoopThread:

@@ -136,7 +136,7 @@ async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobo
     connection: Connection, impatient: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await slow_commits(connection, then="PERFORM pg_sleep(1);")
-    monkeypatch.setattr("store.runs.answer_pieces._ASK_FOR_SECONDS", 0.2)
+    monkeypatch.setattr("store.database._ASK_FOR_SECONDS", 0.2)
 
     with pytest.raises(StackError, match="`ragq runs`"):
         await submit_run(impatient, RUN)
