@@ -12,10 +12,9 @@ from fastapi import Depends, Request
 from api.event_streams import Streams
 from api.metrics import Metrics
 from api.security.authentication import LoginLimit
-from schemas.settings.process import ProcessSettings
+from schemas.settings.process import ProcessSettings, prices_of
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.costs import Prices
-from services.prices import prices_of
 from store.database import Database
 from store.runs.edits import Changes
 

@@ -20,12 +20,11 @@ from schemas.settings.base import (
     merged,
     value_in_words,
 )
-from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process
+from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process, prices_of
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.values.costs import Prices
-from services.prices import prices_of
 from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 

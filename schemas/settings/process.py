@@ -2,13 +2,14 @@
 
 import base64
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
-from schemas.errors import SettingsError
+from schemas.errors import Refused, SettingsError
 from schemas.settings.base import (
     Setting,
     SettingSource,
@@ -19,6 +20,7 @@ from schemas.settings.base import (
 )
 from schemas.settings.names import ORIGINAL_NAMES, misspelt_names
 from schemas.settings.run import RUN_SETTINGS
+from schemas.values.costs import Prices
 
 #: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
@@ -282,3 +284,27 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
         raise SettingsError([*problems, *unusable])
     sources = {name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in PROCESS_SETTINGS}
     return EffectiveProcess(settings, sources)
+
+
+_LARGEST_PRICES: Final = 1024 * 1024
+_PRICES: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
+
+
+def prices_of(settings: ProcessSettings) -> Prices | None:
+    """The prices of the TOML file that RAGQ_PRICES names; None where it is unset.
+
+    Raises Refused for a file that has none, with what is wrong.
+    """
+    if (file := settings.ragq_prices) is None:
+        return None
+    try:
+        if file.stat().st_size > _LARGEST_PRICES:
+            raise Refused(f"{file} is larger than {_LARGEST_PRICES} bytes, which no price file is.")
+        return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"The price file {file} cannot be read ({type(error).__name__}).") from None
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"The price file {file} is not TOML: {error}.") from None
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
+        raise Refused(f"The price file {file} cannot be used: {problems}. It looks like this:\n{_PRICES}") from None

@@ -7,12 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from schemas.errors import Refused
-from schemas.settings.process import ProcessSettings
+from schemas.settings.process import ProcessSettings, prices_of
 from schemas.statuses import JobStatus
 from schemas.values.costs import ModelPrice, Prices
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import RunLimits, RunLimitState, SettingValue
-from services.prices import prices_of
 from services.reports import cost_of_run
 from stages.participants.validate import keep_all
 from stages.reports.costs import cost_words
