@@ -8,7 +8,7 @@ from cli.config import known_prices, with_open_database
 from cli.main import REFUSED
 from cli.output import Drawing, Text, draw, print_json, spaced
 from cli.sheets import rows_drawing
-from schemas.values.estimates import Effort, Estimate
+from schemas.values.costs import Effort, Estimate
 from services.estimates import Plan, estimate
 from stages.reports.costs import money_in_words
 from stages.reports.tables import Table

@@ -8,8 +8,7 @@ from typing import Any
 from schemas.chains import CHAINS
 from schemas.errors import Refused
 from schemas.settings.run import thaw
-from schemas.values.costs import Prices
-from schemas.values.estimates import Effort, Estimate, StageEstimate
+from schemas.values.costs import Effort, Estimate, Prices, StageEstimate
 from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
 from services.served_models import asked_models, check_servers, served_models
 from stages.reports.costs import most_calls, priced

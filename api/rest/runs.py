@@ -13,8 +13,8 @@ from api.parameters import Keyed, PathId, announce
 from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
+from schemas.values.costs import Estimate
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
-from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target

@@ -14,7 +14,7 @@ from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority
 from schemas.values.base import Text, Value
-from schemas.values.estimates import Estimate
+from schemas.values.costs import Estimate
 from schemas.values.queries import (
     QuerySet,
     Relevance,

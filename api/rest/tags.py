@@ -14,7 +14,7 @@ from api.work_uploads import base_name
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import Text
-from schemas.values.estimates import Estimate
+from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
 from services.tags import (

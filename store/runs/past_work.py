@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from schemas.values.estimates import Effort
+from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs.chain import COPIED, MANUAL
 

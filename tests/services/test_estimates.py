@@ -6,8 +6,7 @@ import pytest
 import redis
 
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.costs import ModelPrice, Prices
-from schemas.values.estimates import Estimate
+from schemas.values.costs import Estimate, ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
 from schemas.values.runs import Target

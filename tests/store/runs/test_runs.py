@@ -7,7 +7,7 @@ import pytest
 
 from schemas.statuses import WaitReason
 from schemas.suggestions import Each
-from schemas.values.estimates import Effort
+from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs import jobs, ledger, past_work, progress, runs, stages
 from store.runs.chain import content_hash
