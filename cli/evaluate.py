@@ -7,10 +7,9 @@ from typing import Final
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import print_estimates
 from cli.files import read_file
 from cli.ids import RUN
-from cli.new_runs import conclude, run_options
+from cli.new_runs import conclude, print_estimates, run_options
 from cli.options import assignment
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality

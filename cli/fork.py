@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import print_estimates
 from cli.ids import RUN, TARGET
-from cli.new_runs import conclude, run_options
+from cli.new_runs import conclude, print_estimates, run_options
 from cli.options import Choice, assignment, request_options, requested
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from cli.config import with_database, with_open_database
-from cli.estimate import print_estimates
 from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
-from cli.new_runs import conclude, dry_run_option, run_options
+from cli.new_runs import conclude, dry_run_option, print_estimates, run_options
 from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing

@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from cli.config import with_open_database
-from cli.estimate import print_estimates
 from cli.files import read_file, row_file
 from cli.ids import RUN
-from cli.new_runs import conclude, run_options
+from cli.new_runs import conclude, print_estimates, run_options
 from cli.options import (
     SETTINGS,
     Choice,
