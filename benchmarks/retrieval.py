@@ -17,10 +17,10 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.queries import QuerySet
 from schemas.values.scoring import Interval
 from stages.corpora.works import parse_corpus
-from stages.files.records import accept
 from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_rankings
 from stages.queries.query_files import MAX_CHARS, read_query_set
+from stages.records import accept
 
 #: The documents and the folder of `queries.jsonl` and `qrels.tsv`, below the folder of public data.
 SETS: Final = {

@@ -17,8 +17,8 @@ from adapters.tag_models import TagModelBuilder, read_token_model
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
-from stages.files.records import accept
 from stages.ports import TokenQuery, Vectors
+from stages.records import accept
 from stages.tags.similarity import FusedSearch, at_length_1, in_any_order, plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 

@@ -20,7 +20,7 @@ from schemas.values.requests import ImportRequest
 from services.imports import Imported, ImportedDocuments, WorkFile, import_files, require_readers
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
-from stages.files.records import accept
+from stages.records import accept
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
 from store.corpora.corpora import DEFAULT_CORPUS

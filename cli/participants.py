@@ -18,11 +18,11 @@ from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, FileProblem, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
-from stages.files.records import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
+from stages.records import Parsed, accept
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
 

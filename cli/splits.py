@@ -14,8 +14,8 @@ from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_text
 from schemas.values.participants import Split, SplitProblem, StoredSplit
 from services.splits import drawn_splits, find_data_set, make_splits, published_splits
-from stages.files.records import ProblemsFound
 from stages.participants.splits import origin_words, parse_listed_splits, split_problems
+from stages.records import ProblemsFound
 from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import known, stored_splits

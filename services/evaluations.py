@@ -15,7 +15,7 @@ from services.new_runs import Submitted, submit_run
 from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
-from stages.files.records import ProblemsFound
+from stages.records import ProblemsFound
 from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
 from stages.reports.report import validator_quality
 from stages.reports.retrieval import is_judged

@@ -17,8 +17,8 @@ from schemas.values.base import Value
 from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
-from stages.files.records import ProblemsFound
 from stages.models import resolved_model
+from stages.records import ProblemsFound
 from stages.reports.words import counted
 from stages.tags.phrases import parse_phrase_sets
 from stages.tags.rerank import USUAL, least_count

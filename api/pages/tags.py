@@ -20,7 +20,7 @@ from services.tags import (
     phrase_sets,
     vocabulary_of_name,
 )
-from stages.files.records import ProblemsFound
+from stages.records import ProblemsFound
 from store import vocabularies
 from store.runs import overviews
 

@@ -14,8 +14,8 @@ from schemas.errors import Refused, WorkChangedError, WorkFileError
 from schemas.suggestions import did_you_mean
 from schemas.values.documents import Bibliography, CorpusChunk, WorkFilter
 from stages.corpora.blocks import BlockKind, MarkdownDocument
-from stages.files.records import NumberAsText, Parsed, numbered_lines, parse_records
 from stages.ports import Embedder, TextVectors
+from stages.records import NumberAsText, Parsed, numbered_lines, parse_records
 from stages.texts.characters import Storable
 from stages.vectors import unit_rows
 

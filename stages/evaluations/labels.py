@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from schemas.values.evaluations import Check, JudgedAnswer, JudgeQuality, SplitAnswer
 from schemas.values.participants import Decision, FileProblem
 from schemas.values.scoring import Interval
-from stages.files.records import Parsed, Separator, parse_rows
+from stages.records import Parsed, Separator, parse_rows
 
 COLUMNS: Final = ("job", "sentence", "supported")
 _LABELS: Final = {"yes": True, "no": False, "": None}

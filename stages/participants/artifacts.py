@@ -33,11 +33,11 @@ from schemas.values.participants import (
     Split,
     TranscriptVariant,
 )
-from stages.files.records import validation_problems
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
 from stages.participants.embed import settings_differences, split_difference
 from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash, stored_name
 from stages.ports import Vectors
+from stages.records import validation_problems
 from stages.replies.parsing import json_type, strict_object
 from stages.texts.characters import can_be_stored, first_lines
 from stages.vectors import FOUND, defects, unit_rows

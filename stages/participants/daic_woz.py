@@ -18,7 +18,6 @@ from schemas.values.participants import (
     Split,
     TranscriptVariant,
 )
-from stages.files.records import Parsed, Separator, parse_records, parse_rows
 from stages.participants.splits import (
     DEPRESSED_FROM,
     PAPER_FILES,
@@ -29,6 +28,7 @@ from stages.participants.splits import (
     train_and_dev,
 )
 from stages.participants.transcripts import parse_transcript
+from stages.records import Parsed, Separator, parse_records, parse_rows
 
 _Choice = Annotated[int, Field(ge=0, le=1)]
 

@@ -23,8 +23,8 @@ from schemas.values.participants import (
     SplitProblem,
     StoredSplit,
 )
-from stages.files.records import Parsed, Separator, parse_records, parse_rows, validation_problems
 from stages.participants.transcripts import import_command
+from stages.records import Parsed, Separator, parse_records, parse_rows, validation_problems
 from stages.texts.characters import short_hash
 
 TRAIN_AND_DEV = "train+dev"

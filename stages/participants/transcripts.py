@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
 from schemas.values.participants import FileProblem, Participant, RowIrregularity, TranscriptVariant, Utterance
-from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
+from stages.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.texts.characters import listed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")

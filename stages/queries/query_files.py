@@ -23,7 +23,7 @@ from schemas.errors import QueryValueError
 from schemas.values.participants import FileProblem
 from schemas.values.queries import SINGLE, QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from stages.corpora.works import SUFFIX
-from stages.files.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
+from stages.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
 from stages.texts.characters import Storable, can_be_stored
 
 MAX_CHARS: Final = 2000

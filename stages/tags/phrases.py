@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from schemas.suggestions import Repeatable
 from schemas.values.tags import Phrase, PhraseSet
-from stages.files.records import NumberAsText, Parsed, parse_repeatedly
+from stages.records import NumberAsText, Parsed, parse_repeatedly
 from stages.texts.characters import PLAIN_ID, Storable
 
 STOP_WORDS = frozenset(

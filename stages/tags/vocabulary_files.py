@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas.values.participants import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
+from stages.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.tags.phrases import lookup_of
 
 TAGS_FILE = "tags.csv"

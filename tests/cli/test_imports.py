@@ -13,7 +13,7 @@ from cli.files import FileRefused, read_file, read_stdin
 from cli.participants import read_directory
 from schemas.errors import Refused
 from schemas.values.participants import TranscriptVariant
-from stages.files.records import ProblemsFound
+from stages.records import ProblemsFound
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
 

@@ -7,8 +7,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.participants import Participant, RowIrregularity, TranscriptVariant, Utterance
-from stages.files.records import Parsed
 from stages.participants.transcripts import clean, parse_transcript, transcript_of, vary
+from stages.records import Parsed
 from tests.data import public_data
 
 HEADER = "start_time\tstop_time\tspeaker\tvalue\n"

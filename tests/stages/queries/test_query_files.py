@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 
 from schemas.values.queries import QuerySet, RelevanceJudgement
-from stages.files.records import ProblemsFound
 from stages.queries.query_files import parse_qrels, parse_queries, read_query_set
+from stages.records import ProblemsFound
 from tests.data import public_data
 
 SECRET = "text of the question"

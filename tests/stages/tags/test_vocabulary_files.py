@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.records import accept
+from stages.records import accept
 from stages.tags.vocabulary_files import parse_vocabulary
 
 HEADED = "name,category,count,aliases\nshirt,0,90,tee|T-Shirt|shirt|\nbig_hat ,7,,tee|Big_Hat\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.participants import FileProblem
-from stages.files.records import DelimitedRow, Parsed, ProblemsFound, Separator, accept, parse_rows
+from stages.records import DelimitedRow, Parsed, ProblemsFound, Separator, accept, parse_rows
 
 
 def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> list[tuple[int | None, str]]:

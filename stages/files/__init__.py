@@ -1,1 +1,0 @@
-"""Shared by all parsers of files: rows, lines, and problems with file and line."""
