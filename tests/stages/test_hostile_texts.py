@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from statistics import median
 from typing import Final
 
 import pytest
@@ -203,7 +204,8 @@ def test_twice_the_headings_or_rows_take_twice_the_time(lines: Callable[[int], s
         cut_work(read_markdown(markdown), title="t")
 
     short, long = ("\n".join(map(lines, range(count))) for count in (1_000, 2_000))
-    # Each of the pair in turn: another process that takes the caches slows both.
+    # Each of the pair in turn: another process that takes the caches slows both, and seldom one of them alone.
     pairs = [(seconds(convert, short, times=1), seconds(convert, long, times=1)) for _ in range(5)]
 
-    assert min(took for _, took in pairs) / min(took for took, _ in pairs) < 2.5
+    # Twice the time is linear, four times is quadratic.
+    assert median(of_long / of_short for of_short, of_long in pairs) < 3
