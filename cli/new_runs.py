@@ -65,7 +65,10 @@ def _shown(found: Estimate) -> Iterator[Drawing]:
     if found.existing_run:
         yield Text(f"the same work is stored as {found.existing_run}, which would be found")
     columns = ("stage", "jobs", "calls at most", "expected", "tokens", "seconds")
-    rows = tuple((name, stage.jobs, *_calls(stage), number(stage.seconds, 1)) for name, stage in found.stages.items())
+    rows = tuple(
+        (name, stage.jobs, *(_calls(stage) if stage.calls_at_most != 0 else ("",) * 3), number(stage.seconds, 1))
+        for name, stage in found.stages.items()
+    )
     yield rows_drawing(Table("Stages", columns, rows))
     at_most, expected, tokens = _calls(found)
     yield Text(f"model calls: at most {at_most}, expected {expected}")

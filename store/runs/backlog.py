@@ -311,6 +311,7 @@ async def stop_failing(connection: Connection, run_id: int) -> list[int]:
         return []
     note = (
         f"{row['failed']} of {row['finished']} finished jobs failed, and the limit is {row['max_failures']}. "
-        f"`ragq retry r{run_id}` tries them again; `ragq resume r{run_id} --max-failures N` sets another limit."
+        f"`ragq retry r{run_id}` tries them again, and `ragq resume r{run_id}` continues the others; with "
+        "`--max-failures N` it sets another limit."
     )
     return await jobs.hold(connection, JobStatus.PAUSED, note, run_id=run_id)

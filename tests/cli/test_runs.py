@@ -193,6 +193,8 @@ def test_a_dry_run_is_printed_and_nothing_is_stored(ragq: Ragq, stored: Stored) 
 
     assert shown.exit_code == 0, shown.stdout
     assert "1 job (1 zero_shot), profile demo; nothing was stored or sent" in shown.stdout
+    # A stage that asks no model has no calls to count.
+    assert [line.split() for line in shown.stdout.splitlines() if "assemble" in line] == [["assemble", "1", "N/A"]]
     assert "money: N/A" in shown.stdout and "no past run of kind participant" in shown.stdout
     assert (found["jobs"], list(found["stages"])) == (1, ["extract", "assemble", "score"])
     assert len(several) == 2
