@@ -1,6 +1,6 @@
 """`ragq report`, `plot`, `diff`, `sweep`, `export`, `verify` and scores over stored runs.
 
-`shown.txt` has what they print; the numbers are those of `tests/stages/reports`.
+test_shown.py has what they print; the numbers are those of `tests/stages/reports`.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Commands on runs: listed, changed, forked, retried, purged, estimated, and what failed of them.
 
-`shown.txt` has what they print.
+test_shown.py has what they print.
 """
 
 import json

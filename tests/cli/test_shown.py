@@ -1,32 +1,20 @@
-"""What commands show people: one stored file, which a reviewer reads in the diff.
+"""What commands show people."""
 
-WRITE_SHOWN=1 pytest tests/cli/test_shown.py writes it again.
-"""
-
-import os
-import re
-from pathlib import Path
 from typing import Final
+
+from syrupy.assertion import SnapshotAssertion
 
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
+from tests.shown import as_read
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
-SHOWN: Final = Path(__file__).with_name("shown.txt")
-
 COMMANDS: Final = (
+    *("--help", "submit --help", "ask --help"),
     *("runs", "show r1", "failures r1", "failures", "report r1 --bootstrap-resamples 20"),
     *("diff r1 r2 --mode zero_shot --bootstrap-resamples 20", "inspect j1", "preset list", "template list"),
     *("report r1 --latex --bootstrap-resamples 20", "splits list", "index list", "corpus list", "vocabulary list"),
-)
-
-#: What differs from run to run.
-CHANGING: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?( UTC|Z)?"), "TIME"),
-    (re.compile(r"\b\d+(\.\d+)? ?(s|ms)\b"), "SECONDS"),
-    (re.compile(r"ragq \d+\.\d+\.\d+\S*"), "ragq VERSION"),
-    (re.compile(r" +$", re.MULTILINE), ""),
 )
 
 
@@ -47,15 +35,8 @@ async def two_runs(connection: Connection) -> None:
         await connection.execute(f"UPDATE {table} SET {ended} = started_at + interval '2 s' WHERE {ended} IS NOT NULL")
 
 
-def test_what_commands_show_is_what_was_read(ragq: Ragq, stored: Stored) -> None:
+def test_what_commands_show_is_what_was_read(ragq: Ragq, stored: Stored, snapshot: SnapshotAssertion) -> None:
     stored(two_runs)
-    shown = ""
     for command in COMMANDS:
         done = ragq(*command.split())
-        shown += f"$ ragq {command}\n{done.output}[{done.exit_code}]\n\n"
-    for pattern, word in CHANGING:
-        shown = pattern.sub(word, shown)
-
-    if os.environ.get("WRITE_SHOWN"):
-        SHOWN.write_text(shown, encoding="utf-8")
-    assert shown == SHOWN.read_text(encoding="utf-8")
+        assert as_read(f"{done.output}[{done.exit_code}]") == snapshot(name=command)

@@ -1,6 +1,7 @@
 """Pages as a browser requests them, and their forms and text."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -77,6 +78,14 @@ def form(page: httpx.Response, action: str, label: str | None = None) -> Form:
 def words(page: httpx.Response) -> str:
     """A page without its tags, in one line."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.text))
+
+
+def lines(page: httpx.Response) -> str:
+    """The text of a page's main part, line by line, with the addresses that it leads to."""
+    main = re.sub(r"(?s).*<main[^>]*>|</main>.*|<script.*?</script>|<svg.*?</svg>", "", page.text)
+    main = re.sub(r'<a [^>]*href="([^"]*)"[^>]*>', r"[\1] ", main)
+    text = re.sub(r"(?s)<[^>]*>", " ", main)
+    return "\n".join(shown for line in text.splitlines() if (shown := " ".join(unescape(line).split())))
 
 
 async def see(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:

@@ -1,22 +1,14 @@
-"""What each step of a question replies, with the fields of the seed and of the code: one stored file, which a reviewer
-reads in the diff.
-
-WRITE_SHOWN=1 pytest tests/api/rest/rag/test_replies.py writes it again.
-"""
+"""What each step of a question replies, with the fields of the seed and of the code."""
 
 import json
-import os
-import re
-from pathlib import Path
 from typing import Final
 
 import httpx
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.api.rest.rag.conftest import Working, waits_long
-
-SHOWN: Final = Path(__file__).with_name("replies.json")
-TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+Z")
+from tests.shown import as_read
 
 QUESTION: Final = {"corpus": "small", "original_query": "What is working memory?"}
 REPLY: Final = (
@@ -49,17 +41,10 @@ STORY: Final[tuple[tuple[str, str, object], ...]] = (
 @waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_a_question_replies_from_its_expansion_to_its_deletion_as_it_was_read(
-    client: httpx.AsyncClient, working: Working
+    client: httpx.AsyncClient, working: Working, snapshot: SnapshotAssertion
 ) -> None:
-    found = []
     async with working():
-        for method, path, body in STORY:
+        for number, (method, path, body) in enumerate(STORY, start=1):
             reply = await client.request(method, path, json=body)
-            found.append(
-                {"request": f"{method} {path}", "status": reply.status_code, "reply": reply.text and reply.json()}
-            )
-    shown = TIME.sub("TIME", json.dumps(found, indent=1, sort_keys=True)) + "\n"
-
-    if os.environ.get("WRITE_SHOWN"):
-        SHOWN.write_text(shown, encoding="utf-8")
-    assert shown == SHOWN.read_text(encoding="utf-8")
+            text = reply.text and json.dumps(reply.json(), indent=1, sort_keys=True)
+            assert as_read(f"{reply.status_code}\n{text}") == snapshot(name=f"{number:02} {method} {path}")
