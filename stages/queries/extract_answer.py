@@ -46,6 +46,7 @@ _LEANING = re.compile(
     r"(?:\w+ ){1,2}(?:this|these))\b"
 )
 _ASKS = re.compile(r"[?？]\W{0,4}$")
+_SETS_TASKS = re.compile(r"\byou (?:will|should) be able to\W{0,4}$", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 
 
@@ -63,6 +64,8 @@ class Unit(NamedTuple):
     is_sentence: bool
     leans: bool
     """It begins with a word that points to the unit before it."""
+    asks: bool = False
+    """It is a question or a task for the reader, which answers nothing."""
 
     @property
     def bold(self) -> str:
@@ -124,15 +127,19 @@ def units_of(source: int, text: str, *, heading: str = "", language: str = ENGLI
     captioned = captions(document.blocks).items()
     of_figures = [caption for place, caption in captioned if document.blocks[place].kind is BlockKind.FIGURE]
     found: list[Unit] = []
+    sets_tasks = False
     for block in document.blocks:
         if block in of_figures:
             continue
         if block.kind is BlockKind.HEADING:
-            heading = block.text
+            heading, sets_tasks = block.text, False
             continue
         for quoted, words, is_sentence, leans in _units(block, document.lines, language):
+            if is_sentence:
+                sets_tasks = _SETS_TASKS.search(quoted) is not None
             searched = f"{heading}: {words}" if heading else words
-            unit = Unit(source, len(found), quoted, searched, is_sentence, leans)
+            asks = sets_tasks or _ASKS.search(quoted) is not None
+            unit = Unit(source, len(found), quoted, searched, is_sentence, leans, asks)
             if re.search(r"\w", quoted) and _cites_its_source_alone(unit):
                 found.append(unit)
     return found
@@ -169,12 +176,12 @@ def chosen_units(
 ) -> list[Unit]:
     """One to three units that say different things, with those that they point to, in the order of the sources.
 
-    A unit that ends as a question answers none, and is chosen where there is no other.
+    One that asks is chosen where there is no other.
     The second and the third score above the average, and stand beside the best one or are nearly as close to the
     question, both by meaning and by words. `vectors` have length 1.
     """
     ranked = np.argsort(-scores, kind="stable")
-    order = [at for at in ranked if not _ASKS.search(units[at].text)] or list(ranked)
+    order = [at for at in ranked if not units[at].asks] or list(ranked)
     alike = vectors[order].astype(np.float64) @ vectors[order].T
     best, *others = select_diverse(
         [float(scores[at]) for at in order], (alike + 1) / 2, count=_QUOTED, mmr_lambda=_RELEVANCE

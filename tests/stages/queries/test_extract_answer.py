@@ -70,13 +70,17 @@ def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() 
     assert places(10, cosine=0.3, lexical=1.5) == places(10, cosine=0.4, lexical=1.3) == [0]
 
 
-async def test_a_question_in_a_source_is_no_answer_unless_there_is_nothing_else() -> None:
-    asked = "Why is black tea dark?"
+async def test_a_question_or_a_task_in_a_source_is_no_answer_unless_there_is_nothing_else() -> None:
+    asked, task = "Why is black tea dark?", "- Explain why black tea is dark"
+    objectives = f"By the end of this page, you will be able to:\n\n{task}"
 
     answer = await answer_to(asked, f"## Kinds\n\n- **{asked}**\n\n{asked} Oxidation makes the black tea dark.")
+    taught = await answer_to(asked, f"{objectives}\n\nOxidation makes tea dark.\n\n- Black tea is dark by oxidation")
 
     assert answer.text == "Oxidation makes the black tea dark. [S1]"
     assert (await answer_to(asked, asked)).text == f"{asked} [S1]"
+    assert "Explain" not in taught.text and "- Black tea is dark by oxidation [S1]" in taught.text
+    assert task in (await answer_to(asked, objectives)).text
 
 
 def test_items_and_code_are_whole_and_what_looks_like_a_citation_is_left_out() -> None:
