@@ -36,7 +36,14 @@ def command_pages() -> str:
 
 
 def _help(names: tuple[str, ...], command: click.Command) -> str:
-    context = click.Context(command, info_name=" ".join(("ragq", *names)), max_content_width=100, terminal_width=100)
+    # A command keeps the option of its first help: it has to be the one that users see.
+    context = click.Context(
+        command,
+        info_name=" ".join(("ragq", *names)),
+        help_option_names=["-h", "--help"],
+        max_content_width=100,
+        terminal_width=100,
+    )
     return command.get_help(context)
 
 
