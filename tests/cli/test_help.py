@@ -91,10 +91,10 @@ def _commands_in(line: str) -> Iterator[list[str]]:
 def parse(command: click.Command, words: list[str]) -> None:
     """Parse the words as ragq would, without carrying the command out. Raises click's UsageError."""
     while isinstance(command, click.Group):
-        _, child, words = command.resolve_command(click.Context(command), words)
+        _, child, words = command.resolve_command(click.Context(command, **cli.context_settings), words)
         assert child is not None
         command = child
-    command.make_context("ragq", words)
+    command.make_context("ragq", words, **cli.context_settings)
 
 
 def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from api.rest.submissions import ParticipantSubmission, QuerySetSubmission, Submission
 from api.rest.tags import TagsSubmission
+from cli.main import cli
 from cli.submit import KINDS, submit
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, TagsRequest
@@ -48,7 +49,7 @@ QUESTIONS: dict[str, tuple[Any, list[str]]] = {
 
 
 def typed(*args: str) -> click.Context:
-    return submit.make_context("submit", list(args))
+    return submit.make_context("submit", list(args), **cli.context_settings)
 
 
 def request_of(kind: str, context: click.Context) -> Any:

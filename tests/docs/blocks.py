@@ -81,7 +81,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 def commands_of(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command below a group with the words that call it, groups before their commands."""
-    context = click.Context(group)
+    context = click.Context(group, **group.context_settings)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None

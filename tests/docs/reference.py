@@ -40,7 +40,7 @@ def _help(names: tuple[str, ...], command: click.Command) -> str:
     context = click.Context(
         command,
         info_name=" ".join(("ragq", *names)),
-        help_option_names=["-h", "--help"],
+        **cli.context_settings,
         max_content_width=100,
         terminal_width=100,
     )
