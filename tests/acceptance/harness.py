@@ -20,7 +20,7 @@ from stack.processes import kill_tree
 from store.runs.jobs import OPEN_JOBS
 from tests.acceptance.forked import Forked, Output
 
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 300.0
 COMMAND_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 

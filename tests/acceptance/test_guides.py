@@ -204,7 +204,6 @@ def reply(prompt: str) -> ScriptedReply:
     return ScriptedReply(json.dumps(scores))
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", GUIDES)
 def test_every_command_of_the_page_works(name: str, installation: Installation) -> None:
     guide = GUIDES[name]

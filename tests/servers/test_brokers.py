@@ -12,7 +12,7 @@ from tests.acceptance.small_data_set import TEST
 from tests.servers.certificates import Authority
 from tests.servers.programs import RabbitMQ, Redis
 
-pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.servers]
 
 JOBS = 2 * len(TEST)
 

@@ -14,7 +14,7 @@ from tests.acceptance.fault_tolerance.breakable import UNCHECKED, BreakableInsta
 from tests.acceptance.small_data_set import TEST
 from tests.servers.programs import PgBouncer
 
-pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.servers]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.acceptance.small_data_set import TEST
 from tests.servers.certificates import Authority
 from tests.servers.programs import DebianPostgres
 
-pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.servers]
 
 
 @pytest.fixture(scope="module", params=[15, 16, 17])

@@ -85,28 +85,22 @@ async def test_a_slow_later_stage_stops_the_chains_that_lead_to_it(
 async def test_what_is_submitted_is_sent_without_waiting_for_a_look(
     database: Database, store_run: StoreRun, broker: Broker
 ) -> None:
-    """Several in turn: by a look every 0.4 s they would take longer together."""
     async with dispatching(database, broker.url, every_s=600):
-        await store_run("0")
-        await broker.holds(1)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        for number in range(1, 11):
+        for number in range(3):
             await store_run(str(number))
             await broker.holds(number + 1)
-        assert loop.time() - began < 3
 
 
 async def test_jobs_that_fail_wait_for_their_time_outside_the_backlog(
     database: Database, connection: Connection, job_id: int, broker: Broker
 ) -> None:
-    await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=1.5)
+    await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=8)
 
     async def is_empty() -> bool:
         return not await backlog.flows(connection)
 
     async with dispatching(database, broker.url):
-        await until(is_empty, timeout_s=1)
+        await until(is_empty, timeout_s=7)
         assert broker.depth() == 0
         await broker.holds(1)
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
@@ -211,8 +205,8 @@ async def test_a_dispatcher_that_is_cut_off_from_the_broker_makes_way(
         proxy.mend()
 
 
-def make_reaper(database: Database, *, lease_s: float = 0) -> Reaper:
-    return Reaper(database, lease_s=lease_s, grace_s=0.1, max_interruptions=3)
+def make_reaper(database: Database, *, lease_s: float = 0, grace_s: float = 0.1) -> Reaper:
+    return Reaper(database, lease_s=lease_s, grace_s=grace_s, max_interruptions=3)
 
 
 def holding(count: int = 0) -> Depths:
@@ -254,11 +248,11 @@ async def test_a_lost_message_puts_its_job_back_once_also_one_that_follows_a_sto
     database: Database, connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "319")
-    reaper = make_reaper(database)
     await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
     await take(connection, stored.job_ids[1], "extract", committing({}))
-    assert await reaper.take_back(connection, holding()) == []
+    assert await make_reaper(database, grace_s=60).take_back(connection, holding()) == []
     await asyncio.sleep(0.12)
+    reaper = make_reaper(database)
 
     assert [await reaper.take_back(connection, holding()) for _ in range(3)] == [stored.job_ids, [], []]
     assert await waiting(connection, stored) == stored.job_ids

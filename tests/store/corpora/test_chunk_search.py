@@ -93,7 +93,7 @@ GROUP BY p.chunk_id ORDER BY score DESC, p.chunk_id
 
 async def in_sql(connection: Connection, corpus: int, text: str, k1: float, b: float) -> list[Hit]:
     """What BM25 has to find, from the full text of the chunks that have a vector."""
-    rows = await connection.fetch(IN_SQL, corpus, text, k1, b)
+    rows = await connection.fetch(IN_SQL, corpus, text, k1, b, timeout=600)
     return [Hit(chunk_id=row["chunk_id"], score=row["score"]) for row in rows]
 
 
