@@ -46,7 +46,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
     if total["seconds"] is not None:
         total["seconds"] /= min(past.at_once, max(len(run.jobs), 1))
     models, found = asked_models(run), {one.model for one in run.models}
-    absent = "not looked for, since it would be refused" if missing else "not found, or its server did not answer"
+    absent = "not known, since it would be refused" if missing else "not found, or its server did not answer"
     # A fork may copy what a model answered.
     asked = [(model, stages[stage]) for stage, model in models.items() if stage in stages]
     money = priced(prices, ((model, stage.prompt_tokens, stage.reply_tokens) for model, stage in asked))

@@ -223,7 +223,7 @@ class CallLimits:
 
 
 def _refused_s(error: LLMError, refusals: int) -> float:
-    """Seconds of a refusal; one that names none takes 2 s, and twice the last one when the call is refused again.
+    """Seconds of a refusal, half a one at least; one that names none takes 2 s, and twice the last when it is repeated.
 
     Raises the error where it is no refusal, or was one too often.
     """

@@ -287,7 +287,7 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
 
 
 _LARGEST_PRICES: Final = 1024 * 1024
-_PRICES: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
+_PRICE_FILE: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
 
 
 def prices_of(settings: ProcessSettings) -> Prices | None:
@@ -307,4 +307,4 @@ def prices_of(settings: ProcessSettings) -> Prices | None:
         raise Refused(f"The price file {file} is not TOML: {error}.") from None
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
-        raise Refused(f"The price file {file} cannot be used: {problems}. It looks like this:\n{_PRICES}") from None
+        raise Refused(f"The price file {file} cannot be used: {problems}. It looks like this:\n{_PRICE_FILE}") from None

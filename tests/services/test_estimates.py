@@ -93,7 +93,7 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         assert one.currency == "EUR"
         assert one.money == pytest.approx(120e-6 * paid)
     assert (unlike.calls_expected, unlike.basis) == (None, ())
-    assert (unlike.models, len(unlike.missing)) == ({"gemma3:27b": "not looked for, since it would be refused"}, 1)
+    assert (unlike.models, len(unlike.missing)) == ({"gemma3:27b": "not known, since it would be refused"}, 1)
     assert "RAGQ_OPENAI_BASE_URL is not set" in unlike.missing[0]
     # What the calls of the parent cost is not paid again.
     assert (set(fork.stages), fork.calls_expected, fork.money) == ({"assemble"}, 0, 0)

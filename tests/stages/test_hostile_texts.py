@@ -208,4 +208,4 @@ def test_twice_the_headings_or_rows_take_twice_the_time(lines: Callable[[int], s
     pairs = [(seconds(convert, short, times=1), seconds(convert, long, times=1)) for _ in range(5)]
 
     # Twice the time is linear, four times is quadratic.
-    assert median(of_long / of_short for of_short, of_long in pairs) < 3
+    assert median(of_long / of_short for of_short, of_long in pairs) < 2.5

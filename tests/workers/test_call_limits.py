@@ -317,5 +317,6 @@ async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_
 
 def test_limits_without_redis_are_refused_in_words() -> None:
     assert client("amqp://broker/ragq", LLMLimits()) is None
-    with pytest.raises(StackError, match="Redis or Valkey in REDIS_URL"):
+    remedy = "Redis or Valkey in REDIS_URL, or unset RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM"
+    with pytest.raises(StackError, match=remedy):
         client("amqp://broker/ragq", LLMLimits(requests=1))
