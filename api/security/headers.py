@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
@@ -14,29 +14,9 @@ from schemas.settings.process import ProcessSettings
 from stack.ports import literal
 
 #: Scripts, styles and images come from this server alone, none is inline, and no site may frame a page.
-CONTENT_SECURITY_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
-)
-
-_FEATURES: Final = (
-    "accelerometer",
-    "camera",
-    "display-capture",
-    "geolocation",
-    "gyroscope",
-    "microphone",
-    "payment",
-    "usb",
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 HEADERS: Final = {
@@ -45,7 +25,8 @@ HEADERS: Final = {
     "X-Frame-Options": "DENY",
     # `no-referrer` would hide the origin of this server's own forms, too.
     "Referrer-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES),
+    "Permissions-Policy": "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), "
+    "microphone=(), payment=(), usb=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -126,19 +107,6 @@ _SLOWEST: Final = 100_000
 """Bytes a second of a connection that is slow and honest."""
 
 
-class _Limit(NamedTuple):
-    kilobytes: int
-    setting: str
-
-    @property
-    def bytes(self) -> int:
-        return self.kilobytes * 1024
-
-    @property
-    def detail(self) -> str:
-        return f"The body is larger than {self.kilobytes} KB. {self.setting} sets the limit."
-
-
 class BodyLimit:
     """Refuses a body that is too large: by its Content-Length, or as soon as the bytes received exceed the limit.
 
@@ -149,8 +117,8 @@ class BodyLimit:
     def __init__(self, app: ASGIApp, *, kilobytes: int, upload_kilobytes: int, seconds: float) -> None:
         self.app = app
         self._seconds = seconds
-        self._body = _Limit(kilobytes, "RAGQ_API_MAX_BODY_KB")
-        self._upload = _Limit(upload_kilobytes, "RAGQ_API_MAX_UPLOAD_KB")
+        self._body = (kilobytes, "RAGQ_API_MAX_BODY_KB")
+        self._upload = (upload_kilobytes, "RAGQ_API_MAX_UPLOAD_KB")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As an ASGI application. Raises HTTPException, from `receive` too."""
@@ -158,10 +126,12 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        limit = self._upload if headers.get("content-type", "").startswith("multipart/") else self._body
+        is_upload = headers.get("content-type", "").startswith("multipart/")
+        kilobytes, setting = self._upload if is_upload else self._body
+        too_large = HTTPException(413, f"The body is larger than {kilobytes} KB. {setting} sets the limit.")
         declared = headers.get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > limit.bytes:
-            raise HTTPException(413, limit.detail)
+        if not declared.isdecimal() or int(declared) > kilobytes * 1024:
+            raise too_large
         received = 0
         began = asyncio.get_running_loop().time()
         is_whole = False
@@ -177,8 +147,8 @@ class BodyLimit:
                 raise HTTPException(408, detail) from None
             is_whole = is_whole or not message.get("more_body", False)
             received += len(message.get("body", b""))
-            if received > limit.bytes:
-                raise HTTPException(413, limit.detail)
+            if received > kilobytes * 1024:
+                raise too_large
             return message
 
         await self.app(scope, receive_within_limit, send)
