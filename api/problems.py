@@ -5,7 +5,7 @@ The status of every error is set here alone. No problem repeats what a client se
 
 import traceback
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import structlog
 from fastapi import FastAPI, Request
@@ -24,74 +24,38 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 
-
-class ProblemKind(NamedTuple):
-    """The status and the problem type of an error."""
-
-    status: int
-    slug: str
-    """The last part of the problem type."""
-
-
-#: By the slug of an error.
-STATUSES: Final[dict[str, int]] = {
-    "corpus-missing": 404,
-    "document-missing": 404,
-    "document-replaced": 409,
-    "expansion-failed": 500,
-    "failed": 500,
-    "files-unusable": 422,
-    "fork-refused": 409,
-    "heading-missing": 422,
-    "idempotency-key-reused": 422,
-    "index-mismatch": 409,
-    "job-missing": 404,
-    "no-job-in-state": 409,
-    "nothing-to-do": 409,
-    "preset-exists": 409,
-    "preset-is-default": 400,
-    "preset-missing": 404,
-    "preset-value-unusable": 422,
-    "query-missing": 404,
-    "query-set-preset": 409,
-    "query-value-unusable": 422,
-    "refused": 409,
-    "reply-unusable": 400,
-    "result-missing": 404,
-    "run-active": 409,
-    "run-missing": 404,
-    "run-name-taken": 409,
-    "run-value-unusable": 422,
-    "server-unavailable": 503,
-    "stage-failed": 500,
-    "stage-running": 409,
-    "step-failed": 500,
-    "step-not-ready": 404,
-    "step-paused": 409,
-    "step-superseded": 409,
-    "template-missing": 404,
-    "template-unusable": 422,
-    "vocabulary-missing": 404,
-    "work-changed": 409,
-    "work-missing": 404,
-    "works-unusable": 422,
+#: The slugs of errors, by their status.
+_SLUGS: Final = {
+    400: "preset-is-default reply-unusable",
+    404: "corpus-missing document-missing job-missing preset-missing query-missing result-missing run-missing "
+    "step-not-ready template-missing vocabulary-missing work-missing",
+    409: "document-replaced fork-refused index-mismatch no-job-in-state nothing-to-do preset-exists query-set-preset "
+    "refused run-active run-name-taken stage-running step-paused step-superseded work-changed",
+    422: "files-unusable heading-missing idempotency-key-reused preset-value-unusable query-value-unusable "
+    "run-value-unusable template-unusable works-unusable",
+    500: "expansion-failed failed stage-failed step-failed",
+    503: "server-unavailable",
 }
+STATUSES: Final = {slug: status for status, slugs in _SLUGS.items() for slug in slugs.split()}
+
+Kind = tuple[int, str]
+"""The status of a problem, and its slug: the last part of its type."""
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
 #: Other errors have the kind of their class.
-STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
-    ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
-    ("expand", class_name(errors.ReplyShapeError)): ProblemKind(400, "expansion-unusable"),
-    (None, class_name(errors.NothingRelevantError)): ProblemKind(422, "nothing-relevant"),
-    (None, class_name(errors.WorkChangedError)): ProblemKind(409, errors.WorkChangedError.slug),
+STAGE_KINDS: Final[dict[tuple[str | None, str], Kind]] = {
+    ("expand", class_name(errors.LLMResponseParseError)): (400, "expansion-unusable"),
+    ("expand", class_name(errors.ReplyShapeError)): (400, "expansion-unusable"),
+    (None, class_name(errors.NothingRelevantError)): (422, "nothing-relevant"),
+    (None, class_name(errors.WorkChangedError)): (409, errors.WorkChangedError.slug),
 }
 
-UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
+UNAVAILABLE: Final = (503, "database-unavailable")
 #: Of the names in a problem, and of the invalid parts in its detail.
 _NAME_CHARS: Final = 80
 _SHOWN_AT_MOST: Final = 5
 
-INVALID: Final = ProblemKind(422, "request-invalid")
+INVALID: Final = (422, "request-invalid")
 
 #: By the status of an HTTPException. Python's own phrases differ between versions.
 PLAIN: Final[dict[int, str]] = {
@@ -129,20 +93,20 @@ class Problem(BaseModel):
     error_type: str | None = Field(default=None, examples=["LLMTimeoutError"])
 
 
-def kind_of(error: BaseException) -> ProblemKind | None:
+def kind_of(error: BaseException) -> Kind | None:
     """The kind of an error; None for an unexpected one."""
     if isinstance(error, errors.StepFailedError):
         stored = (error.stage, error.error_type), (None, error.error_type)
         if found := next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), None):
             return found
     if isinstance(error, errors.RagqError):
-        return ProblemKind(STATUSES[error.slug], error.slug)
+        return STATUSES[error.slug], error.slug
     return UNAVAILABLE if isinstance(error, UNAVAILABLE_ERRORS) else None
 
 
 def respond(
     request: Request,
-    kind: ProblemKind,
+    kind: Kind,
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
@@ -150,10 +114,11 @@ def respond(
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The reply for a problem: a page where the client accepts HTML."""
+    status, slug = kind
     problem = Problem(
-        type=f"urn:ragq:problem:{kind.slug}",
-        title=HTTPStatus(kind.status).phrase,
-        status=kind.status,
+        type=f"urn:ragq:problem:{slug}",
+        title=HTTPStatus(status).phrase,
+        status=status,
         detail=detail,
         errors=invalid,
         query_id=failure.query_id if failure else None,
@@ -162,9 +127,9 @@ def respond(
         error_type=failure.error_type.rpartition(".")[2] if failure else None,
     )
     if wants_html(request.headers):
-        return page(request, "problem.html.j2", status=kind.status, headers=headers, problem=problem)
+        return page(request, "problem.html.j2", status=status, headers=headers, problem=problem)
     body = problem.model_dump(mode="json", exclude_none=True)
-    return JSONResponse(body, status_code=kind.status, media_type=MEDIA_TYPE, headers=headers)
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def install(app: FastAPI) -> None:
@@ -188,8 +153,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 def _invalid_field(found: dict[str, Any]) -> InvalidField:
     where = ".".join(map(_shown_name, found["loc"]))
     if found["type"] == "extra_forbidden":
-        kind = {"query": "parameter"}.get(found["loc"][0], "field")
-        return InvalidField(where=where, message=f"Unknown {kind}")
+        return InvalidField(where=where, message=f"Unknown {'parameter' if found['loc'][0] == 'query' else 'field'}")
     return InvalidField(where=where, message=found["msg"])
 
 
@@ -207,7 +171,7 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # Starlette lists only the methods of the first route that matched.
         headers = {"Allow": ", ".join(sorted(methods_here(request)))}
-    return respond(request, ProblemKind(error.status_code, slug), str(error.detail), headers=headers)
+    return respond(request, (error.status_code, slug), str(error.detail), headers=headers)
 
 
 async def _known(request: Request, error: Exception) -> Response:
@@ -238,6 +202,4 @@ async def _unexpected(request: Request, error: Exception) -> Response:
         route=getattr(request.scope.get("route"), "path", None),
         place=f"{frame.filename}:{frame.lineno} {frame.name}",
     )
-    return respond(
-        request, ProblemKind(500, "failed"), "ragq failed to handle this request; the log of the API shows where."
-    )
+    return respond(request, (500, "failed"), "ragq failed to handle this request; the log of the API shows where.")
