@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from api.rest import (
     answers,
     corpora,
-    documents,
     events,
     expansions,
     health,
@@ -36,8 +35,8 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     presets.templates_router,
     corpora.router,
-    documents.works_router,
-    documents.router,
+    corpora.works_router,
+    corpora.documents_router,
     tags.router,
     tags.vocabularies_router,
     settings.router,

@@ -1,28 +1,25 @@
-"""Corpora: the collections of works that questions search; their works, and imports of works."""
+"""Corpora: the collections of works that questions search; their works, and the documents that these are made from."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, File, Query, Response, UploadFile
+from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
 from api.parameters import PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
-from schemas.values.base import Text
-from schemas.values.documents import CorpusSize, CorpusView, ListedWorks
-from schemas.values.requests import ImportRequest, WorksWanted
+from schemas.values.base import MAX_ID, Text
+from schemas.values.documents import CorpusSize, CorpusView, ListedChunks, ListedWorks, WorkView
+from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
+from services import documents
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
+from services.documents import DocumentView, Edited, document_view
 from services.imports import Imported
+from stages.documents.outline import MOST_CHARS
 from store.corpora import corpora, works
 from store.corpora.works import WorkSource
-
-
-class CorporaReply(Reply):
-    """Every corpus, by name."""
-
-    corpora: list[CorpusSize]
 
 
 class ImportForm(ImportRequest):
@@ -37,9 +34,6 @@ class ImportForm(ImportRequest):
 #: Works of one removal.
 MAX_REMOVED: Final = 1000
 
-#: Every reader of JSON keeps whole numbers exactly up to here.
-_MOST: Final = 2**53 - 1
-
 
 class RemoveWorksBody(Body):
     """Works to remove from a corpus."""
@@ -47,24 +41,20 @@ class RemoveWorksBody(Body):
     model_config = with_example(work_ids=[9])
 
     work_ids: Annotated[
-        list[Annotated[int, Field(ge=1, le=_MOST)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
+        list[Annotated[int, Field(ge=1, le=MAX_ID)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
     ]
-
-
-class RemovedWorksReply(Reply):
-    """The works that were removed."""
-
-    removed: list[WorkSource]
 
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
 @router.get("")
-async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
+async def list_corpora(
+    ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None
+) -> dict[Literal["corpora"], list[CorpusSize]]:
     """Every corpus, by name; or that of one name."""
     found = await ctx.database.once(corpora.sizes)
-    return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
+    return {"corpora": [size for size in found if name in (None, size.name)]}
 
 
 @router.get("/{corpus_id:int}")
@@ -107,7 +97,9 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
 
 @router.post("/{corpus_id:int}/works/remove")
-async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
+async def remove_works(
+    corpus_id: PathId, body: RemoveWorksBody, ctx: Context
+) -> dict[Literal["removed"], list[WorkSource]]:
     """Delete works, with their chunks and vectors: all that are named, or none.
 
     404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
@@ -115,5 +107,59 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
     """
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        removed = await delete_works(connection, corpus_id, body.work_ids)
-    return RemovedWorksReply(removed=removed)
+        return {"removed": await delete_works(connection, corpus_id, body.work_ids)}
+
+
+works_router = APIRouter(prefix="/works", tags=["corpora"])
+
+
+@works_router.get("/{work_id:int}")
+async def show_work(work_id: PathId, ctx: Context) -> WorkView:
+    """A work: its bibliography, and its headings with their lines."""
+    return await ctx.database.once(works.work, work_id)
+
+
+@works_router.get("/{work_id:int}/chunks")
+async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ListedChunks:
+    """The content chunks in the order of the text."""
+    return await ctx.database.once(works.chunks, work_id, wanted)
+
+
+class DocumentPromptReply(Reply):
+    """A prompt for any model."""
+
+    job_id: int = Field(examples=[34])
+    prompt: str = Field(repr=False, examples=["A document was converted, and these headings were found in it."])
+
+
+class PastedBody(Body):
+    """The reply of an external model: a line for each heading."""
+
+    model_config = with_example(reply="12 : H2 : Oxidation\n40 : REMOVE : Page 31")
+
+    reply: Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
+
+
+documents_router = APIRouter(prefix="/documents", tags=["documents"])
+
+Step = Annotated[Literal["repair", "selection"], Path(examples=["repair"])]
+
+
+@documents_router.get("/{job_id}")
+async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
+    """A document by its job, also before it is a work."""
+    return await ctx.database.once(document_view, job_id=job_id)
+
+
+@documents_router.get("/{job_id}/{step}/prompt")
+async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> DocumentPromptReply:
+    """The prompt by which any model repairs the headings, or selects the sections; its reply is pasted."""
+    prompt = await ctx.database.once(documents.decision_prompt, job_id, step)
+    return DocumentPromptReply(job_id=job_id, prompt=prompt)
+
+
+@documents_router.post("/{job_id}/{step}/reply")
+async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
+    """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
+    SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
+    return await ctx.database.once(documents.edit, job_id, step, reply=body.reply)

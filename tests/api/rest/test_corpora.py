@@ -148,7 +148,7 @@ async def test_a_document_is_shown_by_its_job_and_unusable_replies_are_problems(
     await library.run(job_id)
 
     shown = (await client.get(f"/documents/{job_id}")).json()
-    markdown = (await client.get(f"/documents/{job_id}/markdown")).json()
+    (made,) = (await client.get(f"/jobs/{job_id}/attempts?stage=sanitise&outputs=true")).json()["attempts"]
     (work,) = (await client.get("/corpora/1/works")).json()["works"]
 
     facts = {"job_id": job_id, "work_id": work["id"], "name": "tea.md", "repaired_by": "rules", "changed": 1}
@@ -167,7 +167,7 @@ async def test_a_document_is_shown_by_its_job_and_unusable_replies_are_problems(
         "embeds": True,
         "reason": None,
     }
-    assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
+    assert made["output"]["markdown"] == BOOK.replace("### Leaves", "## Leaves")
     for step, reply in (("repair", "I cannot."), ("selection", "9 : H2")):
         refused = await client.post(f"/documents/{job_id}/{step}/reply", json={"reply": reply})
         assert problem(refused) == (400, "reply-unusable")
