@@ -1,7 +1,7 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
@@ -112,28 +112,14 @@ async def show_candidates(
     found = await ctx.database.once(vocabularies.results, run_id=run_id)
     if not found:
         raise run_missing(run_id)
-    return TagsRunReply(
-        run_id=run_id,
-        sets=[
-            TagsSetReply(
-                id=one.subject,
-                job_id=one.job_id,
-                status=one.status,
-                result=one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
-                note=one.note,
-            )
-            for one in found
-        ],
-    )
+    sets = []
+    for one in found:
+        result = one.shaped(verbose=verbose, phrase_ranks=phrase_ranks)
+        sets.append(TagsSetReply(id=one.subject, job_id=one.job_id, status=one.status, result=result, note=one.note))
+    return TagsRunReply(run_id=run_id, sets=sets)
 
 
 VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
-
-
-class VocabulariesReply(Reply):
-    """Every vocabulary, by name."""
-
-    vocabularies: list[StoredVocabulary]
 
 
 class TagsPartReply(Reply):
@@ -171,16 +157,13 @@ Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
 
 
 @vocabularies_router.get("")
-async def list_vocabularies(ctx: Context) -> VocabulariesReply:
-    """Every vocabulary that can be asked, by name."""
+async def list_vocabularies(
+    ctx: Context, name: Annotated[Text | None, Query(examples=["wardrobe"])] = None
+) -> dict[Literal["vocabularies"], list[StoredVocabulary]]:
+    """Every vocabulary that can be asked, by name; or that of one name: its size, and which models were built from
+    it."""
     found = await ctx.database.once(vocabularies.current)
-    return VocabulariesReply(vocabularies=found)
-
-
-@vocabularies_router.get("/{name}")
-async def show_vocabulary(name: Name, ctx: Context) -> StoredVocabulary:
-    """A vocabulary: its size, and which models were built from it."""
-    return await ctx.database.once(vocabulary_of_name, name)
+    return {"vocabularies": [one for one in found if name in (None, one.name)]}
 
 
 @vocabularies_router.get("/{name}/tags")
@@ -189,11 +172,7 @@ async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Quer
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
         found, total = await vocabularies.tags_part(connection, vocabulary.id, **dict(wanted))
-    return TagsPartReply(
-        tags=found,
-        total=total,
-        next_offset=wanted.next_offset(len(found), total),
-    )
+    return TagsPartReply(tags=found, total=total, next_offset=wanted.next_offset(len(found), total))
 
 
 @vocabularies_router.post("", status_code=201)
@@ -208,7 +187,7 @@ async def import_vocabulary(
     files = {base_name(file.filename or ""): await file.read() for file in form.files}
     vocabulary = await asyncio.to_thread(read_vocabulary, form.name, files)
     kept = await ctx.database.once(keep_vocabulary, form.name, vocabulary)
-    response.headers["Location"] = f"{vocabularies_router.prefix}/{form.name}"
+    response.headers["Location"] = f"{vocabularies_router.prefix}?name={form.name}"
     return kept
 
 

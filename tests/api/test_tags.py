@@ -74,10 +74,10 @@ async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
 ) -> None:
     made = await upload(client)
 
-    assert (made.status_code, made.headers["location"]) == (201, "/vocabularies/wardrobe")
+    assert (made.status_code, made.headers["location"]) == (201, "/vocabularies?name=wardrobe")
     numbers = {"tags": 12, "aliases": 10, "documents": 36, "rated": 3, "unknown_ratings": 0}
     assert made.json() == numbers | {"id": made.json()["id"]}
-    shown = (await client.get("/vocabularies/wardrobe")).json()
+    (shown,) = (await client.get("/vocabularies?name=wardrobe")).json()["vocabularies"]
     assert (shown["tags"], shown["model"]) == (12, None)
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
     assert 'href="/vocabularies/wardrobe"' in (await see(client, "/vocabularies")).text
@@ -103,5 +103,5 @@ async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(
 
     await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     assert (await client.delete("/vocabularies/wardrobe")).status_code == 204
-    assert (await client.get("/vocabularies/wardrobe")).status_code == 404
+    assert (await client.get("/vocabularies/wardrobe/tags")).status_code == 404
     assert len(await jobs.in_order(connection, run_id, limit=9)) == 2
