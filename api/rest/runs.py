@@ -28,7 +28,7 @@ from services.runs import Action, ControlResult, change_run, control, delete_run
 from stages.reports.comparison_sheet import condition, gate
 from store.access import RequestKey
 from store.questions import queries
-from store.runs import attempts, forks, jobs, overviews, runs
+from store.runs import attempts, forks, jobs, overviews
 from store.runs.attempts import Attempt
 from store.runs.batches import Waiting
 from store.runs.deletions import DeletedRun
@@ -41,9 +41,6 @@ from store.views import RunState, run_state, scores_of_run
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 StageText = Annotated[Text, Field(pattern="^[a-z_]{1,40}$", examples=["rerank"])]
-Outputs = Annotated[
-    bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
-]
 
 
 class _ActionConvertor(StringConvertor):
@@ -67,6 +64,8 @@ class RunReply(Reply):
     """A run with some of its jobs, in the order of submission."""
 
     run: RunOverview
+    settings: dict[str, SettingValue] | None
+    """Every setting that it was submitted with, and its source; null where they were not asked for."""
     progress: RunState
     jobs: list[JobView]
     limits: RunLimitState | None
@@ -98,12 +97,6 @@ class JobReply(JobView):
     finished_at: datetime | None
 
 
-class AttemptsReply(Reply):
-    """Attempts of a job, oldest first, each with its calls of language models."""
-
-    attempts: list[Attempt]
-
-
 class ActionBody(Body, RunLimits):
     """What an action takes: a reason, the stage that a retry begins with, or limits in place of those of the run."""
 
@@ -128,7 +121,12 @@ async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> Run
 
 @router.get("/{run_id}")
 async def show_run(
-    run_id: PathId, ctx: Context, jobs_limit: Limit = 100, after: Place = None, status: JobStatus | None = None
+    run_id: PathId,
+    ctx: Context,
+    jobs_limit: Limit = 100,
+    after: Place = None,
+    status: JobStatus | None = None,
+    settings: Annotated[bool, Query(description="Include the settings that the run was submitted with.")] = False,
 ) -> RunReply:
     """A run and its jobs with their stages, in the order of submission; those after job `after`, or in one state."""
     async with ctx.database.connection() as connection:
@@ -137,7 +135,8 @@ async def show_run(
         view = await run_view(connection, run_id, job_ids=job_ids)
         view = await with_origin(connection, view)
     next_after = job_ids[-1] if len(job_ids) == jobs_limit else None
-    return RunReply(**vars(view), run=view.overview, progress=state, next_after=next_after)
+    shown = vars(view) | {"run": view.overview, "settings": view.settings if settings else None}
+    return RunReply(**shown, progress=state, next_after=next_after)
 
 
 @router.patch("/{run_id}")
@@ -156,12 +155,6 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
     published. Its forks stay.
     """
     return await ctx.database.once(delete_run, run_id)
-
-
-@router.get("/{run_id}/settings")
-async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingValue]:
-    """Every setting that the run was submitted with, and its source."""
-    return await ctx.database.once(runs.settings, run_id)
 
 
 @router.post("/{run_id}/{action:action}")
@@ -198,15 +191,17 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
 async def list_attempts(
     job_id: PathId,
     ctx: Context,
-    stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
+    stage: StageText | None = None,
     number: Annotated[int | None, Query(ge=1, le=2**31 - 1, examples=[1])] = None,
-    outputs: Outputs = False,
-) -> AttemptsReply:
-    """Every attempt of a job, or of a stage or a number, oldest first. Attempts are never deleted by themselves."""
+    outputs: Annotated[
+        bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
+    ] = False,
+) -> dict[Literal["attempts"], list[Attempt]]:
+    """Every attempt of a job, or of a stage or a number, oldest first, with its calls of language models. Attempts are
+    never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await jobs.get(connection, job_id)
-        found = await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)
-    return AttemptsReply(attempts=found)
+        return {"attempts": await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)}
 
 
 @jobs_router.post("/{job_id}/{action:action}")

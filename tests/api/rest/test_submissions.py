@@ -57,7 +57,7 @@ async def test_a_split_is_submitted_and_a_dry_run_estimated_without_storing_anyt
         "MODEL_TEMPERATURE": {"value": 0.5, "profile": 0.0, "source": "option"},
         "CONSISTENCY_ENABLED": {"value": True, "profile": False, "source": "option"},
     }
-    settings = (await client.get(f"/runs/{made['run_id']}/settings")).json()
+    settings = (await client.get(f"/runs/{made['run_id']}?settings=true")).json()["settings"]
     assert {name: settings[name] for name in chosen} == {
         name: {"value": value, "source": "option"} for name, value in chosen.items()
     }

@@ -155,7 +155,7 @@ async def test_a_step_takes_another_preset_and_other_values(
             reply = await client.post(path(query.id, step), params={"config_preset": "Original"}, json=values)
 
         assert reply.status_code == 200
-        settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
+        settings = (await client.get(f"/runs/{reply.json()['run_id']}?settings=true")).json()["settings"]
         assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
         assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
 
