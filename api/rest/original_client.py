@@ -1,20 +1,25 @@
-"""What serves the original's web client alone: its addresses and names for health, settings and works."""
+"""What serves the original's web client: its addresses and names for health, settings and works."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import Field, StringConstraints
+from sqlalchemy.engine import make_url
 
-from api.context import Context
+from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.rest.base import Body, Reply, StrictRoute, with_example
 from api.rest.health import Check, check_parts
-from api.rest.settings import DatabaseReply, PathsReply, Value, database_of
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.statuses import VectorStatus
 from schemas.values.base import Text
+from schemas.values.runs import SettingValue
+from services.questions.submission import choose_models, with_chosen_models
 from store import migrate
 from store.corpora import corpora, works
 from store.corpora.corpora import corpus_of_name
@@ -80,28 +85,73 @@ class InitDatabase(Reply):
     """The tables that were looked through."""
 
 
+Value = Annotated[Text, StringConstraints(max_length=1000)]
+
+
+class DatabaseReply(Reply):
+    """The database, without its password."""
+
+    host: str = Field(examples=["127.0.0.1"])
+    port: int = Field(examples=[5432])
+    db_name: str = Field(examples=["ragq"])
+    app_user: str = Field(examples=["ragq"])
+    admin_user: str = Field(examples=["ragq"])
+    """The same: one user does everything."""
+
+
+class LanguageModelsReply(Reply):
+    """The language models of new questions."""
+
+    provider: str = Field(examples=["ollama"])
+    """LLM_BACKEND."""
+    models: dict[Literal["openai", "gemini"], dict[Literal["light", "full"], str]]
+    """Under the providers that the original knows: `openai` has the models of new questions, at any backend; `gemini`
+    is always empty, because there is no such backend."""
+
+
+class LanguageModelsBody(Body):
+    """The language models of new questions. What is not named stays as it is."""
+
+    provider: Value | None = Field(default=None, examples=["ollama"])
+    """Accepted as it is; LLM_BACKEND sets it."""
+    openai_light: Value | None = Field(default=None, examples=["llama3.2:3b"])
+    """Empty: that of all other questions."""
+    openai_full: Value | None = Field(default=None, examples=["llama3.1:8b"])
+    """Empty: the one that the settings of the server name."""
+    gemini_light: Value | None = Field(default=None, examples=[""])
+    """Accepted empty: there is no such backend."""
+    gemini_full: Value | None = Field(default=None, examples=[""])
+    """Accepted empty: there is no such backend."""
+
+
+NO_MODELS: Final[dict[Literal["light", "full"], str]] = {"light": "", "full": ""}
+
+NO_PATHS: Final[dict[Literal["input_dir", "output_dir"], str]] = {"input_dir": "", "output_dir": ""}
+
+
+class SettingsReply(Reply):
+    """What runs that are submitted now are submitted with."""
+
+    profile: str = Field(examples=["demo"])
+    settings: dict[str, SettingValue]
+    """Every setting of a new run, and its source."""
+    database: DatabaseReply
+    llm: LanguageModelsReply
+    paths: dict[Literal["input_dir", "output_dir"], str] = NO_PATHS
+    """Always empty: files are uploaded, or named when they are imported."""
+
+
 Confirmed = Annotated[dict[Annotated[Text, Field(max_length=100)], Value | int | None], Field(max_length=20)]
 """What the client read before; null is as it is."""
-
-
-class ChunkStats(Reply):
-    """Chunks by the state of their vectors."""
-
-    no_vec: int = Field(examples=[150])
-    """Sections, which are not searched."""
-    to_vec: int = Field(examples=[50])
-    """Waiting."""
-    vec: int = Field(examples=[200])
-    """Searchable."""
-    vec_err: int = Field(examples=[5])
-    """Their job failed."""
 
 
 class CorpusStatsReply(Reply):
     """How much is stored."""
 
     total_works: int = Field(examples=[12])
-    chunk_stats: ChunkStats
+    chunk_stats: dict[VectorStatus, int] = Field(examples=[{"no_vec": 150, "to_vec": 50, "vec": 200, "vec_err": 5}])
+    """Chunks by the state of their vectors: sections, which are not searched; those that wait; those that can be found;
+    and those whose job failed."""
 
 
 class CorpusWorkLine(Reply):
@@ -173,25 +223,75 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
     )
 
 
+@router.get("/settings/", tags=["settings"])
+async def show_settings(ctx: Context) -> SettingsReply:
+    """Every setting of runs that are submitted now, as `ragq config show` prints them, and the database.
+
+    Environment variables and the .env file of the server set them, and `settings` of a submission replaces them for
+    one run. The models of questions can be chosen here too.
+    """
+    effective = await ctx.database.once(with_chosen_models, ctx.run_settings())
+    return SettingsReply(
+        profile=effective.profile,
+        settings={name: SettingValue(**entry) for name, entry in effective.snapshot().items()},
+        database=_database(ctx),
+        llm=_models(effective),
+    )
+
+
+@router.put("/settings/llm", tags=["settings"])
+async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModelsReply:
+    """Choose the model of new questions, and the light one, for everybody: over REST, on the pages and by command.
+
+    RAGQ_QUERY_MODEL and RAGQ_QUERY_LIGHT_MODEL of the server win; another model than they name is refused, and so is
+    another backend.
+    """
+    settings = ctx.run_settings()
+    if body.provider not in (None, settings.run.llm.backend):
+        raise Refused("LLM_BACKEND sets the provider; change it in the environment of the server and of its workers.")
+    if body.gemini_light or body.gemini_full:
+        raise Refused("There is no backend for Gemini; name the models of questions under openai.")
+    chosen = await ctx.database.once(choose_models, settings, full=body.openai_full, light=body.openai_light)
+    return _models(chosen)
+
+
 @router.put("/settings/database", tags=["settings"])
 async def change_database(body: Confirmed, ctx: Context) -> DatabaseReply:
     """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
-    database = database_of(ctx)
-    _refuse_other(body, database, "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started.")
+    database = _database(ctx)
+    remedy = "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started."
+    _refuse_other(body, database.model_dump(), remedy)
     return database
 
 
 @router.put("/settings/paths", tags=["settings"])
-async def change_paths(body: Confirmed) -> PathsReply:
+async def change_paths(body: Confirmed) -> dict[Literal["input_dir", "output_dir"], str]:
     """No folders. Any is refused, because the server reads none."""
-    paths = PathsReply()
-    _refuse_other(body, paths, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
-    return paths
+    _refuse_other(body, NO_PATHS, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
+    return NO_PATHS
 
 
-def _refuse_other(body: Confirmed, now: Reply, remedy: str) -> None:
-    same = now.model_dump()
-    if same | {name: value for name, value in body.items() if value is not None} != same:
+def _database(ctx: ApiContext) -> DatabaseReply:
+    url = make_url(ctx.database.url)
+    user = url.username or ""
+    host = url.host or url.query.get("host")  # the folder of a socket
+    return DatabaseReply(
+        host=host if isinstance(host, str) else "",
+        port=url.port or 5432,
+        db_name=url.database or "",
+        app_user=user,
+        admin_user=user,
+    )
+
+
+def _models(effective: EffectiveSettings) -> LanguageModelsReply:
+    run = effective.run
+    openai: dict[Literal["light", "full"], str] = {"light": run.query_light_model, "full": run.query_model}
+    return LanguageModelsReply(provider=run.llm.backend, models={"openai": openai, "gemini": NO_MODELS})
+
+
+def _refuse_other(body: Confirmed, now: Mapping[Any, object], remedy: str) -> None:
+    if any(value is not None and value != now.get(name) for name, value in body.items()):
         raise Refused(f"This cannot be changed here. {remedy}")
 
 
@@ -203,12 +303,12 @@ async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
         contents = [await corpora.view(connection, one.id) for one in chosen]
     return CorpusStatsReply(
         total_works=sum(content.works for content in contents),
-        chunk_stats=ChunkStats(
-            no_vec=sum(content.sections for content in contents),
-            to_vec=sum(content.waiting - content.failed for content in contents),
-            vec=sum(content.searchable for content in contents),
-            vec_err=sum(content.failed for content in contents),
-        ),
+        chunk_stats={
+            VectorStatus.NO_VEC: sum(content.sections for content in contents),
+            VectorStatus.TO_VEC: sum(content.waiting - content.failed for content in contents),
+            VectorStatus.VEC: sum(content.searchable for content in contents),
+            VectorStatus.VEC_ERR: sum(content.failed for content in contents),
+        },
     )
 
 
