@@ -267,7 +267,7 @@ async def change_database(body: Confirmed, ctx: Context) -> DatabaseReply:
 @router.put("/settings/paths", tags=["settings"])
 async def change_paths(body: Confirmed) -> dict[Literal["input_dir", "output_dir"], str]:
     """No folders. Any is refused, because the server reads none."""
-    _refuse_other(body, NO_PATHS, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
+    _refuse_other(body, NO_PATHS, "The server reads no folder: upload files (/corpora/files), or `ragq import works`.")
     return NO_PATHS
 
 

@@ -96,7 +96,7 @@ async def test_what_the_server_is_started_with_is_confirmed_and_not_changed(clie
     assert (await client.put("/settings/paths", json=shown["paths"])).json() == shown["paths"]
     for path, body, named in (
         ("database", {"port": 1}, "DATABASE_URL"),
-        ("paths", {"input_dir": "/tmp"}, "`ragq import works`"),
+        ("paths", {"input_dir": "/tmp"}, "(/corpora/files), or `ragq import works`"),
         ("llm", {"provider": "gemini"}, "LLM_BACKEND"),
         ("llm", {"gemini_full": "pro"}, "Gemini"),
     ):
