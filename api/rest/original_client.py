@@ -79,9 +79,9 @@ class InitDatabaseBody(Body):
 class InitDatabase(Reply):
     """What the database has now."""
 
-    success: bool
-    message: str = Field(examples=["The database has every preset and template that a new one starts with."])
-    tables_created: list[str] = Field(examples=[["rag_config"]])
+    success: Literal[True] = True
+    message: str = "The database has every preset and template that a new one starts with."
+    tables_created: tuple[str, ...] = SEEDED_TABLES
     """The tables that were looked through."""
 
 
@@ -216,11 +216,7 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
                 "The database has migrations of another version: `ragq db migrate` applies those of this one."
             )
         await seed(connection)
-    return InitDatabase(
-        success=True,
-        message="The database has every preset and template that a new one starts with.",
-        tables_created=list(SEEDED_TABLES),
-    )
+    return InitDatabase()
 
 
 @router.get("/settings/", tags=["settings"])
@@ -233,7 +229,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
     effective = await ctx.database.once(with_chosen_models, ctx.run_settings())
     return SettingsReply(
         profile=effective.profile,
-        settings={name: SettingValue(**entry) for name, entry in effective.snapshot().items()},
+        settings=effective.snapshot(),
         database=_database(ctx),
         llm=_models(effective),
     )
@@ -286,7 +282,7 @@ def _database(ctx: ApiContext) -> DatabaseReply:
 
 def _models(effective: EffectiveSettings) -> LanguageModelsReply:
     run = effective.run
-    openai: dict[Literal["light", "full"], str] = {"light": run.query_light_model, "full": run.query_model}
+    openai = {"light": run.query_light_model, "full": run.query_model}
     return LanguageModelsReply(provider=run.llm.backend, models={"openai": openai, "gemini": NO_MODELS})
 
 

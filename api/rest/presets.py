@@ -1,7 +1,7 @@
 """Presets, named values for queries, one of them the default; and templates, of whose versions one is active."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
@@ -80,33 +80,26 @@ class VersionBody(Body):
     """Another text than that of the version is stored as the next version."""
 
 
-class Variable(Reply):
-    """A placeholder."""
-
-    variable_name: str = Field(examples=["query"])
-    variable_description: str = Field(examples=["The question, fenced as data"])
+Variables = Annotated[
+    list[dict[Literal["variable_name", "variable_description"], str]],
+    Field(examples=[[{"variable_name": "query", "variable_description": "The question, fenced as data"}]]),
+]
 
 
 class TemplateVersion(StoredTemplate):
     """One version of a template, with its allowed placeholders."""
 
-    variables: list[Variable]
+    variables: Variables
 
 
 class TemplateReply(Reply):
     """A template with all of its versions."""
 
     function_tag: str = Field(examples=["query_expansion"])
-    variables: list[Variable]
+    variables: Variables
     """The allowed placeholders."""
     active_version: int | None = Field(examples=[1])
     versions: list[StoredTemplate]
-
-
-class TemplatesReply(Reply):
-    """Every template."""
-
-    templates: list[TemplateReply]
 
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
@@ -118,15 +111,9 @@ async def list_presets(ctx: Context) -> list[StoredPreset]:
     return await ctx.database.once(presets.list_all)
 
 
-@router.get("/default")
-async def show_default_preset(ctx: Context) -> StoredPreset:
-    """The preset of queries that name none."""
-    return await ctx.database.once(presets.get)
-
-
 @router.get("/{name}")
 async def show_preset(name: PathName, ctx: Context) -> StoredPreset:
-    """The preset of a name. `default` is the default preset, whatever its name."""
+    """The preset of a name. `default` is the default preset, that of queries that name none, whatever its name."""
     return await ctx.database.once(presets.get, name)
 
 
@@ -168,10 +155,10 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 
 
 @templates_router.get("")
-async def list_templates(ctx: Context) -> TemplatesReply:
+async def list_templates(ctx: Context) -> dict[Literal["templates"], list[TemplateReply]]:
     """Every template with all of its versions."""
     versions = await ctx.database.once(presets.all_templates)
-    return TemplatesReply(templates=[_template(tag, versions) for tag in TemplateTag])
+    return {"templates": [_template(tag, versions) for tag in TemplateTag]}
 
 
 @templates_router.get("/{tag}")
@@ -222,6 +209,6 @@ def _version(stored: StoredTemplate) -> TemplateVersion:
     return TemplateVersion(**vars(stored), variables=_variables(TemplateTag(stored.tag)))
 
 
-def _variables(tag: TemplateTag) -> list[Variable]:
+def _variables(tag: TemplateTag) -> Variables:
     variables = RULES[tag].variables.items()
-    return [Variable(variable_name=name, variable_description=words) for name, words in variables]
+    return [{"variable_name": name, "variable_description": words} for name, words in variables]
