@@ -5,7 +5,6 @@ from typing import Final
 from fastapi import APIRouter
 
 from api.rest import (
-    answers,
     corpora,
     events,
     expansions,
@@ -23,7 +22,6 @@ from api.rest import (
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
-    answers.router,
     queries.results_router,
     expansions.router,
     submissions.query_sets_router,
