@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from api.rest import (
     corpora,
     events,
-    expansions,
     health,
     original_client,
     presets,
@@ -23,7 +22,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
     queries.results_router,
-    expansions.router,
+    queries.expansion_router,
     submissions.query_sets_router,
     submissions.participants_router,
     runs.router,
