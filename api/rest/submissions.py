@@ -5,29 +5,19 @@ from functools import partial
 from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Response
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
 from api.parameters import Keyed, announce
-from api.rest.base import Body, SettingsByName, StrictRoute, WithSettings, with_example
+from api.rest.base import Body, Reply, SettingsByName, StrictRoute, WithSettings, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority
-from schemas.values.base import Text, Value
+from schemas.values.base import Text
 from schemas.values.costs import Estimate
-from schemas.values.queries import (
-    QuerySet,
-    Relevance,
-    RelevanceJudgement,
-    SubmittedQuery,
-)
-from schemas.values.requests import (
-    ParticipantRequest,
-    QueryPolicy,
-    QueryRequest,
-    Question,
-    RunTerms,
-)
+from schemas.values.participants import StoredSplit
+from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
+from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
 from services.estimates import estimate
 from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
@@ -107,14 +97,14 @@ class ParticipantSubmission(ParticipantRequest, Submission):
     """What `ragq submit` takes: a split, or participants by number."""
 
 
-class SplitSize(Value):
+class SplitSize(Reply):
     """How many participants a split has."""
 
     data_set: str = Field(examples=["data"])
     called: str = Field(examples=["paper-test"])
     """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     name: str = Field(examples=["paper-test"])
-    participants: int = Field(examples=[41])
+    participants: Annotated[int, BeforeValidator(len)] = Field(validation_alias="participant_ids", examples=[41])
     without_transcript: int = Field(examples=[0])
     """Participants of the split whose transcript is not stored: it cannot be submitted whole."""
 
@@ -122,20 +112,10 @@ class SplitSize(Value):
 participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
 
 
-@participants_router.get("/splits")
-async def list_splits(ctx: Context) -> list[SplitSize]:
+@participants_router.get("/splits", response_model=list[SplitSize])
+async def list_splits(ctx: Context) -> list[StoredSplit]:
     """Every stored split, by name."""
-    stored = await ctx.database.once(interviews.stored_splits)
-    return [
-        SplitSize(
-            data_set=one.data_set,
-            called=one.called,
-            name=one.name,
-            participants=len(one.participant_ids),
-            without_transcript=one.without_transcript,
-        )
-        for one in stored
-    ]
+    return await ctx.database.once(interviews.stored_splits)
 
 
 @participants_router.post("/runs", status_code=201, responses=SUBMITTED)
