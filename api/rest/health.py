@@ -90,11 +90,11 @@ async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
 
 async def check_parts(ctx: ApiContext) -> Parts:
     """Check every part, each for at most two seconds."""
-    (database, migrations, seen), broker = await asyncio.gather(check_database(ctx), check_broker(ctx))
+    (database, migrations, seen), broker = await asyncio.gather(_check_database(ctx), _check_broker(ctx))
     return Parts(database=database, migrations=migrations, broker=broker, workers=seen)
 
 
-async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
+async def _check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
@@ -108,22 +108,18 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     return Check.OK, migrations, seen
 
 
-async def check_broker(ctx: ApiContext) -> Check:
-    """The broker."""
+async def _check_broker(ctx: ApiContext) -> Check:
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            return await asyncio.to_thread(_of_broker, ctx.broker)
-    except TimeoutError:
+            await asyncio.to_thread(_connect, ctx.broker)
+    except BROKER_ERRORS:  # TimeoutError is an OSError, and so among them.
         return Check.UNAVAILABLE
-
-
-def _of_broker(broker: Celery) -> Check:
-    with broker.connection_for_write(connect_timeout=TIMEOUT_SECONDS) as connection:
-        try:
-            connection.connect()
-        except BROKER_ERRORS:
-            return Check.UNAVAILABLE
     return Check.OK
+
+
+def _connect(broker: Celery) -> None:
+    with broker.connection_for_write(connect_timeout=TIMEOUT_SECONDS) as connection:
+        connection.connect()
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
@@ -148,5 +144,5 @@ async def list_workers(ctx: Context) -> list[LiveWorker]:
 async def list_problems(ctx: Context) -> list[RunProblem]:
     """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
     failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""
-    is_broker_away = await check_broker(ctx) is not Check.OK
+    is_broker_away = await _check_broker(ctx) is not Check.OK
     return await ctx.database.once(problems.problems, is_broker_away=is_broker_away)
