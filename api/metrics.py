@@ -86,21 +86,16 @@ class Metrics(Collector):
         yield from _counters(self._counts, self._prices)
 
 
+_STAGES: Final = [(stage,) for stage in QUEUES]
+_LEASES: Final = [("held",), ("expired",)]
+_JOBS: Final = [(kind, status) for kind in sorted({kind for kind, _ in CHAINS}) for status in JobStatus]
+
 #: The name of a gauge, that of its figures, what it says, its labels, and their values.
 _GAUGES: Final[Sequence[tuple[str, str, str, Sequence[str], Sequence[tuple[str, ...]]]]] = (
-    ("queue_depth", "due", "Stages that are due.", ("stage",), [(stage,) for stage in QUEUES]),
-    (
-        *("queue_oldest_seconds", "oldest_seconds", "Age of the stage that has been due longest."),
-        *(("stage",), [(stage,) for stage in QUEUES]),
-    ),
-    (
-        *("jobs", "jobs", "Stored jobs.", ("kind", "status")),
-        [(kind, status) for kind in sorted({kind for kind, _ in CHAINS}) for status in JobStatus],
-    ),
-    (
-        *("leases", "leases", "Stages that workers hold; expired ones are reclaimed."),
-        *(("state",), [("held",), ("expired",)]),
-    ),
+    ("queue_depth", "due", "Stages that are due.", ("stage",), _STAGES),
+    ("queue_oldest_seconds", "oldest_seconds", "Age of the stage that has been due longest.", ("stage",), _STAGES),
+    ("jobs", "jobs", "Stored jobs.", ("kind", "status"), _JOBS),
+    ("leases", "leases", "Stages that workers hold; expired ones are reclaimed.", ("state",), _LEASES),
     ("workers", "workers", "Worker processes seen in the last ten seconds.", (), [()]),
 )
 

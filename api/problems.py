@@ -10,12 +10,13 @@ from typing import Any, Final
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from api.rendering import page
-from api.routes import methods_here, wants_html
+from api.routes import wants_html
 from schemas import errors
 from stages.failures import class_name
 from store.database import UNAVAILABLE_ERRORS
@@ -170,7 +171,9 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # Starlette lists only the methods of the first route that matched.
-        headers = {"Allow": ", ".join(sorted(methods_here(request)))}
+        path = getattr(request.scope.get("route"), "path", None)
+        routes = [route for route in iter_route_contexts(request.app.routes) if path is not None and route.path == path]
+        headers = {"Allow": ", ".join(sorted({method for route in routes for method in route.methods or ()}))}
     return respond(request, (error.status_code, slug), str(error.detail), headers=headers)
 
 

@@ -19,11 +19,7 @@ from stages.reports.words import FILTERS
 
 #: Address and name of each page that a group leads to.
 GROUPS: Final = {
-    "Work": (
-        ("/rag", "Questions"),
-        ("/participants", "Participants"),
-        ("/tags", "Tags"),
-    ),
+    "Work": (("/rag", "Questions"), ("/participants", "Participants"), ("/tags", "Tags")),
     "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
     "Data": (("/corpora", "Corpora"), ("/vocabularies", "Vocabularies")),
     "Configuration": (("/presets", "Presets"), ("/templates", "Templates")),

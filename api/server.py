@@ -21,7 +21,6 @@ from store.database import Database
 
 #: Open event streams are closed after this at shutdown.
 _SHUTDOWN_SECONDS: Final = 5
-_REFUSED: Final = 1
 #: A request whose headers, or whose body after the reply, take longer ends its connection.
 UNFINISHED_SECONDS = 20.0
 
@@ -95,7 +94,7 @@ def main() -> None:
         )
     except RagqError as error:
         print(f"ragq: {error}", file=sys.stderr)
-        sys.exit(_REFUSED)
+        sys.exit(1)
 
 
 async def _require_token(host: str) -> None:
