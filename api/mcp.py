@@ -198,16 +198,9 @@ class Endpoints:
         self._routes = AsyncExitStackMiddleware(ExceptionMiddleware(app.router, handlers=app.exception_handlers))
 
     async def call(
-        self,
-        principal: Principal,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any],
-        body: Any = None,
-        key: str | None = None,
+        self, principal: Principal, method: str, path: str, key: str | None = None, **sent: Any
     ) -> httpx.Response:
-        """The reply of an endpoint."""
+        """The reply of an endpoint to what is sent: `params` or `json`."""
 
         async def as_principal(scope: Scope, receive: Receive, send: Send) -> None:
             await self._routes({**scope, "app": self._app, "state": {"principal": principal}}, receive, send)
@@ -215,7 +208,7 @@ class Endpoints:
         headers = {"Accept": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
         transport = httpx.ASGITransport(as_principal, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
-            return await client.request(method, path, params=query, json=body)
+            return await client.request(method, path, **sent)
 
 
 def make_server(app: FastAPI, *, local: Principal | None = None, is_sensitive: bool = False) -> Server[Any]:
@@ -235,7 +228,9 @@ def make_server(app: FastAPI, *, local: Principal | None = None, is_sensitive: b
         principal = request.state.principal if isinstance(request, Request) else local
         if principal is None or (tool.method not in SAFE_METHODS and not principal.can_write):
             return _problem("The token is read-only. `ragq token create NAME` makes one that can write.")
-        return await _called(endpoints, principal, tool, app.openapi(), _given(params.arguments))
+        # Clients send null for what they leave out.
+        given = {name: value for name, value in (params.arguments or {}).items() if value is not None}
+        return await _called(endpoints, principal, tool, app.openapi(), given)
 
     return Server(
         "ragq", version=version("ragq"), instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
@@ -267,15 +262,16 @@ async def _called(
     path = re.sub(r"{(\w+)[^}]*}", lambda part: quote(str(values.pop(part[1])), safe=""), tool.path)
     if tool.is_question:
         values["queries"] = [{"id": "q1", "text": values.pop("question")}]
-    has_body = "requestBody" in _operation(tool, openapi)
-    reply = await endpoints.call(
-        principal, tool.method, path, query={} if has_body else values, body=values if has_body else None, key=key
-    )
+    sent = {"json" if "requestBody" in _operation(tool, openapi) else "params": values}
+    reply = await endpoints.call(principal, tool.method, path, key, **sent)
     found = reply.json()
     if reply.is_error:
         return _problem(f"{found['title']}: {found['detail']}")
     if tool.is_question:
-        found |= await _question_of(endpoints, principal, found["run_id"])
+        run = await endpoints.call(principal, "GET", f"/runs/{found['run_id']}", params={"jobs_limit": 1})
+        job_id = run.json()["jobs"][0]["job_id"]
+        job = await endpoints.call(principal, "GET", f"/jobs/{job_id}")
+        found |= {"job_id": job_id, "query_id": job.json()["query_id"]}
     structured = found if isinstance(found, dict) else {"items": found}
     return CallToolResult(
         content=[TextContent(type="text", text=json.dumps(structured, ensure_ascii=False))],
@@ -283,31 +279,15 @@ async def _called(
     )
 
 
-def _given(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a call gives: clients send null for what they leave out."""
-    return {name: value for name, value in (arguments or {}).items() if value is not None}
-
-
-async def _question_of(endpoints: Endpoints, principal: Principal, run_id: int) -> dict[str, Any]:
-    run = (await endpoints.call(principal, "GET", f"/runs/{run_id}", query={"jobs_limit": 1})).json()
-    job_id = run["jobs"][0]["job_id"]
-    job = (await endpoints.call(principal, "GET", f"/jobs/{job_id}", query={})).json()
-    return {"job_id": job_id, "query_id": job["query_id"]}
-
-
 def _problem(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def _described(tool: Tool, openapi: dict[str, Any]) -> ToolDescription:
-    return ToolDescription(
-        name=tool.name,
-        description=tool.description,
-        input_schema=_schema(tool, openapi),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.method in SAFE_METHODS, destructive_hint=False, open_world_hint=False
-        ),
-    )
+    is_read = tool.method in SAFE_METHODS
+    hints = ToolAnnotations(read_only_hint=is_read, destructive_hint=False, open_world_hint=False)
+    schema = _schema(tool, openapi)
+    return ToolDescription(name=tool.name, description=tool.description, input_schema=schema, annotations=hints)
 
 
 _KEY: Final = {"type": "string", "maxLength": 200, "description": "Calls with the same key create one run."}
@@ -317,7 +297,10 @@ _QUESTION: Final = {"type": "string", "minLength": 1, "maxLength": 10_000, "desc
 def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
     """The fields of a tool, with what they accept."""
     operation = _operation(tool, openapi)
-    parameters, body = operation.get("parameters", ()), _body(operation, openapi)
+    parameters = operation.get("parameters", ())
+    content = operation.get("requestBody", {}).get("content", {})
+    reference = content.get("application/json", {}).get("schema", {}).get("$ref")
+    body = {} if reference is None else openapi["components"]["schemas"][reference.rpartition("/")[2]]
     known = {
         one["name"]: one["schema"] | ({"description": one["description"]} if "description" in one else {})
         for one in parameters
@@ -341,12 +324,6 @@ def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
 def _operation(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = openapi["paths"][tool.path][tool.method.lower()]
     return found
-
-
-def _body(operation: Mapping[str, Any], openapi: dict[str, Any]) -> dict[str, Any]:
-    content = operation.get("requestBody", {}).get("content", {})
-    reference = content.get("application/json", {}).get("schema", {}).get("$ref")
-    return {} if reference is None else openapi["components"]["schemas"][reference.rpartition("/")[2]]
 
 
 def _definitions(schema: Any, openapi: dict[str, Any]) -> dict[str, Any]:
