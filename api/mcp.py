@@ -262,7 +262,8 @@ async def _called(
     path = re.sub(r"{(\w+)[^}]*}", lambda part: quote(str(values.pop(part[1])), safe=""), tool.path)
     if tool.is_question:
         values["queries"] = [{"id": "q1", "text": values.pop("question")}]
-    sent = {"json" if "requestBody" in _operation(tool, openapi) else "params": values}
+    has_body = "requestBody" in openapi["paths"][tool.path][tool.method.lower()]
+    sent = {"json" if has_body else "params": values}
     reply = await endpoints.call(principal, tool.method, path, key, **sent)
     found = reply.json()
     if reply.is_error:
@@ -296,7 +297,7 @@ _QUESTION: Final = {"type": "string", "minLength": 1, "maxLength": 10_000, "desc
 
 def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
     """The fields of a tool, with what they accept."""
-    operation = _operation(tool, openapi)
+    operation = openapi["paths"][tool.path][tool.method.lower()]
     parameters = operation.get("parameters", ())
     content = operation.get("requestBody", {}).get("content", {})
     reference = content.get("application/json", {}).get("schema", {}).get("$ref")
@@ -318,11 +319,6 @@ def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
     if definitions := _definitions(properties, openapi):
         schema["$defs"] = definitions
     found: dict[str, Any] = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
-    return found
-
-
-def _operation(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = openapi["paths"][tool.path][tool.method.lower()]
     return found
 
 
