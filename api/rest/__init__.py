@@ -38,7 +38,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     sessions.router,
     health.router,
     original_client.router,
-    health.workers_router,
 )
 
 #: The groups of the OpenAPI description, in their order.

@@ -16,7 +16,6 @@ from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from schemas.values.base import MAX_ID
-from store.database import Connection
 from store.questions import queries
 from store.runs import answer_pieces, jobs, runs
 from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
@@ -55,11 +54,12 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
         began = clock()
         while (state := await ctx.streams.state(run_id)) is not None:
             took_s = clock() - began
-            if is_changed or not _is_same(sent, state):
+            untimed = state.model_copy(update={"seconds_left": None})
+            if is_changed or sent != untimed:
                 yield event("changed", _summary(state))
                 if state.is_idle and (sent is None or not sent.is_idle):
                     yield event("idle", _summary(state))
-                sent = state
+                sent = untimed
                 await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
             is_changed = await subscription.next(POLL_SECONDS)
             began = clock()
@@ -73,12 +73,6 @@ async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
                 yield event("changed", {})
             await asyncio.sleep(RUNS_SECONDS)
             is_changed = await subscription.next(POLL_SECONDS)
-
-
-def _is_same(sent: RunState | None, state: RunState) -> bool:
-    return sent is not None and sent.model_copy(update={"seconds_left": None}) == state.model_copy(
-        update={"seconds_left": None}
-    )
 
 
 def _summary(state: RunState) -> dict[str, Any]:
@@ -137,10 +131,7 @@ async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterat
 
 
 async def _read(ctx: ApiContext, query_id: int, after: Position) -> AnswerSoFar | None:
-    async def read(connection: Connection) -> AnswerSoFar | None:
-        return await answer_pieces.read(connection, query_id, after)
-
-    return await ctx.database.with_retry(read)
+    return await ctx.database.with_retry(lambda connection: answer_pieces.read(connection, query_id, after))
 
 
 async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSentEvent:

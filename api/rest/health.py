@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.rest.base import Reply, StrictRoute
+from api.rest.base import Reply
 from api.security.authentication import OptionalPrincipal
 from store import migrate
 from store.database import DATABASE_ERRORS
@@ -131,16 +131,13 @@ async def show_metrics(ctx: Context) -> Response:
     return Response(await ctx.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-workers_router = APIRouter(tags=["operations"], route_class=StrictRoute)
-
-
-@workers_router.get("/workers")
+@router.get("/workers")
 async def list_workers(ctx: Context) -> list[LiveWorker]:
     """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
     return await ctx.database.once(workers.live)
 
 
-@workers_router.get("/problems")
+@router.get("/problems")
 async def list_problems(ctx: Context) -> list[RunProblem]:
     """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
     failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""
