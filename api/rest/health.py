@@ -2,7 +2,7 @@
 
 import asyncio
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import asyncpg
 import structlog
@@ -10,7 +10,7 @@ from celery import Celery
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import PlainTextResponse
 
 from api.context import ApiContext, Context
 from api.rest.base import Reply
@@ -72,20 +72,18 @@ async def live() -> dict[Literal["status"], Literal["ok"]]:
     return {"status": "ok"}
 
 
-@router.get(
-    "/readyz",
-    response_model=Ready,
-    response_model_exclude_none=True,
-    responses={503: {"model": Ready, "description": "A part is unavailable"}},
-)
-async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
+_UNREADY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": Ready, "description": "A part is unavailable"}}
+
+
+@router.get("/readyz", response_model_exclude_none=True, responses=_UNREADY)
+async def ready(ctx: Context, principal: OptionalPrincipal, response: Response) -> Ready:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each check has two seconds."""
     parts = await check_parts(ctx)
     if not parts.are_ok:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Check.OK if parts.are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
-    return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if parts.are_ok else 503)
+        response.status_code = 503
+    return Ready(status=Check.OK if parts.are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
 
 
 async def check_parts(ctx: ApiContext) -> Parts:

@@ -234,18 +234,13 @@ _FIELD: Final = "clean_retrieval_context"
 _NAMES: Final = ("chunk_ids", "work_id", "start_line", "end_line")
 
 
-def places_of(choices: Sequence[PassageChoice], passages: Sequence[Passage]) -> list[int]:
-    """The places of the chosen passages, in the order of the choices.
+def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]]) -> int:
+    """The place of a chosen passage.
 
     A choice identifies a passage by its chunks, work and lines, or by its place. A place beside them counts only where
     several passages match them: a page that saves twice sends the places of before. Raises QueryValueError for a choice
     with none of them, for one that matches no passage or several, and for one that changes the content of a passage.
     """
-    stored = [passage.model_dump(mode="json") for passage in passages]
-    return [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
-
-
-def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]]) -> int:
     given = choice.model_dump(exclude_none=True)
     at = given.pop("place", None)
     names = {name: given.pop(name) for name in _NAMES if name in given}
@@ -261,8 +256,7 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
             "from its passages",
         )
     (passage,) = fitting
-    changed = [name for name, value in given.items() if passage[name] != value]
-    if changed:
+    if changed := [name for name, value in given.items() if passage[name] != value]:
         raise QueryValueError(_FIELD, f"entry {number} changes {', '.join(changed)}; the content of passages is fixed")
     place: int = passage["place"]
     return place
@@ -326,7 +320,7 @@ async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]
 @router.get("/{query_id}")
 async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
     """A question with its expansion, its retrieved chunks and passages, and its last error."""
-    return await ctx.database.once(_detail, query_id)
+    return detail_of(await ctx.database.once(query_view, query_id))
 
 
 @router.patch("/{query_id}")
@@ -341,9 +335,10 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
         changes = body.model_dump(exclude_unset=True, exclude={"clean_retrieval_context"})
         if choices := body.clean_retrieval_context:
             query = await queries.hold(connection, query_id)
-            changes["context"] = places_of(choices, passages(await stored_context(connection, query)))
+            stored = [one.model_dump(mode="json") for one in passages(await stored_context(connection, query))]
+            changes["context"] = [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
         await edit(connection, query_id, QueryEdit(**changes), run=run)
-    return await ctx.database.once(_detail, query_id)
+    return detail_of(await ctx.database.once(query_view, query_id))
 
 
 @router.delete("/{query_id}", status_code=204)
@@ -353,10 +348,6 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     Refused while a stage of it is running. A run without other questions is deleted with it.
     """
     await ctx.database.once(query_runs.delete_query, query_id)
-
-
-async def _detail(connection: Connection, query_id: int) -> QueryDetail:
-    return detail_of(await query_view(connection, query_id))
 
 
 results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
