@@ -127,12 +127,7 @@ def _guard(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
     app.state.authenticator = authenticator
     # Middleware that is added later runs earlier.
     app.add_middleware(Authentication, authenticator=authenticator, settings=settings)
-    app.add_middleware(
-        BodyLimit,
-        kilobytes=settings.ragq_api_max_body_kb,
-        upload_kilobytes=settings.ragq_api_max_upload_kb,
-        seconds=settings.ragq_api_body_seconds,
-    )
+    app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(HostCheck, settings=settings)
     # The middleware added above raises HTTPException as routes do, and gets the same handlers here. So do unexpected
     # errors: Starlette's own last handler re-raises them to uvicorn, which would log their messages.

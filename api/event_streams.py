@@ -25,16 +25,15 @@ STREAMS_AT_MOST: Final = 256
 class Streams:
     """The streams of one server. The state of a run is read once for all streams that watch it."""
 
-    def __init__(self, database: Database, *, at_most: int = STREAMS_AT_MOST) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._at_most = at_most
         self._reading: dict[int, asyncio.Task[RunState | None]] = {}
         self.open = 0
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """A stream counts as open until the block ends. Raises HTTPException 503 when the limit is reached."""
-        if self.open >= self._at_most:
+        if self.open >= STREAMS_AT_MOST:
             raise HTTPException(
                 503,
                 f"{self.open} event streams are open, which is the limit; close some.",
@@ -81,7 +80,6 @@ class CountedStream(EventSourceResponse):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As an ASGI application."""
         with self._streams.opened():
             await super().__call__(scope, receive, send)
 

@@ -155,7 +155,6 @@ class RequestLog:
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As an ASGI application."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

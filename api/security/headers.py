@@ -40,8 +40,6 @@ class ResponseHeaders:
         self.change = change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As an ASGI application."""
-
         async def send_changed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.change(scope, MutableHeaders(scope=message))
@@ -114,11 +112,11 @@ class BodyLimit:
     that came, is refused too: clients that send a byte now and then would fill the process with open requests.
     """
 
-    def __init__(self, app: ASGIApp, *, kilobytes: int, upload_kilobytes: int, seconds: float) -> None:
+    def __init__(self, app: ASGIApp, *, settings: ProcessSettings) -> None:
         self.app = app
-        self._seconds = seconds
-        self._body = (kilobytes, "RAGQ_API_MAX_BODY_KB")
-        self._upload = (upload_kilobytes, "RAGQ_API_MAX_UPLOAD_KB")
+        self._seconds = settings.ragq_api_body_seconds
+        self._body = (settings.ragq_api_max_body_kb, "RAGQ_API_MAX_BODY_KB")
+        self._upload = (settings.ragq_api_max_upload_kb, "RAGQ_API_MAX_UPLOAD_KB")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As an ASGI application. Raises HTTPException, from `receive` too."""
