@@ -6,8 +6,7 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import PathId
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import Body, PathId, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import CorpusSize, CorpusView, ListedChunks, ListedWorks, WorkView

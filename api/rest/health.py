@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.rest.base import Reply
+from api.parameters import Reply
 from api.security.authentication import OptionalPrincipal
 from store import migrate
 from store.database import DATABASE_ERRORS

@@ -9,8 +9,7 @@ from pydantic import Field, StringConstraints
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
-from api.parameters import PathId
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import Body, PathId, Reply, StrictRoute, with_example
 from api.rest.health import Check, check_parts
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name

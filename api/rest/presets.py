@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field, StringConstraints
 
 from api.context import Context
-from api.rest.base import Body, Reply, with_example
+from api.parameters import Body, Reply, with_example
 from schemas.settings.preset import by_name
 from schemas.values.base import Text
 from stages.queries.templates import RULES, TemplateTag

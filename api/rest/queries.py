@@ -7,8 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import AliasChoices, ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Keyed, PathId, WaitPreference
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, WaitPreference, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.statuses import QueryStatus

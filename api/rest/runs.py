@@ -9,8 +9,7 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import ApiContext, Context
-from api.parameters import Keyed, PathId, announce
-from api.rest.base import Body, Reply, SettingsByName, WithSettings, with_example
+from api.parameters import Body, Keyed, PathId, Reply, SettingsByName, WithSettings, announce, with_example
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.costs import Estimate

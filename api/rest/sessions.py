@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import Field, StringConstraints
 
 from api.context import Context
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import Body, Reply, StrictRoute, with_example
 from api.security.authentication import CURRENT_SESSION, SESSIONS, bearer_of
 from store.access import end_session, open_session
 

@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse
 
 from api.context import Context
 from api.event_streams import wait_until_idle
-from api.parameters import REPLAYED, Keyed, PathId, Wait
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, Wait, with_example
 from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text

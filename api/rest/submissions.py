@@ -8,8 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import Keyed, announce
-from api.rest.base import Body, Reply, SettingsByName, StrictRoute, WithSettings, with_example
+from api.parameters import Body, Keyed, Reply, SettingsByName, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority

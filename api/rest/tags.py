@@ -7,8 +7,7 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Keyed, PathId
-from api.rest.base import Body, Reply, StrictRoute, with_example
+from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
 from api.work_uploads import base_name
 from schemas.errors import run_missing

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 import cli.main
 from api import problems
 from api.context import ApiContext
-from api.rest.base import Body
+from api.parameters import Body
 from schemas.errors import DomainError, RagqError, Refused, Slug, StackError
 from store.questions.presets import preset_missing
 from tests.api.rest.problems import problem
