@@ -91,10 +91,7 @@ def event(name: str, data: dict[str, Any], *, id: str | None = None) -> ServerSe
 
 _EVENT: Final = {
     "type": "object",
-    "properties": {
-        "event": {"type": "string"},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
+    "properties": {"event": {"type": "string"}, "data": {"type": "string", "contentMediaType": "application/json"}},
     "required": ["event", "data"],
 }
 #: The reply of a stream, for its OpenAPI description.
