@@ -42,7 +42,6 @@ _NO_CHANGES: Final = frozenset({LOGOUT, CURRENT_SESSION, MCP})
 PUBLIC_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 #: Public paths answer without the principal after this long.
 _TIMEOUT_SECONDS: Final = 2.0
-_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,24 +65,23 @@ class Authenticator(NamedTuple):
 
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
         """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
-        if "authorization" in connection.headers:
-            if (bearer := bearer_of(connection)) is None:
-                return None
-            return _principal(await self._recognise(bearer), token_in_request=True)
-        session = connection.cookies.get(SESSION_COOKIE)
-        may_be_open = self.on_loopback and _is_local(connection)
-        if session is None and not may_be_open:
+        in_header = "authorization" in connection.headers
+        secret = bearer_of(connection) if in_header else connection.cookies.get(SESSION_COOKIE)
+        may_be_open = not in_header and self.on_loopback and _is_local(connection)
+        if secret is None and not may_be_open:
             return None
-        found = await self._recognise(session)
-        if found.token_id is None and may_be_open and not found.any_live:
-            return Principal(name="open", can_write=True)
-        return _principal(found, has_session=True)
-
-    async def _recognise(self, secret: str | None) -> access.Recognised:
         try:
-            return await self.database.once(access.recognise, secret)
+            found = await self.database.once(access.recognise, secret)
         except asyncpg.UndefinedTableError:
             raise StackError("The database has no tables of ragq's API yet. `ragq db migrate` makes them.") from None
+        if found.token_id is None:
+            return Principal(name="open", can_write=True) if may_be_open and not found.any_live else None
+        return Principal(
+            name=f"token:{found.token_id}",
+            can_write=found.scope is access.Scope.WRITE,
+            token_in_request=in_header,
+            has_session=not in_header,
+        )
 
 
 class Authentication:
@@ -149,29 +147,13 @@ CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
 OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
 
 
-def _principal(
-    found: access.Recognised, *, token_in_request: bool = False, has_session: bool = False
-) -> Principal | None:
-    if found.token_id is None:
-        return None
-    return Principal(
-        name=f"token:{found.token_id}",
-        can_write=found.scope is access.Scope.WRITE,
-        token_in_request=token_in_request,
-        has_session=has_session,
-    )
-
-
 def _is_local(connection: HTTPConnection) -> bool:
     """Both the client's address and the Host are of this machine: a proxy would send another Host."""
     client = connection.client
     address = None if client is None else literal(client.host)
-    name = host_name(connection.headers.get("host", ""))
-    return address is not None and is_loopback(str(address)) and name is not None and _is_loopback_name(name)
-
-
-def _is_loopback_name(name: str) -> bool:
-    return name == "localhost" or (literal(name) is not None and is_loopback(name))
+    name = host_name(connection.headers.get("host", "")) or ""
+    is_own_name = name == "localhost" or (literal(name) is not None and is_loopback(name))
+    return is_own_name and address is not None and is_loopback(str(address))
 
 
 def _is_public(request: Request) -> bool:
@@ -189,7 +171,7 @@ def _redirect_to_login(request: Request) -> RedirectResponse | None:
 
 
 def _unauthenticated(request: Request) -> HTTPException:
-    headers = dict(_CHALLENGE)
+    headers = {"WWW-Authenticate": 'Bearer realm="ragq"'}
     if "hx-request" in request.headers:
         headers["HX-Redirect"] = _login_address(urlsplit(request.headers.get("hx-current-url", "")).path or None)
     return HTTPException(
