@@ -13,7 +13,7 @@ from schemas.errors import QueryValueError, StepFailedError
 from schemas.statuses import QueryStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.queries import ConsolidatedContext, ContextGroup, Origin, RerankedChunk
-from schemas.values.requests import QueryChanges, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
+from schemas.values.requests import Name, QueryChanges, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
 from schemas.values.runs import StageFailure
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
 from stages.queries.query_files import single_query
@@ -39,7 +39,7 @@ class Asked(Searched, Body):
 
     question: Question = Field(validation_alias=AliasChoices("original_query", "query"), repr=False)
     """May also be called `query`."""
-    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    config_preset: Name | None = None
     """The preset; by default the default preset."""
 
 

@@ -16,6 +16,7 @@ from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
 from schemas.values.queries import ContextSource, Leg, QueryText, Source
+from schemas.values.requests import Name
 from services.questions import edits
 from services.questions.steps import Step, run_stages
 from store.access import RequestKey, once
@@ -187,11 +188,8 @@ def ids_of(query: StoredQuery) -> dict[str, int]:
 ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}
 
 ConfigPreset = Annotated[
-    str | None,
+    Name | None,
     Query(
-        min_length=1,
-        max_length=100,
-        pattern=r"^[^\x00]*$",
         description="Continue with this preset. A run keeps its settings: the question moves to a new run, unless its "
         "run has these values, and stages whose values differ run again.",
         examples=["Original"],

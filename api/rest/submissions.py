@@ -16,7 +16,7 @@ from schemas.values.base import Text
 from schemas.values.costs import Estimate
 from schemas.values.participants import StoredSplit
 from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
+from schemas.values.requests import Name, ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
 from services.estimates import estimate
 from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
@@ -29,7 +29,7 @@ from store.references import interviews
 class Submission(WithSettings, RunTerms):
     """How a run is submitted, whatever it works on."""
 
-    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    profile: Name | None = None
     """The profile; by default as for `ragq submit` on the machine of the API."""
     settings: SettingsByName = Field(default={})
     """Values by name, which override the profile, as with `--set`."""
