@@ -10,7 +10,7 @@ import click
 from rich.table import Column
 
 from cli.options import effective_settings, group, settings_options
-from cli.output import FittingTable, Text, draw, plain_table, print_json
+from cli.output import FittingTable, Text, draw, print_json
 from schemas.errors import StackError
 from schemas.settings.base import (
     ENV_FILE,
@@ -31,7 +31,7 @@ from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
 def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> FittingTable:
     """A line per setting: its value, that of the profile, and where it comes from."""
-    table = plain_table("changed setting", "value", f"profile {profile}", "from")
+    table = FittingTable("changed setting", "value", f"profile {profile}", "from")
     for name, change in changed.items():
         instead = "" if change.profile is None else value_in_words(change.profile)
         table.add_row(name, Text(value_in_words(change.value)), Text(instead), change.source)
@@ -128,7 +128,7 @@ def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
 
 
 def _table(rows: list[Row]) -> FittingTable:
-    table = plain_table("", "setting", Column("value", min_width=11, overflow="fold"), "from")
+    table = FittingTable("", "setting", Column("value", min_width=11, overflow="fold"), "from")
     for row in rows:
         mark, style = ("*", "bold") if row.is_changed else ("", "")
         table.add_row(mark, row.name, Text(value_in_words(row.value)), row.source, style=style)

@@ -11,7 +11,7 @@ import click
 
 from cli.config import servers, unavailable, with_database
 from cli.options import group
-from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
+from cli.output import FittingTable, Text, draw, json_option, print_json, print_list, print_result, print_text
 from schemas.errors import StackError
 from stack import postgres
 from stages.reports.words import counted
@@ -200,7 +200,7 @@ def list_command(as_json: bool) -> None:
         ragq token list
     """
     found = with_database(access.list_all)
-    table = plain_table("id", "name", "scope", "state", "made", "expires", "last used")
+    table = FittingTable("id", "name", "scope", "state", "made", "expires", "last used")
     for stored in found:
         state = "live" if stored.is_live else "expired" if stored.revoked_at is None else "revoked"
         times = (stored.created_at, stored.expires_at, stored.used_at)

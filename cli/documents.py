@@ -12,10 +12,10 @@ from cli.files import read_stdin
 from cli.ids import JOB, WORK
 from cli.options import Typed, group, wanted_options
 from cli.output import (
+    FittingTable,
     confirm,
     draw,
     json_option,
-    plain_table,
     print_data,
     print_json,
     print_list,
@@ -295,7 +295,7 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
         ragq work chunks 7 --heading 12
     """
     listed = with_database(works.chunks, work_id, wanted)
-    table = plain_table("chunk", "lines", "state", "under", "begins")
+    table = FittingTable("chunk", "lines", "state", "under", "begins")
     for one in listed.chunks:
         lines = f"{one.start_line} to {one.end_line}"
         table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
@@ -326,7 +326,7 @@ def work_show_command(target: dict[str, int], as_json: bool) -> None:
     for name, value in facts.items():
         if value and name not in ("headings", "missing"):
             draw(f"{name.replace('_', ' '):<14} {_in_words(value)}")
-    table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
+    table = FittingTable("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
     draw("", table)

@@ -9,15 +9,7 @@ import click
 from cli.config import with_database
 from cli.ids import JOB, RUN
 from cli.options import Choice
-from cli.output import (
-    Text,
-    coloured,
-    draw,
-    json_option,
-    plain_table,
-    print_json,
-    print_text,
-)
+from cli.output import FittingTable, Text, coloured, draw, json_option, print_json, print_text
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -92,7 +84,7 @@ async def _clusters(
 
 
 def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
-    table = plain_table("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
+    table = FittingTable("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
     for cluster in found:
         table.add_row(
             cluster.stage,
@@ -118,7 +110,7 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
 
 
 def _print(found: FailureList) -> None:
-    table = plain_table("job", "subject", "stage", "category", "state", "message")
+    table = FittingTable("job", "subject", "stage", "category", "state", "message")
     for failure in found.failures:
         table.add_row(
             failure.context.job or "",
@@ -185,7 +177,7 @@ def _print_overview(found: Inspected) -> None:
     job = found.job
     identity = f" of r{job.run_id}  {job.subject}  {job.mode}  "
     draw(Text.assemble((f"j{job.id}", "bold"), identity, coloured(job.status)))
-    table = plain_table("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
+    table = FittingTable("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
     for attempt in found.attempts:
         table.add_row(
             attempt.stage,

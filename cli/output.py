@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
-from rich.style import Style
+from rich.style import StyleType
 from rich.table import Column, Table
 from rich.text import Text as RichText
 
@@ -34,24 +34,13 @@ _SIGNS: Final = {
 class Text(RichText):
     """Words as they are, in styles: nothing in them is markup or control."""
 
-    def __init__(self, words: str = "", style: str | Style = "", **options: Any) -> None:
+    def __init__(self, words: str = "", style: StyleType = "", **options: Any) -> None:
         super().__init__(words.translate(_SIGNS), style, **options)
 
-    def append(self, text: RichText | str, style: str | Style | None = None) -> Self:
-        """Add words or a text."""
+    def append(self, text: RichText | str, style: StyleType | None = None) -> Self:
+        """Add words or a text. `assemble` adds its parts by this."""
         super().append(text.translate(_SIGNS) if isinstance(text, str) else text, style)
         return self
-
-    @classmethod
-    def assemble(cls, *parts: str | RichText | tuple[str, str | Style], **options: Any) -> Self:
-        """One text of several: plain words, words with their style, and texts."""
-        whole = cls(**options)
-        for part in parts:
-            if isinstance(part, tuple):
-                whole.append(*part)
-            else:
-                whole.append(part)
-        return whole
 
 
 class Trimmed:
@@ -71,14 +60,14 @@ class Trimmed:
 
 
 class FittingTable(Table):
-    """A table without lines, of which no cell is cut off: a terminal wraps what it has no room for."""
+    """A table without lines, to the left, of which no cell is cut off: a terminal wraps what it has no room for."""
 
     def __init__(self, *columns: str | Column) -> None:
         super().__init__(*columns, box=None, pad_edge=False, header_style="bold")
 
-    def add_row(self, *cells: RenderableType | None, style: object = None, end_section: bool = False) -> None:
-        """A cell for each column: literal words, or a text."""
-        super().add_row(*map(_text, cells), style=None if style is None else str(style), end_section=end_section)
+    def add_row(self, *cells: object, style: StyleType | None = None, end_section: bool = False) -> None:
+        """A cell for each column: a text, or what is literal words in it; None is empty."""
+        super().add_row(*map(_text, cells), style=style, end_section=end_section)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for column in self.columns:
@@ -103,18 +92,13 @@ def spaced(parts: Iterable[Drawing]) -> Group:
     return Group(*(line for part in parts for line in (part, Text())))
 
 
-def plain_table(*columns: str | Column) -> FittingTable:
-    """A table whose columns are aligned to the left."""
-    return FittingTable(*columns)
-
-
 def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> FittingTable:
     """A table of which `first` and `texts` are aligned to the left, columns of figures to the right."""
     return FittingTable(first, *(Column(column, justify="left" if column in texts else "right") for column in columns))
 
 
 def _text(cell: object) -> RichText:
-    text = cell if isinstance(cell, RichText) else Text(str(cell))
+    text = cell if isinstance(cell, RichText) else Text("" if cell is None else str(cell))
     text.expand_tabs(8)
     return text
 
@@ -182,9 +166,9 @@ def print_older(last_id: int) -> None:
     draw(f"There are older ones: --before {last_id} shows them.", err=True)
 
 
-def print_text(words: str | Text, *, err: bool = False) -> None:
+def print_text(words: str | RichText, *, err: bool = False) -> None:
     """Words as somebody wrote them, in their own lines, with signs for characters that control a terminal."""
-    if isinstance(words, Text):
+    if isinstance(words, RichText):
         console(err=err).print(words, soft_wrap=True)
     else:
         click.echo(Text(words).plain, err=err)

@@ -8,10 +8,10 @@ from cli.config import with_database
 from cli.files import read_file
 from cli.options import Choice, assignment, effective_settings, group
 from cli.output import (
+    FittingTable,
     Text,
     draw,
     json_option,
-    plain_table,
     print_data,
     print_json,
     print_list,
@@ -48,7 +48,7 @@ def list_command(as_json: bool) -> None:
         ragq preset list
     """
     found = with_database(presets.list_all)
-    table = plain_table("", "preset", "differs in", "description", "changed")
+    table = FittingTable("", "preset", "differs in", "description", "changed")
     for line in found:
         table.add_row(
             "*" if line.is_default else "",
@@ -82,7 +82,7 @@ def show_command(name: str | None, as_json: bool) -> None:
     words = f": {stored.description}" if stored.description else ""
     print_text(f"Preset '{stored.name}'{mark}{words}\n")
     differing = differing_values(stored.preset.values())
-    table = plain_table("", "name", "value", "allowed", "what it does")
+    table = FittingTable("", "name", "value", "allowed", "what it does")
     for key, value in stored.preset.values().items():
         setting = PRESET_SETTINGS[key]
         mark = "*" if key in differing else ""
@@ -177,7 +177,7 @@ def template_list_command(as_json: bool) -> None:
         ragq template list
     """
     found = with_database(presets.all_templates)
-    table = plain_table("", "template", "version", "title", "characters", "added")
+    table = FittingTable("", "template", "version", "title", "characters", "added")
     for stored in found:
         table.add_row(
             "*" if stored.is_active else "",

@@ -10,12 +10,12 @@ import click
 from cli.config import with_database
 from cli.options import Typed, assignment, group, requested, wanted_options
 from cli.output import (
+    FittingTable,
     Text,
     coloured,
     confirm,
     draw,
     json_option,
-    plain_table,
     print_json,
     print_list,
     print_older,
@@ -161,7 +161,7 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     one_more = None if wanted.limit is None else wanted.limit + 1
     found = with_database(queries.lines, before=wanted.before, statuses=statuses, limit=one_more)
     lines = found[: wanted.limit]
-    table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
+    table = FittingTable("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
         table.add_row(
             str(line.id),

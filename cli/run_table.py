@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Column
 
 from cli.config import changed_table
-from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, plain_table, spaced
+from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, spaced
 from schemas.chains import in_order
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
@@ -145,10 +145,10 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
 def _jobs(kind: str, jobs: list[JobView]) -> Drawing:
     """A column per stage; in a narrow terminal one for all of them, with a mark per stage."""
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    wide = plain_table("job", Column("subject", justify="right"), "mode", "status")
+    wide = FittingTable("job", Column("subject", justify="right"), "mode", "status")
     for stage in stages:
         wide.add_column(stage, justify="center")
-    narrow = plain_table("job", Column("subject", justify="right"), "mode", "status", "stages")
+    narrow = FittingTable("job", Column("subject", justify="right"), "mode", "status", "stages")
     has_references = "validate" in stages
     if has_references:
         wide.add_column("kept/rejected")
@@ -296,7 +296,7 @@ def _summaries(scores: ScoreTable) -> FittingTable:
 
 
 def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> FittingTable:
-    table = plain_table("\nitem")
+    table = FittingTable("\nitem")
     columns: list[list[str]] = []
     for row in rows:
         for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):

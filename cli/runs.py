@@ -11,7 +11,7 @@ import click
 from cli.config import known_prices, with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, wanted_options
-from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_list, print_older
+from cli.output import FittingTable, Text, draw, json_option, print_data, print_json, print_list, print_older
 from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
@@ -311,7 +311,7 @@ def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
 
 
 def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
-    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
+    table = FittingTable("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",

@@ -11,7 +11,7 @@ from rich.table import Column
 from cli.config import with_database
 from cli.files import read_file
 from cli.options import group
-from cli.output import Text, draw, json_option, plain_table, print_json, print_text
+from cli.output import FittingTable, Text, draw, json_option, print_json, print_text
 from schemas.values.participants import Split, SplitProblem, StoredSplit
 from services.splits import drawn_splits, find_data_set, make_splits, published_splits
 from stages.participants.splits import origin_words, parse_listed_splits, split_problems
@@ -53,7 +53,7 @@ def list_command(as_json: bool) -> None:
     elif not splits:
         print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
     else:
-        table = plain_table("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
+        table = FittingTable("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
         for split, wrong in found:
             size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
             check = Text("wrong", "red") if wrong else "correct"

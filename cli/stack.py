@@ -12,7 +12,7 @@ import click
 
 from cli.config import servers, with_database
 from cli.options import Choice, warn_of_names
-from cli.output import Text, draw, plain_table, print_json, print_text
+from cli.output import FittingTable, Text, draw, print_json, print_text
 from ragq.packages import shadowing_in
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
@@ -159,7 +159,7 @@ def _show_problems(found: Sequence[RunProblem] | None) -> None:
         _report("Nothing is wrong.")
     if not found:
         return
-    table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
+    table = FittingTable("problem", "run", "stage", "jobs", "since", "why", "remedy")
     for one in found:
         since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")
         until = "" if one.until is None else f" Until {one.until.astimezone():%H:%M:%S}."
@@ -324,7 +324,7 @@ def _report(line: str) -> None:
 def _show(parts: Sequence[PartStatus]) -> None:
     if not parts:
         return
-    table = plain_table("part", "state", "health", "pid", "port", "uptime", "MB", "log")
+    table = FittingTable("part", "state", "health", "pid", "port", "uptime", "MB", "log")
     for part in parts:
         table.add_row(
             part.name,

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Column
 
-from cli.output import Drawing, FirstThatFits, FittingTable, Text, Trimmed, coloured, draw, figure_table, plain_table
+from cli.output import Drawing, FirstThatFits, FittingTable, Text, Trimmed, coloured, draw, figure_table
 from cli.sheets import as_latex, as_markdown
 from cli.sheets import latex_escaped as latex
 from stages.reports.tables import Table
@@ -39,7 +39,7 @@ def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) 
 
 
 def a_state() -> FittingTable:
-    table = plain_table("job", "status")
+    table = FittingTable("job", "status")
     table.add_row("j1", coloured("failed"))
     return table
 
@@ -80,9 +80,9 @@ def drawn(drawing: Drawing, width: int) -> list[str]:
 
 
 def test_words_and_cells_control_nothing_and_texts_alone_are_wrapped() -> None:
-    table = plain_table("[bold]run")
+    table = FittingTable("[bold]run")
     table.add_row("r10 [red]kept[/red]")
-    runs = plain_table("run", "kind", "asked for")
+    runs = FittingTable("run", "kind", "asked for")
     runs.add_row("r12", "participant", "the first three of the test split")
     runs.add_row("r13", "query", "")
 
@@ -100,7 +100,7 @@ def test_words_and_cells_control_nothing_and_texts_alone_are_wrapped() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 160])
 def test_no_cell_is_cut_off_at_any_width(width: int) -> None:
-    table = plain_table("name", Column("path", min_width=8, overflow="fold"))
+    table = FittingTable("name", Column("path", min_width=8, overflow="fold"))
     table.add_row("log", "/var/lib/ragq/logs/a-very-long-name-of-a-worker.log")
     figures = figure_table("a", *(f"column {number}" for number in range(9)))
     figures.add_row(*map(str, range(10)))
@@ -109,7 +109,7 @@ def test_no_cell_is_cut_off_at_any_width(width: int) -> None:
 
 
 def test_the_narrower_layout_is_taken_where_the_table_has_no_room() -> None:
-    table = plain_table("run", "kind")
+    table = FittingTable("run", "kind")
     table.add_row("r12", "participant")
 
     assert [drawn(FirstThatFits(table, Text("r12")), width)[-1] for width in (16, 15)] == ["r12  participant", "r12"]
