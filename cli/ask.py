@@ -10,7 +10,7 @@ from cli.main import SOME_FAILED
 from cli.options import effective_settings, settings_options, together
 from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
-from cli.submissions import queries_request, search_options, split_assignments
+from cli.submissions import queries_request, search_options, split_values
 from cli.watch import wait_until_idle
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk
@@ -35,13 +35,7 @@ _question_options = together(
 
 @click.command()
 @_question_options
-def ask(
-    question: tuple[str, ...],
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
-    as_json: bool,
-    **searched: Any,
-) -> None:
+def ask(as_json: bool, **asked: Any) -> None:
     """Ask a corpus a question, and print the answer with its sources.
 
     Every call asks anew. Ctrl-C stops watching, and the question continues. Exit codes: 3 when there is no answer, for
@@ -52,7 +46,7 @@ def ask(
         ragq ask "Why does black tea turn dark?"
         ragq ask "Why does black tea turn dark?" --corpus shelf --json
     """
-    query_id, submitted = _submitted(question, profile, assignments, **searched)
+    query_id, submitted = _submitted(**asked)
     for notice in submitted.notices:
         print_text(notice, err=True)
     shown = _followed(query_id, submitted.run_id, as_json=as_json)
@@ -67,14 +61,7 @@ def ask(
 @click.command()
 @click.option("--limit", type=click.IntRange(min=1), default=5, show_default=True, help="Print the first N passages.")
 @_question_options
-def search(
-    question: tuple[str, ...],
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
-    limit: int,
-    as_json: bool,
-    **searched: Any,
-) -> None:
+def search(limit: int, as_json: bool, **asked: Any) -> None:
     """Print the passages of a corpus that a question finds, best first, without an answer.
 
     It searches for the words as they are and asks no language model. Exit codes: 3 when nothing was found, 130 after
@@ -85,7 +72,7 @@ def search(
         ragq search "colour of black tea"
         ragq search "colour of black tea" --limit 1 --json
     """
-    query_id, submitted = _submitted(question, profile, assignments, **searched, no_expand=True, until="rerank")
+    query_id, submitted = _submitted(**asked, no_expand=True, until="rerank")
     shown = _followed(query_id, submitted.run_id, as_json=as_json, poll_s=_POLL_S)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     names = with_database(works.names, sorted({one.work_id for one in found}))
@@ -108,10 +95,10 @@ def search(
 
 
 def _submitted(
-    question: Sequence[str], profile: str | None, assignments: tuple[tuple[str, str], ...], **options: Any
+    question: Sequence[str], profile: str | None, values: Mapping[str, str], **options: Any
 ) -> tuple[int, Submitted]:
-    of_settings, of_preset = split_assignments(assignments)
-    request = queries_request(query=" ".join(question), preset_values=dict(of_preset), **options)
+    of_settings, of_preset = split_values(values)
+    request = queries_request(query=" ".join(question), preset_values=of_preset, **options)
     settings = effective_settings(profile, of_settings)
 
     async def store(database: Database) -> tuple[int, Submitted]:

@@ -3,24 +3,17 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import asyncpg
 import click
 from rich.table import Column
 
-from cli.options import effective_settings, group, settings_options
+from cli.options import group, with_settings
 from cli.output import FittingTable, Text, draw, print_json
 from schemas.errors import StackError
-from schemas.settings.base import (
-    ENV_FILE,
-    Setting,
-    SettingSource,
-    allowed,
-    merged,
-    value_in_words,
-)
-from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, ProcessSettings, effective_process, prices_of
+from schemas.settings.base import ENV_FILE, Setting, SettingSource, allowed, merged, value_in_words
+from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings, effective_process, prices_of
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
@@ -33,8 +26,8 @@ def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> Fit
     """A line per setting: its value, that of the profile, and where it comes from."""
     table = FittingTable("changed setting", "value", f"profile {profile}", "from")
     for name, change in changed.items():
-        instead = "" if change.profile is None else value_in_words(change.profile)
-        table.add_row(name, Text(value_in_words(change.value)), Text(instead), change.source)
+        instead = None if change.profile is None else value_in_words(change.profile)
+        table.add_row(name, value_in_words(change.value), instead, change.source)
     return table
 
 
@@ -49,9 +42,9 @@ def config() -> None:
 
 
 @config.command()
-@settings_options
+@with_settings
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with what each setting accepts and does.")
-def show(profile: str | None, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
+def show(settings: EffectiveSettings, as_json: bool) -> None:
     """Show every value a run submitted here would get, and the settings of this process.
 
     Values other than the default are marked with *. Secrets are never shown.
@@ -62,76 +55,44 @@ def show(profile: str | None, assignments: tuple[tuple[str, str], ...], as_json:
         ragq config show --profile paper --set EMBEDDING_TOP_K_REFERENCES=5
         ragq config show --json
     """
-    run = effective_settings(profile, assignments)
     process = effective_process(os.environ, ENV_FILE)
-    if as_json:
-        print_json(_as_json(run, process))
-    else:
-        _print_tables(run, process)
-
-
-class Row(NamedTuple):
-    """One setting as it is shown; a secret's value is replaced by a word about it."""
-
-    name: str
-    setting: Setting
-    value: Any
-    source: SettingSource
-    is_changed: bool
-
-
-def _run_rows(run: EffectiveSettings) -> list[Row]:
-    return [
-        Row(name, RUN_SETTINGS[name], value, run.sources[name], value != RUN_SETTINGS[name].default)
-        for name, value in run.run.values().items()
-    ]
-
-
-def _process_rows(process: EffectiveProcess) -> list[Row]:
     values = process.settings.model_dump(mode="json")
-    rows = []
-    for name, setting in PROCESS_SETTINGS.items():
-        value = values[setting.field]
-        is_changed = value != setting.default
-        shown = "set, not shown" if setting.is_secret and is_changed else value
-        rows.append(Row(name, setting, shown, process.sources[name], is_changed))
-    return rows
-
-
-def _as_json(run: EffectiveSettings, process: EffectiveProcess) -> dict[str, Any]:
-    def by_name(rows: list[Row]) -> dict[str, Any]:
-        return {
-            row.name: {
-                **{"value": row.value, "source": row.source, "changed": row.is_changed},
-                **{"accepts": allowed(row.setting), "effect": row.setting.description},
-            }
-            for row in rows
-        }
-
-    return {
-        "profile": run.profile,
-        "profile_source": run.profile_source,
-        "settings_hash": settings_hash(run.run),
-        "run": by_name(_run_rows(run)),
-        "process": by_name(_process_rows(process)),
-    }
-
-
-def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
-    draw(
-        f"Profile {run.profile} ({run.profile_source})",
-        Text("Frozen into a run", "bold"),
-        _table(_run_rows(run)),
-        Text("Of this process, never frozen", "bold"),
-        _table(_process_rows(process)),
+    of_run = _shown(RUN_SETTINGS, settings.run.values(), settings.sources)
+    of_process = _shown(
+        PROCESS_SETTINGS, {name: values[one.field] for name, one in PROCESS_SETTINGS.items()}, process.sources
     )
+    if as_json:
+        of_profile = {"profile": settings.profile, "profile_source": settings.profile_source}
+        hashed = settings_hash(settings.run)
+        print_json(of_profile | {"settings_hash": hashed, "run": of_run, "process": of_process})
+    else:
+        draw(
+            f"Profile {settings.profile} ({settings.profile_source})",
+            Text("Frozen into a run", "bold"),
+            _table(of_run),
+            Text("Of this process, never frozen", "bold"),
+            _table(of_process),
+        )
 
 
-def _table(rows: list[Row]) -> FittingTable:
+def _shown(
+    settings: Mapping[str, Setting], values: Mapping[str, Any], sources: Mapping[str, SettingSource]
+) -> dict[str, dict[str, Any]]:
+    """Each setting as JSON shows it; a secret's value is replaced by a word about it."""
+    shown = {}
+    for name, setting in settings.items():
+        is_changed = values[name] != setting.default
+        value = "set, not shown" if setting.is_secret and is_changed else values[name]
+        state = {"value": value, "source": sources[name], "changed": is_changed}
+        shown[name] = state | {"accepts": allowed(setting), "effect": setting.description}
+    return shown
+
+
+def _table(shown: Mapping[str, Mapping[str, Any]]) -> FittingTable:
     table = FittingTable("", "setting", Column("value", min_width=11, overflow="fold"), "from")
-    for row in rows:
-        mark, style = ("*", "bold") if row.is_changed else ("", "")
-        table.add_row(mark, row.name, Text(value_in_words(row.value)), row.source, style=style)
+    for name, one in shown.items():
+        mark, style = ("*", "bold") if one["changed"] else ("", "")
+        table.add_row(mark, name, value_in_words(one["value"]), one["source"], style=style)
     return table
 
 

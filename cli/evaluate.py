@@ -10,7 +10,7 @@ from cli.config import with_database, with_open_database
 from cli.files import read_file
 from cli.ids import RUN
 from cli.new_runs import conclude, print_estimates, run_options
-from cli.options import assignment
+from cli.options import values_option
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
 from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
@@ -23,13 +23,7 @@ SENTENCES: Final = 100
 
 @click.command("evaluate")
 @click.argument("run_id", metavar="RUN", type=RUN)
-@click.option(
-    "--set",
-    "assignments",
-    type=assignment("MODEL_JUDGE_MODEL=gemma3:27b"),
-    multiple=True,
-    help="Another value of a setting of the judge. May be repeated.",
-)
+@values_option("Another value of a setting of the judge. May be repeated.", "MODEL_JUDGE_MODEL=gemma3:27b")
 @click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
 @click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
 @click.option(
@@ -48,7 +42,7 @@ SENTENCES: Final = 100
 @run_options("evaluation")
 def evaluate_command(
     run_id: int,
-    assignments: tuple[tuple[str, str], ...],
+    values: dict[str, str],
     name: str | None,
     always_new: bool,
     sheet: Path | None,
@@ -76,7 +70,7 @@ def evaluate_command(
     if sentences and sheet is None:
         raise click.UsageError("--sentences goes with --sheet.")
     if sheet or labels:
-        if assignments or name or always_new or dry_run or wait or (sheet and labels):
+        if values or name or always_new or dry_run or wait or (sheet and labels):
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
             _write_sheet(run_id, sheet, sentences or SENTENCES)
@@ -84,7 +78,6 @@ def evaluate_command(
             assert labels is not None
             _print_quality(run_id, labels, as_json=as_json)
         return
-    values = dict(assignments)
     if dry_run:
         plan = partial(plan_evaluation, run_id=run_id, values=values)
         print_estimates([plan], as_json=as_json)

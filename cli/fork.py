@@ -8,7 +8,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.ids import RUN, TARGET
 from cli.new_runs import conclude, print_estimates, run_options
-from cli.options import Choice, assignment, request_options, requested
+from cli.options import Choice, request_options, requested, values_option
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
@@ -38,12 +38,9 @@ from_option = click.option(
 @click.command("fork")
 @click.argument("target", metavar="RUN|JOB", type=TARGET)
 @from_option
-@click.option(
-    "--set",
-    "assignments",
-    type=assignment("EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6"),
-    multiple=True,
-    help="Another value of a setting, or of the preset, that this stage or a later one reads. May be repeated.",
+@values_option(
+    "Another value of a setting, or of the preset, that this stage or a later one reads. May be repeated.",
+    "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6",
 )
 @click.option("--name", metavar="NAME", help="Name of the fork, which no other run has; commands take it for RUN.")
 @click.option("--new", "always_new", is_flag=True, help="Store another fork even if the same one is stored.")
@@ -51,7 +48,7 @@ from_option = click.option(
 def fork_command(
     target: Target,
     stage: str,
-    assignments: tuple[tuple[str, str], ...],
+    values: dict[str, str],
     name: str | None,
     always_new: bool,
     dry_run: bool,
@@ -72,7 +69,7 @@ def fork_command(
         ragq fork r12 --from score --set MODEL_QUANTITATIVE_MODEL=gemma3:27b --dry-run
         ragq fork j345 --from score --json
     """
-    request = ForkRequest(target=target, stage=stage, values=dict(assignments))
+    request = ForkRequest(target=target, stage=stage, values=values)
     if dry_run:
         print_estimates([partial(plan_fork, request=request)], as_json=as_json)
         return

@@ -12,10 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.config import with_open_database
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
-from cli.options import effective_settings, request_options, requested, settings_options
+from cli.options import request_options, requested, with_settings
 from cli.output import console, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
+from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import ImportRequest
 from services.imports import Imported, ImportedDocuments, WorkFile, import_files, require_readers
 from stages.corpora.works import SUFFIX, parse_corpus
@@ -131,7 +132,7 @@ SOME_REFUSED = 1
     help="Embed each chunk under the headings above it, or its text alone; a new corpus embeds them.",
 )
 @request_options(ImportRequest, "chunk_tokens", "language", "by_stages")
-@settings_options
+@with_settings
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
 def works_command(
@@ -141,8 +142,7 @@ def works_command(
     authors: str | None,
     year: int | None,
     tags: str | None,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    settings: EffectiveSettings,
     wait: bool,
     as_json: bool,
     **asked: Any,
@@ -186,7 +186,6 @@ def works_command(
     given = {name: value for name, value in named.items() if value is not None}
     if files.documents:
         require_readers()
-    settings = effective_settings(profile, assignments)
     request = requested(ImportRequest, corpus=corpus, **asked)
     now = [*_contents(files.markdown, given), *read_corpora(files.corpora, given=given)]
     later = _contents(files.documents, given) if files.documents else ()

@@ -11,12 +11,13 @@ from cli.config import with_database, with_open_database
 from cli.files import data_directory, environment, read_file
 from cli.main import SOME_FAILED
 from cli.new_runs import conclude, dry_run_option, print_estimates, run_options
-from cli.options import Choice, effective_settings, group, settings_options
+from cli.options import Choice, effective_settings, group, settings_options, with_settings
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
 from cli.submit import report_submitted
 from cli.tags import index_command
 from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
 from schemas.values.participants import StoredSplit, TranscriptVariant
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
@@ -73,7 +74,7 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 @index.command("references")
 @click.option("--split", metavar="SPLIT", default="paper-train", show_default=True, help="Whose chunks.")
-@settings_options
+@with_settings
 @click.option(
     "--allow-partial",
     is_flag=True,
@@ -91,8 +92,7 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
 @json_option
 def references_command(
     split: str,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    settings: EffectiveSettings,
     always_new: bool,
     dry_run: bool,
     no_wait: bool,
@@ -117,7 +117,6 @@ def references_command(
         ragq index references --split paper-train --dry-run
         ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
     """
-    settings = effective_settings(profile, assignments)
     if dry_run:
         plan = partial(plan_references, split=split, settings=settings, **asked)
         print_estimates([plan], as_json=as_json)
@@ -167,13 +166,12 @@ def _exit_by_what_was_published(run_id: int) -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only the first N chunks, as a trial: their scores stay invisible."
 )
-@settings_options
+@with_settings
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
 @run_options("run")
 def chunk_scores_command(
     name: str | None,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    settings: EffectiveSettings,
     always_new: bool,
     dry_run: bool,
     wait: bool,
@@ -193,7 +191,6 @@ def chunk_scores_command(
         ragq index chunk-scores --scorer-model gemma3:12b --wait
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
-    settings = effective_settings(profile, assignments)
     if dry_run:
 
         async def plan_scores(connection: Connection) -> NewRun:
@@ -222,7 +219,7 @@ def reembed_command(
     is_switch: bool,
     is_back: bool,
     profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    values: dict[str, str],
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -243,13 +240,13 @@ def reembed_command(
     if sum((model is not None, is_switch, is_back)) != 1:
         raise click.UsageError("Give one of --model, --switch and --back.")
     if model is None:
-        if assignments or profile or no_wait:
+        if values or profile or no_wait:
             raise click.UsageError("--set, --profile and --no-wait go with --model.")
         corpus = with_open_database(switch, name, back=is_back)
         model = f"{corpus.model} ({corpus.backend})"
         print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
         return
-    settings = effective_settings(profile, (("MODEL_EMBEDDING_MODEL", model), *assignments))
+    settings = effective_settings(profile, {"MODEL_EMBEDDING_MODEL": model} | values)
     found = with_open_database(reembed, name, settings)
     print_text(f"{counted(found.works, 'work')} of '{name}' copied to '{found.copy.name}'.", err=True)
     if found.submitted is None:
@@ -308,7 +305,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
     type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
 )
-@settings_options
+@with_settings
 @json_option
 def import_command(
     file: Path | None,
@@ -316,8 +313,7 @@ def import_command(
     data_set: str | None,
     split: str | None,
     variant: str | None,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    settings: EffectiveSettings,
     as_json: bool,
 ) -> None:
     """Import a reference index from NAME.npz and the files beside it.
@@ -335,17 +331,16 @@ def import_command(
         ragq index import small.npz --set EMBEDDING_DIMENSION=384 --set EMBEDDING_ENABLE_ITEM_TAG_FILTER=true
         ragq index import data/embeddings/scored.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk
     """
-    settings = effective_settings(profile, assignments).run
-    path = file or _settings_path(settings.embedding.embeddings_file)
-    stored_name = index_name(name or (path.name if file else settings.embedding.embeddings_file))
+    embeddings_file = settings.run.embedding.embeddings_file
+    path = file or _settings_path(embeddings_file)
+    stored_name = index_name(name or (path.name if file else embeddings_file))
     named = named_parts(stored_name)
     rules = LoadRules(
-        settings=settings,
+        settings=settings.run,
         default_split=split or named.split or next(iter(TRAINING_SPLITS)),
         default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
-
     stored, warnings = with_database(
         import_artifact,
         files,

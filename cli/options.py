@@ -59,7 +59,7 @@ class Typed(click.ParamType[Meant]):
             self.fail(str(error), param, ctx)
 
 
-def assignment(example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> Typed[tuple[str, str]]:
+def assignment(example: str) -> Typed[tuple[str, str]]:
     """A text of the form NAME=VALUE, as a pair."""
 
     def parse(value: str) -> tuple[str, str]:
@@ -169,30 +169,45 @@ def requested(model: type[Requested], **values: Any) -> Requested:
 _WARNINGS = 2
 
 
-#: --profile and --set, as the parameters `profile` and `assignments` of effective_settings.
+def values_option(help_: str, example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> Decorator:
+    """--set, as `values`: texts by the names of their settings."""
+    return click.option(
+        "--set",
+        "values",
+        type=assignment(example),
+        multiple=True,
+        callback=lambda _context, _parameter, pairs: dict(pairs),
+        help=help_,
+    )
+
+
+#: --profile and --set, as the parameters `profile` and `values` of effective_settings.
 settings_options = together(
     click.option(
         "--profile",
         help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, local "
         "where no server of language models is set, else server.",
     ),
-    click.option(
-        "--set",
-        "assignments",
-        type=assignment(),
-        multiple=True,
-        help="Value of one setting; it wins over environment, .env and profile. May be repeated.",
-    ),
+    values_option("Value of one setting; it wins over environment, .env and profile. May be repeated."),
 )
 
 
+def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --profile and --set, as `settings`: those of a run submitted with them here and now."""
+
+    @settings_options
+    @wraps(command)
+    def with_effective(profile: str | None, values: Mapping[str, str], **options: Any) -> Any:
+        return command(settings=effective_settings(profile, values), **options)
+
+    return with_effective
+
+
 def effective_settings(
-    profile: str | None, assignments: Sequence[tuple[str, str]], config: Layer | None = None
+    profile: str | None, values: Mapping[str, str], config: Layer | None = None
 ) -> EffectiveSettings:
     """The settings of a run submitted here and now; their warnings go to stderr. Raises Refused with every problem."""
-    settings = resolve(
-        profile=profile, options=dict(assignments), config=config, environment=os.environ, env_file=ENV_FILE
-    )
+    settings = resolve(profile=profile, options=values, config=config, environment=os.environ, env_file=ENV_FILE)
     _warn(settings.warnings)
     return settings
 

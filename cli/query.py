@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import Typed, assignment, group, requested, wanted_options
+from cli.options import Typed, group, requested, values_option, wanted_options
 from cli.output import (
     FittingTable,
     Text,
@@ -130,7 +130,6 @@ def _places(text: str) -> tuple[int, ...]:
 
 _PLACES = Typed("N,N...", _places)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_VALUE = assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 
@@ -270,12 +269,10 @@ def edit_command(query_id: int, expansion: Path | None, run: bool, as_json: bool
 @click.option("--from", "first", metavar="STAGE", help="Run this stage and those after it again.")
 @click.option("--until", "last", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
 @click.option("--preset", metavar="PRESET", help="Continue with the values of this preset.")
-@click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
+@values_option("Continue with this value of the preset; repeatable.", "retrieval.dense_limit=25")
 @model_option
 @json_option
-def run_command(
-    query_id: int, values: tuple[tuple[str, str], ...], model: str, as_json: bool, **chosen: str | None
-) -> None:
+def run_command(query_id: int, values: dict[str, str], model: str, as_json: bool, **chosen: str | None) -> None:
     """Run the stages of a question that are not done, or stages of it again.
 
     `--from generate` asks for another answer; the others stay. With another preset or other values the question moves
@@ -288,7 +285,7 @@ def run_command(
         ragq query run 7 --from generate --model light
         ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
-    options: dict[str, Any] = {"values": dict(values), "use_light_model": model == LIGHT, **chosen}
+    options: dict[str, Any] = {"values": values, "use_light_model": model == LIGHT, **chosen}
     with_database(run_stages, query_id, **options)
     _print_changed(query_id, as_json=as_json)
 

@@ -1,6 +1,7 @@
 """What participants, questions and phrases the options of a submission ask for."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,21 +33,15 @@ PARTICIPANTS: Final = Typed("ID,ID...", _participant_ids)
 
 
 def participants_request(
-    *,
-    few_shot_only: bool,
-    zero_shot_only: bool,
-    evidence: Path | None,
-    **fields: Any,
+    *, few_shot_only: bool, zero_shot_only: bool, evidence: Path | None, **fields: Any
 ) -> ParticipantRequest:
     """Assessments of participants. Raises UsageError for options that exclude each other."""
     if few_shot_only and zero_shot_only:
         raise click.UsageError("--few-shot-only and --zero-shot-only exclude each other; leave both out for both.")
-    return requested(
-        ParticipantRequest,
-        modes=_modes(few_shot_only, zero_shot_only),
-        evidence=None if evidence is None else read_evidence(evidence),
-        **fields,
-    )
+    left_out = {AssessmentMode.ZERO_SHOT: few_shot_only, AssessmentMode.FEW_SHOT: zero_shot_only}
+    modes = tuple(mode for mode, is_left_out in left_out.items() if not is_left_out)
+    quotes = None if evidence is None else read_evidence(evidence)
+    return requested(ParticipantRequest, modes=modes, evidence=quotes, **fields)
 
 
 def read_evidence(path: Path) -> dict[str, Any]:
@@ -59,14 +54,6 @@ def read_evidence(path: Path) -> dict[str, Any]:
     if not isinstance(evidence, dict):
         raise Refused(f"{path}: found {type(evidence).__name__}; write an object: participant id -> item -> quotes.")
     return evidence
-
-
-def _modes(few_shot_only: bool, zero_shot_only: bool) -> tuple[AssessmentMode, ...]:
-    if few_shot_only:
-        return (AssessmentMode.FEW_SHOT,)
-    if zero_shot_only:
-        return (AssessmentMode.ZERO_SHOT,)
-    return (AssessmentMode.ZERO_SHOT, AssessmentMode.FEW_SHOT)
 
 
 FULL: Final = "full"
@@ -148,12 +135,8 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
             return single_query(query or "")
         except QueryValueError as error:
             raise click.UsageError(f"The question {error.problem}.") from None
-    found = read_query_set(
-        queries.content,
-        None if qrels is None else read_file(qrels),
-        queries_file=queries.file,
-        qrels_file=str(qrels),
-    )
+    judgements = None if qrels is None else read_file(qrels)
+    found = read_query_set(queries.content, judgements, queries_file=queries.file, qrels_file=str(qrels))
     if found.left_out_keys:
         print_text(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
@@ -161,12 +144,10 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
     return found
 
 
-def split_assignments(
-    assignments: tuple[tuple[str, str], ...],
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Those of --set that name settings, and those that name values of a preset."""
-    settings = tuple(pair for pair in assignments if not is_preset_name(pair[0]))
-    return settings, tuple(pair for pair in assignments if is_preset_name(pair[0]))
+def split_values(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Those of settings, and those of a preset."""
+    of_preset = {name: text for name, text in values.items() if is_preset_name(name)}
+    return {name: text for name, text in values.items() if name not in of_preset}, of_preset
 
 
 def tags_request(*, phrases: Rows, vocabulary: str | None, context_tags: str | None, **fields: Any) -> TagsRequest:

@@ -33,7 +33,7 @@ from cli.submissions import (
     participants_request,
     queries_request,
     search_options,
-    split_assignments,
+    split_values,
     tags_request,
 )
 from schemas.errors import Refused
@@ -275,7 +275,7 @@ class _Submit(click.Command):
 def submit(
     config: SubmissionFile | None,
     profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
+    values: dict[str, str],
     retries: int | None,
     name: str | None,
     priority: str | None,
@@ -319,18 +319,18 @@ def submit(
     """
     context = click.get_current_context()
     kind = _kind(context)
-    in_file = () if config is None else tuple(config.settings.items())
+    in_file = {} if config is None else config.settings
     owner = KINDS[kind]
     of_kind = {name: options[name] for name in owner.options}
     if kind == "query":
-        assignments, of_preset = split_assignments(assignments)
-        in_file, of_preset_in_file = split_assignments(in_file)
-        of_kind["preset_values"] = dict((*of_preset_in_file, *of_preset))
+        values, of_preset = split_values(values)
+        in_file, of_preset_in_file = split_values(in_file)
+        of_kind["preset_values"] = of_preset_in_file | of_preset
     request = owner.request(until=options["until"], **of_kind)
     if retries is not None:
-        assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
-    layer = None if config is None else layer_of(SettingSource.CONFIG, config.origin, dict(in_file))
-    settings = effective_settings(profile, assignments, layer)
+        values |= {"RAGQ_RETRIES": str(retries)}
+    layer = None if config is None else layer_of(SettingSource.CONFIG, config.origin, in_file)
+    settings = effective_settings(profile, values, layer)
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)

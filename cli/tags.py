@@ -10,11 +10,12 @@ from cli.config import with_database, with_open_database
 from cli.files import read_file, tell_unread
 from cli.ids import TARGET
 from cli.new_runs import conclude
-from cli.options import effective_settings, group, settings_options, wanted_options
+from cli.options import group, wanted_options, with_settings
 from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_rest, print_result, print_text
 from cli.sheets import print_listing, rows_drawing
 from cli.submit import report_submitted
 from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
 from schemas.values.tags import Tag
@@ -211,16 +212,10 @@ def import_command(directory: Path, name: str | None, as_json: bool) -> None:
 
 @click.command("tags")
 @click.argument("vocabulary")
-@settings_options
+@with_settings
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @json_option
-def index_command(
-    vocabulary: str,
-    profile: str | None,
-    assignments: tuple[tuple[str, str], ...],
-    no_wait: bool,
-    as_json: bool,
-) -> None:
+def index_command(vocabulary: str, settings: EffectiveSettings, no_wait: bool, as_json: bool) -> None:
     """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
 
     It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
@@ -230,7 +225,6 @@ def index_command(
     Example:
         ragq index tags topics
     """
-    settings = effective_settings(profile, assignments)
     run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings)
     if submitted is None:
         print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
