@@ -11,9 +11,10 @@ import click
 
 from cli.config import servers, unavailable, with_database
 from cli.options import group
-from cli.output import FittingTable, Text, draw, json_option, print_json, print_list, print_result, print_text
+from cli.output import FittingTable, draw, json_option, print_json, print_list, print_result, print_text
 from schemas.errors import StackError
 from stack import postgres
+from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store import access
 from store import migrate as migrations
@@ -182,7 +183,7 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     lifetime = None if days is None else timedelta(days=days)
     made = with_database(access.create, name, scope, lifetime=lifetime)
     print_result(vars(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
-    until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
+    until = "" if made.stored.expires_at is None else f", until {Moment(made.stored.expires_at)} UTC"
     print_text(
         f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
         "From now on the API and its pages open for tokens alone, on loopback too.",
@@ -203,9 +204,8 @@ def list_command(as_json: bool) -> None:
     table = FittingTable("id", "name", "scope", "state", "made", "expires", "last used")
     for stored in found:
         state = "live" if stored.is_live else "expired" if stored.revoked_at is None else "revoked"
-        times = (stored.created_at, stored.expires_at, stored.used_at)
-        shown = ["" if time is None else f"{time:%Y-%m-%d %H:%M}" for time in times]
-        table.add_row(str(stored.id), Text(stored.name), stored.scope, state, *shown)
+        times = (time and Moment(time) for time in (stored.created_at, stored.expires_at, stored.used_at))
+        table.add_row(stored.id, stored.name, stored.scope, state, *times)
     none = "There is no token. `ragq token create NAME` makes one."
     print_list(found, table, none=none, as_json=as_json)
 

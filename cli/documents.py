@@ -298,7 +298,7 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
     table = FittingTable("chunk", "lines", "state", "under", "begins")
     for one in listed.chunks:
         lines = f"{one.start_line} to {one.end_line}"
-        table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
+        table.add_row(one.id, lines, one.vector_status, one.heading_breadcrumbs, one.content[:_BEGINS])
     none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
     print_list(listed.chunks, table, none=none, as_json=as_json)
     print_rest(listed.total, len(listed.chunks), offset=wanted.offset)
@@ -388,12 +388,11 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
-def _row(heading: OutlineHeading) -> list[str]:
+def _row(heading: OutlineHeading) -> Sequence[object]:
     text = heading.text
     if heading.repaired_text not in (None, text):
         text = f"{heading.repaired_text} (was {text})"
     embedded = None if heading.embeds is None else "yes" if heading.embeds else f"no: {heading.reason}"
     contents = None if heading.toc_level is None else f"{heading.toc_level}{'!' if heading.disagrees else ''}"
     indented = "  " * ((heading.repaired_level or heading.level) - 1) + text
-    at = (heading.line, heading.page, heading.level, heading.action, contents, heading.work_line, embedded, indented)
-    return ["" if cell is None else str(cell) for cell in at]
+    return heading.line, heading.page, heading.level, heading.action, contents, heading.work_line, embedded, indented

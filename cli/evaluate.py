@@ -10,7 +10,7 @@ from cli.config import with_database, with_open_database
 from cli.files import read_file
 from cli.ids import RUN
 from cli.new_runs import conclude, print_estimates, run_options
-from cli.options import values_option
+from cli.options import FILE, values_option
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_text, spaced
 from schemas.values.evaluations import JudgeQuality
 from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
@@ -36,7 +36,7 @@ SENTENCES: Final = 100
 @click.option(
     "--labels",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="Print precision and recall of the judge of the evaluation RUN on a labelled sheet, and its share corrected.",
 )
 @run_options("evaluation")

@@ -8,7 +8,7 @@ import click
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import Typed
+from cli.options import FILE, Typed
 from cli.output import Text, confirm, draw, json_option, print_json, print_text
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
@@ -58,7 +58,7 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @json_option
 def verify(file: Path, as_json: bool) -> None:
     """Recompute every hash of a run's file without a database. Exit code 1 when one differs.

@@ -1,7 +1,6 @@
 """`ragq failures`: what went wrong in a run, or across runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,8 +12,9 @@ from cli.output import FittingTable, Text, coloured, draw, json_option, print_js
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.runs import FailureCluster, FailureList, ReportedFailure, failure_kind
+from schemas.values.runs import FailureCluster, FailureList, failure_kind
 from stages.reports.results import failure_list
+from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import attempts, jobs, overviews
@@ -36,11 +36,7 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
 @json_option
 def failures(
-    run_ids: tuple[int, ...],
-    stage: str | None,
-    error_type: str | None,
-    clusters: bool,
-    as_json: bool,
+    run_ids: tuple[int, ...], stage: str | None, error_type: str | None, clusters: bool, as_json: bool
 ) -> None:
     """List every failure of a run, oldest first; of several runs, or of the newest 20, group them by cause.
 
@@ -85,16 +81,10 @@ async def _clusters(
 
 def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
     table = FittingTable("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
-    for cluster in found:
-        table.add_row(
-            cluster.stage,
-            Text(failure_kind(cluster.type, cluster.category)),
-            str(cluster.failures),
-            f"{cluster.failed_jobs} of {cluster.jobs}",
-            Text(", ".join(cluster.runs)),
-            f"{cluster.last_job} {cluster.last_at:%Y-%m-%d %H:%M}",
-            Text(cluster.cause),
-        )
+    for one in found:
+        kind, last = failure_kind(one.type, one.category), f"{one.last_job} {Moment(one.last_at)}"
+        jobs = f"{one.failed_jobs} of {one.jobs}"
+        table.add_row(one.stage, kind, one.failures, jobs, ", ".join(one.runs), last, one.cause)
     draw(table)
     total = sum(cluster.failures for cluster in found)
     draw(f"{counted(total, 'failure')} in {counted(len(found), 'cluster')} of {counted(runs, 'run')}")
@@ -112,22 +102,14 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
 def _print(found: FailureList) -> None:
     table = FittingTable("job", "subject", "stage", "category", "state", "message")
     for failure in found.failures:
-        table.add_row(
-            failure.context.job or "",
-            failure.context.subject or "",
-            failure.stage or "",
-            Text(failure.category, style=_COLOURS[failure.severity]),
-            "resolved" if failure.context.resolved else "",
-            Text(_message(failure)),
-        )
+        context, category = failure.context, Text(failure.category, style=_COLOURS[failure.severity])
+        state = "resolved" if context.resolved else ""
+        message = failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"
+        table.add_row(context.job, context.subject, failure.stage, category, state, message)
     draw(table)
     counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
     failures = counted(found.summary.total_failures, "failure")
     draw(f"{failures}, {found.summary.unresolved} unresolved: {counts}")
-
-
-def _message(failure: ReportedFailure) -> str:
-    return failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"
 
 
 @click.command()
@@ -144,56 +126,41 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         ragq inspect j345
         ragq inspect j345 validate --json
     """
-    found = with_database(_inspect_read, job_id, stage)
+    job, stages, tried = with_database(_inspected, job_id, stage)
     if as_json:
-        print_json(found)
+        print_json({"job": job, "stages": stages, "stage": stage, "attempts": tried})
     elif stage is None:
-        _print_overview(found)
+        _print_overview(job, tried)
     else:
-        _print_stage(found)
+        _print_stage(tried)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inspected:
-    """A job and its attempts, of all stages or of one."""
-
-    job: Job
-    stages: list[str]
-    stage: str | None
-    attempts: list[Attempt]
-
-
-async def _inspect_read(connection: Connection, job_id: int, stage: str | None) -> Inspected:
+async def _inspected(
+    connection: Connection, job_id: int, stage: str | None
+) -> tuple[Job, list[str], Sequence[Attempt]]:
+    """A job, the names of its stages, and its attempts, of all stages or of one."""
     job = await jobs.get(connection, job_id)
     stages = [run.stage for run in (await jobs.of_jobs(connection, [job_id]))[job_id]]
     tried = await attempts.history(connection, job_id, stage)
     if stage is not None and stage not in stages and not tried:
         suggestion = did_you_mean(stage, stages)
         raise Refused(f"Job j{job_id} has no stage '{stage}'.{suggestion} Its stages: {', '.join(stages)}.")
-    return Inspected(job=job, stages=stages, stage=stage, attempts=tried)
+    return job, stages, tried
 
 
-def _print_overview(found: Inspected) -> None:
-    job = found.job
+def _print_overview(job: Job, tried: Sequence[Attempt]) -> None:
     identity = f" of r{job.run_id}  {job.subject}  {job.mode}  "
     draw(Text.assemble((f"j{job.id}", "bold"), identity, coloured(job.status)))
     table = FittingTable("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
-    for attempt in found.attempts:
-        table.add_row(
-            attempt.stage,
-            str(attempt.number),
-            coloured(attempt.outcome),
-            f"{attempt.seconds:.2f}",
-            attempt.worker_id,
-            f"{attempt.paid}" + (f" (+{attempt.reused} reused)" if attempt.reused else ""),
-            str(attempt.vectors or ""),
-            "" if attempt.error is None else attempt.error.message,
-        )
+    for one in tried:
+        outcome, seconds, error = coloured(one.outcome), f"{one.seconds:.2f}", one.error and one.error.message
+        calls = f"{one.paid}" + (f" (+{one.reused} reused)" if one.reused else "")
+        table.add_row(one.stage, one.number, outcome, seconds, one.worker_id, calls, one.vectors or "", error)
     draw(table)
 
 
-def _print_stage(found: Inspected) -> None:
-    for attempt in found.attempts:
+def _print_stage(tried: Sequence[Attempt]) -> None:
+    for attempt in tried:
         heading = f"{attempt.stage} attempt {attempt.number}: {attempt.outcome}, {attempt.seconds:.2f} s"
         draw(Text(heading, "bold"))
         _print_part("input", attempt.inputs)

@@ -17,9 +17,7 @@ from schemas.values.runs import RunLimits, Target
 from services.forks import Forked, ForkRequest, fork, plan_fork
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
-from store.database import Connection
 from store.runs import overviews
-from store.runs.overviews import RunOverview
 
 #: Jobs that are left out are listed up to this many.
 _LISTED = 10
@@ -121,10 +119,13 @@ def retry(target: Target, stage: str | None, error_type: str | None, first: str 
     """
     if target.run_id is None and (stage or error_type):
         raise click.UsageError("--stage and --type choose jobs of a run; a job is retried as it is.")
-    if first is not None:
-        _retry_from(target, first, as_json)
+    if first is None:
+        _control(target, Action.RETRY, as_json, stage=stage, error_type=error_type)
         return
-    _control(target, Action.RETRY, None, as_json, stage=stage, error_type=error_type)
+    if target.job_id is None:
+        raise click.UsageError("--from computes the stages of one job again: name a job, such as j345.")
+    with_open_database(redo, target.job_id, first)
+    print_result({"job": str(target), "from": first}, f"{target} continues with stage '{first}'.", as_json=as_json)
 
 
 @click.command()
@@ -139,7 +140,7 @@ def resume(target: Target, as_json: bool, **limits: Any) -> None:
         ragq resume r12
         ragq resume r12 --max-llm-calls 500 --max-failures 5%
     """
-    _control(target, Action.RESUME, None, as_json, requested(RunLimits, **limits))
+    _control(target, Action.RESUME, as_json, limits=requested(RunLimits, **limits))
 
 
 @click.command()
@@ -153,7 +154,7 @@ def pause(target: Target, note: str | None, as_json: bool) -> None:
     Example:
         ragq pause r12 --note "the GPU is needed elsewhere"
     """
-    _control(target, Action.PAUSE, note, as_json)
+    _control(target, Action.PAUSE, as_json, note=note)
 
 
 @click.command()
@@ -167,44 +168,26 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
     Example:
         ragq cancel r12 --note "wrong split"
     """
-    _control(target, Action.CANCEL, note, as_json)
-
-
-def _retry_from(target: Target, first: str, as_json: bool) -> None:
-    if target.job_id is None:
-        raise click.UsageError("--from computes the stages of one job again: name a job, such as j345.")
-    job_id = target.job_id
-    with_open_database(redo, job_id, first)
-    print_result({"job": str(target), "from": first}, f"{target} continues with stage '{first}'.", as_json=as_json)
+    _control(target, Action.CANCEL, as_json, note=note)
 
 
 def _control(
-    target: Target,
-    action: Action,
-    note: str | None,
-    as_json: bool,
-    limits: RunLimits = NO_LIMITS,
-    *,
-    stage: str | None = None,
-    error_type: str | None = None,
+    target: Target, action: Action, as_json: bool, *, limits: RunLimits = NO_LIMITS, **chosen: str | None
 ) -> None:
-    result = with_open_database(control, target, action, note=note, limits=limits, stage=stage, error_type=error_type)
+    result = with_open_database(control, target, action, limits=limits, **chosen)
     done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
     if limits.given and not result.job_ids:
         print_text(f"The limits are stored; no job of {target} was paused.", err=True)
 
 
-LEVEL = Choice([level.value for level in Priority])
-
-
 @click.command("set")
 @click.argument("run_id", metavar="RUN", type=RUN)
 @click.option("--name", help="A name that no other run has; '' removes it.")
 @click.option("--note", help="A note in place of the one that it has; '' removes it.")
-@click.option("--priority", type=LEVEL, help="How often its jobs have a turn.")
+@click.option("--priority", type=Choice(Priority), help="How often its jobs have a turn.")
 @json_option
-def set_command(run_id: int, name: str | None, note: str | None, priority: str | None, as_json: bool) -> None:
+def set_command(run_id: int, as_json: bool, **given: str | None) -> None:
     """Change name, note and priority of a run.
 
     A name can be given wherever a command takes the number of a run. Where several runs wait for the same workers, of
@@ -216,16 +199,12 @@ def set_command(run_id: int, name: str | None, note: str | None, priority: str |
         ragq set r12 --name baseline --note "the threshold of the paper"
         ragq set baseline --priority bulk
     """
-    given = {"name": name, "note": note, "priority": priority}
     changes = RunChanges(**{field: value or None for field, value in given.items() if value is not None})
     if not changes.model_fields_set:
         raise click.UsageError("Give --name, --note or --priority.")
 
-    async def changed(connection: Connection) -> RunOverview:
-        await change_run(connection, run_id, changes)
-        return await overviews.get(connection, run_id)
-
-    found = with_database(changed)
+    with_database(change_run, run_id, changes)
+    found = with_database(overviews.get, run_id)
     shown = {"run": f"r{run_id}", "name": found.name, "note": found.note, "priority": found.priority}
-    stored = ", ".join(field for field in given if field in changes.model_fields_set)
+    stored = ", ".join(field for field in RunChanges.model_fields if field in changes.model_fields_set)
     print_result(shown, f"{found.title}: {stored} stored.", as_json=as_json)

@@ -302,7 +302,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
 )
 @click.option(
     "--variant",
-    type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    type=Choice([variant for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
 )
 @with_settings
@@ -312,7 +312,7 @@ def import_command(
     name: str | None,
     data_set: str | None,
     split: str | None,
-    variant: str | None,
+    variant: TranscriptVariant | None,
     settings: EffectiveSettings,
     as_json: bool,
 ) -> None:
@@ -338,7 +338,7 @@ def import_command(
     rules = LoadRules(
         settings=settings.run,
         default_split=split or named.split or next(iter(TRAINING_SPLITS)),
-        default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
+        default_variant=variant or named.variant or TranscriptVariant.UNKNOWN,
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
     stored, warnings = with_database(

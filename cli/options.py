@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce, wraps
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import click
@@ -34,6 +35,9 @@ def group(name: str | None = None) -> Callable[[Callable[..., Any]], click.Group
     """Make a function a group of commands."""
     return click.group(name, cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 
+
+#: A file that is there.
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 #: Characters of a sentence that is never cut.
 _WHOLE: Final = 1000
@@ -75,7 +79,11 @@ Chosen = TypeVar("Chosen")
 
 
 class Choice(click.Choice[Chosen]):
-    """One of these values."""
+    """One of these values, such as the members of an enumeration of texts."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        """The text of a value: of a member not its name, as click has it."""
+        return str(choice)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """All values, and the one that was probably meant."""

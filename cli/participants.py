@@ -145,12 +145,12 @@ import_group.add_command(import_command)
 )
 @click.option(
     "--variant",
-    type=Choice([variant.value for variant in CLEANED]),
+    type=Choice(CLEANED),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
 )
 @click.option(
     "--transcripts-variant",
-    type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    type=Choice([variant for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Variant of the files; without it that of their preprocess_manifest.json or of their folder: `transcripts` is "
     "raw, `transcripts_participant_only` is that variant, any other is unknown.",
 )
@@ -167,8 +167,8 @@ import_group.add_command(import_command)
 def participants(
     directory: Path,
     transcripts: str,
-    variant: str | None,
-    transcripts_variant: str | None,
+    variant: TranscriptVariant | None,
+    transcripts_variant: TranscriptVariant | None,
     patch_missing_items: bool,
     no_splits: bool,
     name: str | None,
@@ -196,17 +196,14 @@ def participants(
         ragq import participants clinic/second-visit --name clinic --dry-run
     """
     data_set = read_directory(
-        directory,
-        transcripts=transcripts,
-        variant=None if transcripts_variant is None else TranscriptVariant(transcripts_variant),
-        patch_missing_items=patch_missing_items,
+        directory, transcripts=transcripts, variant=transcripts_variant, patch_missing_items=patch_missing_items
     )
     tell_unread(directory, NAMES)
     if others := no_participants(directory / transcripts):
         draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
     refuse_wrong_variant(data_set.participants.values())
     if variant is not None:
-        varied = {one.id: vary(one, TranscriptVariant(variant)) for one in data_set.participants.values()}
+        varied = {one.id: vary(one, variant) for one in data_set.participants.values()}
         data_set = data_set.model_copy(update={"participants": varied})
     imported = with_database(
         import_participants,

@@ -9,7 +9,6 @@ from cli.files import read_file
 from cli.options import Choice, assignment, effective_settings, group
 from cli.output import (
     FittingTable,
-    Text,
     draw,
     json_option,
     print_data,
@@ -22,6 +21,7 @@ from schemas.errors import Refused
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
 from stages.queries.templates import OF_ANSWERS, RULES, TemplateTag
+from stages.reports.tables import Moment
 from store.questions import presets
 
 _ORIGIN = "command line"
@@ -50,13 +50,8 @@ def list_command(as_json: bool) -> None:
     found = with_database(presets.list_all)
     table = FittingTable("", "preset", "differs in", "description", "changed")
     for line in found:
-        table.add_row(
-            "*" if line.is_default else "",
-            Text(line.name),
-            str(len(differing_values(line.preset.values()))),
-            Text(line.description or ""),
-            f"{line.updated_at:%Y-%m-%d %H:%M}",
-        )
+        mark, differing = "*" if line.is_default else "", len(differing_values(line.preset.values()))
+        table.add_row(mark, line.name, differing, line.description, Moment(line.updated_at))
     none = "No preset is stored. `ragq preset create NAME` makes one."
     print_list(found, table, none=none, as_json=as_json)
 
@@ -86,7 +81,7 @@ def show_command(name: str | None, as_json: bool) -> None:
     for key, value in stored.preset.values().items():
         setting = PRESET_SETTINGS[key]
         mark = "*" if key in differing else ""
-        table.add_row(mark, key, Text(value_in_words(value)), allowed(setting), Text(setting.description))
+        table.add_row(mark, key, value_in_words(value), allowed(setting), setting.description)
     draw(table)
 
 
@@ -152,7 +147,7 @@ def delete_command(name: str, as_json: bool) -> None:
     print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
 
 
-TAG = Choice([tag.value for tag in TemplateTag])
+TAG = click.argument("tag", type=Choice(TemplateTag))
 
 
 @group()
@@ -178,23 +173,17 @@ def template_list_command(as_json: bool) -> None:
     """
     found = with_database(presets.all_templates)
     table = FittingTable("", "template", "version", "title", "characters", "added")
-    for stored in found:
-        table.add_row(
-            "*" if stored.is_active else "",
-            stored.tag,
-            str(stored.version),
-            Text(stored.title),
-            str(len(stored.text)),
-            f"{stored.created_at:%Y-%m-%d %H:%M}",
-        )
+    for one in found:
+        mark, added = "*" if one.is_active else "", Moment(one.created_at)
+        table.add_row(mark, one.tag, one.version, one.title, len(one.text), added)
     print_list(found, table, none="No template is stored. `ragq db migrate` stores the first ones.", as_json=as_json)
 
 
 @template.command()
-@click.argument("tag", type=TAG)
+@TAG
 @click.argument("version", type=click.IntRange(min=1), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the meaning of each placeholder.")
-def show(tag: str, version: int | None, as_json: bool) -> None:
+def show(tag: TemplateTag, version: int | None, as_json: bool) -> None:
     """Print the text of a template as it is; without VERSION that of the active one.
 
     \b
@@ -202,19 +191,19 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
         ragq template show query_expansion
         ragq template show query_expansion 1 --json
     """
-    stored = with_database(presets.template, TemplateTag(tag), version)
+    stored = with_database(presets.template, tag, version)
     if as_json:
-        print_json(stored.model_dump(by_alias=True) | {"variables": dict(RULES[TemplateTag(tag)].variables)})
+        print_json(stored.model_dump(by_alias=True) | {"variables": dict(RULES[tag].variables)})
     else:
         print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
 
 
 @template.command()
-@click.argument("tag", type=TAG)
+@TAG
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--title", required=True, help="What is new about it, in a few words.")
 @json_option
-def new(tag: str, file: Path, title: str, as_json: bool) -> None:
+def new(tag: TemplateTag, file: Path, title: str, as_json: bool) -> None:
     """Add the text of a file as the next version, which is used once it is activated.
 
     A placeholder is a name in braces, {query}; a brace that is meant as such is doubled. Unknown placeholders, and
@@ -228,19 +217,16 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
         text = read_file(file).decode()
     except UnicodeDecodeError:
         raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
-    stored = with_database(presets.add_template, TemplateTag(tag), text, title=title)
-    print_result(
-        stored,
-        f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
-        as_json=as_json,
-    )
+    stored = with_database(presets.add_template, tag, text, title=title)
+    words = f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it."
+    print_result(stored, words, as_json=as_json)
 
 
 @template.command()
-@click.argument("tag", type=TAG)
+@TAG
 @click.argument("version", type=click.IntRange(min=1))
 @json_option
-def activate(tag: str, version: int, as_json: bool) -> None:
+def activate(tag: TemplateTag, version: int, as_json: bool) -> None:
     """Make a version the active one of its template. Stored prompts do not change.
 
     \b
@@ -248,7 +234,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
         ragq template activate query_expansion 1
     """
     used = effective_settings(None, ()).run.ragq.answer_template
-    stored = with_database(presets.activate_template, TemplateTag(tag), version)
+    stored = with_database(presets.activate_template, tag, version)
     print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
-    if TemplateTag(tag) in OF_ANSWERS and tag != used:
+    if tag in OF_ANSWERS and tag != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import Typed, group, requested, values_option, wanted_options
+from cli.options import FILE, Typed, group, requested, values_option, wanted_options
 from cli.output import (
     FittingTable,
     Text,
@@ -30,6 +30,7 @@ from schemas.values.runs import StageFailure
 from services.questions.edits import answer, edit, stored_prompt
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
+from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
@@ -129,7 +130,6 @@ def _places(text: str) -> tuple[int, ...]:
 
 
 _PLACES = Typed("N,N...", _places)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 
@@ -162,17 +162,9 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     lines = found[: wanted.limit]
     table = FittingTable("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
-        table.add_row(
-            str(line.id),
-            f"r{line.run_id}",
-            f"{line.created_at:%Y-%m-%d %H:%M}",
-            ", ".join(line.corpora),
-            line.preset or "",
-            coloured(line.job_status),
-            _needs(line),
-            str(line.results_count),
-            line.original_query,
-        )
+        of_run = f"r{line.run_id}", Moment(line.created_at), ", ".join(line.corpora), line.preset
+        state = coloured(line.job_status), _needs(line)
+        table.add_row(line.id, *of_run, *state, line.results_count, line.original_query)
     none = "No question is stored yet. `ragq ask QUESTION` asks one."
     if wanted.status or wanted.before:
         none = "There is no such question. `ragq query list` lists the newest."
@@ -232,7 +224,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
 )
 @click.option("--hyde", "hyde_answer", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
-@click.option("--expansion", type=_FILE, help="An expansion reply of an external model.")
+@click.option("--expansion", type=FILE, help="An expansion reply of an external model.")
 @click.option("--passages", "context", type=_PLACES, help="Passages of the context to keep, by place, in this order.")
 @click.option(
     "--run/--no-run",
@@ -292,7 +284,7 @@ def run_command(query_id: int, values: dict[str, str], model: str, as_json: bool
 
 @query.command("answer")
 @_QUERY
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @json_option
 def answer_command(query_id: int, file: Path, as_json: bool) -> None:
     """Store the answer of an external model to the question's prompt, beside the answers there are.

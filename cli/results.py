@@ -172,7 +172,7 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path, ending: 
 #: The exit code for a condition of `--fail-if` that is met, or cannot be decided.
 GATE_FAILED: Final = 4
 
-_MODES = Choice([mode.value for mode in AssessmentMode])
+_MODES = Choice(AssessmentMode)
 
 
 @click.command()
@@ -202,8 +202,8 @@ def diff(
     left: int,
     right: int,
     more: tuple[int, ...],
-    mode: str | None,
-    other_mode: str | None,
+    mode: AssessmentMode | None,
+    other_mode: AssessmentMode | None,
     conditions: tuple[str, ...],
     metrics: tuple[str, ...],
     latex: bool,

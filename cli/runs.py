@@ -11,7 +11,7 @@ import click
 from cli.config import known_prices, with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, wanted_options
-from cli.output import FittingTable, Text, draw, json_option, print_data, print_json, print_list, print_older
+from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_older
 from cli.run_table import cost_lines, print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
@@ -25,6 +25,7 @@ from schemas.values.queries import SINGLE
 from schemas.values.requests import RunsWanted
 from schemas.values.scoring import ModeSummary, ScoreTable
 from services.reports import cost_of_run
+from stages.reports.tables import Moment
 from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
 from store.runs import overviews
@@ -313,17 +314,10 @@ def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
 def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
     table = FittingTable("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
     for run in found:
-        table.add_row(
-            f"r{run.id}",
-            Text(run.name or ""),
-            run.kind,
-            run.profile,
-            asked_for(run.request),
-            str(run.jobs),
-            ", ".join(f"{count} {status}" for status, count in run.states.items()),
-            run.priority if run.open_jobs else "",
-            f"{run.created_at:%Y-%m-%d %H:%M}",
-        )
+        states = ", ".join(f"{count} {status}" for status, count in run.states.items())
+        priority, submitted = run.priority if run.open_jobs else "", Moment(run.created_at)
+        asked = f"r{run.id}", run.name, run.kind, run.profile, asked_for(run.request)
+        table.add_row(*asked, run.jobs, states, priority, submitted)
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
     if is_filtered:
         none = "There is no such run. `ragq runs` lists the newest."

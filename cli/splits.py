@@ -10,12 +10,13 @@ from rich.table import Column
 
 from cli.config import with_database
 from cli.files import read_file
-from cli.options import group
+from cli.options import FILE, group
 from cli.output import FittingTable, Text, draw, json_option, print_json, print_text
 from schemas.values.participants import Split, SplitProblem, StoredSplit
 from services.splits import drawn_splits, find_data_set, make_splits, published_splits
 from stages.participants.splits import origin_words, parse_listed_splits, split_problems
 from stages.records import ProblemsFound
+from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.references.interviews import known, stored_splits
@@ -55,9 +56,9 @@ def list_command(as_json: bool) -> None:
     else:
         table = FittingTable("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
         for split, wrong in found:
-            size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
-            check = Text("wrong", "red") if wrong else "correct"
-            table.add_row(split.called, size, origin_words(split.origin), check, split.ids_hash, when)
+            made, check = origin_words(split.origin), Text("wrong", "red") if wrong else "correct"
+            size, when = len(split.participant_ids), Moment(split.imported_at)
+            table.add_row(split.called, size, made, check, split.ids_hash, when)
         draw(table, *(f"{problem.split}: {problem.found}; {problem.what_to_do}" for problem in problems))
     if problems:
         raise SystemExit(WRONG)
@@ -78,7 +79,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
 @click.option(
     "--from",
     "listed",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
 )
 @click.option("--data-set", help="Whose splits; needed where several data sets are stored.")

@@ -4,7 +4,6 @@ import os
 import socket
 import sys
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,6 +29,7 @@ from stack.status import PartStatus, status
 from stack.supervision import HEARTBEATS, SUPERVISOR
 from stack.up import down as bring_down
 from stack.up import up as bring_up
+from stages.reports.words import duration
 from store import access
 from store.database import Connection
 from store.migrate import upgrade
@@ -161,10 +161,10 @@ def _show_problems(found: Sequence[RunProblem] | None) -> None:
         return
     table = FittingTable("problem", "run", "stage", "jobs", "since", "why", "remedy")
     for one in found:
-        since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")
+        since = one.since and f"{one.since.astimezone():%Y-%m-%d %H:%M}"
         until = "" if one.until is None else f" Until {one.until.astimezone():%H:%M:%S}."
-        stage = one.stage or ""
-        table.add_row(one.what, f"r{one.run_id}", stage, str(one.jobs), since, f"{one.reason or ''}{until}", one.remedy)
+        why = f"{one.reason or ''}{until}"
+        table.add_row(one.what, f"r{one.run_id}", one.stage, one.jobs, since, why, one.remedy)
     draw(table)
 
 
@@ -223,10 +223,7 @@ def api(host: str | None, port: int | None) -> NoReturn:
             f"The API cannot listen on port {settings.ragq_api_port}: {holder(settings.ragq_api_port)} holds it. "
             "Choose another with --port."
         )
-    servers = connections(environment)
-    # A model of the running stack is not named: the profile of what is submitted would change with it.
-    environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    _become(api_command(), environment)
+    _become(api_command(), _with_servers(environment))
 
 
 @click.command()
@@ -250,10 +247,8 @@ def mcp(sensitive: bool) -> NoReturn:
     In a client's configuration:
       {"mcpServers": {"ragq": {"command": "ragq", "args": ["mcp"]}}}
     """
-    environment = _environment()
-    servers = connections(environment)
-    environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    _become([sys.executable, "-m", "api.stdio", *(["--sensitive"] if sensitive else [])], environment)
+    command = [sys.executable, "-m", "api.stdio", *(["--sensitive"] if sensitive else [])]
+    _become(command, _with_servers(_environment()))
 
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
@@ -298,6 +293,12 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **merged(os.environ, ENV_FILE)}
 
 
+def _with_servers(environment: dict[str, str]) -> dict[str, str]:
+    # A model of the running stack is not named: the profile of what is submitted would change with it.
+    servers = connections(environment)
+    return environment | {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
+
+
 def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
     """Replace this process by a command that takes ragq's packages from where they are installed."""
     os.execvpe(command[0], command, environment | _SAFE_PATH)
@@ -322,21 +323,14 @@ def _report(line: str) -> None:
 
 
 def _show(parts: Sequence[PartStatus]) -> None:
-    if not parts:
-        return
     table = FittingTable("part", "state", "health", "pid", "port", "uptime", "MB", "log")
-    for part in parts:
-        table.add_row(
-            part.name,
-            part.state,
-            "healthy" if part.healthy else "unhealthy",
-            "" if part.pid is None else str(part.pid),
-            "" if part.port is None else str(part.port),
-            "" if part.uptime_s is None else str(timedelta(seconds=round(part.uptime_s))),
-            "" if part.memory_mb is None else f"{part.memory_mb:.0f}",
-            part.log or "",
-        )
-    draw(table)
+    for one in parts:
+        health = "healthy" if one.healthy else "unhealthy"
+        uptime = None if one.uptime_s is None else duration(one.uptime_s)
+        memory = None if one.memory_mb is None else f"{one.memory_mb:.0f}"
+        table.add_row(one.name, one.state, health, one.pid, one.port, uptime, memory, one.log)
+    if parts:
+        draw(table)
 
 
 _COLOURS = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}

@@ -16,6 +16,7 @@ from cli.files import read_file, row_file
 from cli.ids import RUN
 from cli.new_runs import conclude, print_estimates, run_options
 from cli.options import (
+    FILE,
     SETTINGS,
     Choice,
     Decorator,
@@ -138,9 +139,6 @@ def _located(option: click.Parameter, value: Any, folder: Path) -> Any:
     return str(folder / value) if is_file and isinstance(value, str) and value != "-" else value
 
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
 class Kind(NamedTuple):
     """A kind of job: its options, and what makes a request of them."""
 
@@ -170,7 +168,7 @@ KINDS: dict[str, Kind] = {
             click.option("--zero-shot-only", is_flag=True, help="Only without references."),
             click.option(
                 "--evidence",
-                type=_FILE,
+                type=FILE,
                 help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
             ),
             request_options(ParticipantRequest, "allow_overlap"),
@@ -189,11 +187,11 @@ KINDS: dict[str, Kind] = {
             ),
             *search_options,
             click.option(
-                "--qrels", type=_FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form."
+                "--qrels", type=FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form."
             ),
             click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked."),
-            click.option("--expansion", type=_FILE, help="An expansion reply of an external model, for --query."),
-            click.option("--response", type=_FILE, help="An answer of an external model, for --query."),
+            click.option("--expansion", type=FILE, help="An expansion reply of an external model, for --query."),
+            click.option("--response", type=FILE, help="An answer of an external model, for --query."),
             model_option,
         ),
         queries_request,
@@ -236,7 +234,7 @@ class _Submit(click.Command):
 @click.command(cls=_Submit)
 @click.option(
     "--config",
-    type=_FILE,
+    type=FILE,
     is_eager=True,
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
@@ -249,7 +247,7 @@ class _Submit(click.Command):
 @click.option("--name", metavar="NAME", help="Name of the run, which no other run has; commands take it for RUN.")
 @click.option(
     "--priority",
-    type=Choice([level.value for level in Priority]),
+    type=Choice(Priority),
     help="How often it has a turn where several runs wait; unless given, interactive for one question or one set of "
     "phrases, and normal for others.",
 )
@@ -278,7 +276,7 @@ def submit(
     values: dict[str, str],
     retries: int | None,
     name: str | None,
-    priority: str | None,
+    priority: Priority | None,
     after: int | None,
     notify_url: str | None,
     batch_hours: float | None,
@@ -348,7 +346,7 @@ def submit(
         draws=chosen,
         always_new=always_new,
         name=name,
-        priority=None if priority is None else Priority(priority),
+        priority=priority,
         terms=terms,
         warn=lambda sentence: print_text(sentence, err=True),
     )
