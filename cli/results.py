@@ -12,7 +12,7 @@ from cli.ids import RUN
 from cli.main import INTERRUPTED
 from cli.options import Choice, Typed, given, request_options, together
 from cli.output import draw, json_option, print_json, print_result, print_text
-from cli.sheets import draw_sheets, paper_format, paper_options, write
+from cli.sheets import Write, draw_sheets, paper_options
 from schemas.errors import Refused
 from schemas.values.differences import Measures, RetrievalMeasures, Sweep
 from schemas.values.evaluations import EvaluationReport
@@ -65,10 +65,7 @@ def report(
     run_id: int,
     calibrate_on: int | None,
     page: Path | None,
-    latex: bool,
-    markdown: bool,
-    csv: bool,
-    output: Path | None,
+    write: Write | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -88,12 +85,11 @@ def report(
     """
     prices = known_prices()
     chosen = given(options)
-    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
     async def read(connection: Connection) -> EvaluationReport | list[ScoredRun | QueryRun]:
         if (await overviews.get(connection, run_id)).kind != "evaluation":
             return [await reported_run(connection, one) for one in (run_id, calibrate_on) if one is not None]
-        if wanted is not None or page is not None or calibrate_on is not None:
+        if write is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
         return await evaluation_report(connection, run_id, measures=retrieval_measures_of(chosen))
 
@@ -105,8 +101,8 @@ def report(
         found = report_of(run, chosen, calibrate_on=other[0] if other else None, prices=prices)
     if as_json:
         print_json(found)
-    elif wanted is not None:
-        write([sheet_of(found)], wanted, output)
+    elif write is not None:
+        write([sheet_of(found)])
     elif page is None:
         draw_sheets([sheet_of(found)])
     if page is not None and not isinstance(found, EvaluationReport):
@@ -206,10 +202,7 @@ def diff(
     other_mode: AssessmentMode | None,
     conditions: tuple[str, ...],
     metrics: tuple[str, ...],
-    latex: bool,
-    markdown: bool,
-    csv: bool,
-    output: Path | None,
+    write: Write | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -229,14 +222,12 @@ def diff(
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
-    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
     asked = [condition(words) for words in conditions]
-
     found = with_open_database(compare, [left, right, *more], mode=mode, other_mode=other_mode, measures=given(options))
     sheets = [comparison_sheet(one, metrics) for one in found]
     decided = gate(found, asked) if asked else None
-    if wanted is not None:
-        write(sheets, wanted, output)
+    if write is not None:
+        write(sheets)
     elif as_json:
         print_json(found if decided is None else {"gate": decided, "comparisons": found})
     else:
@@ -268,11 +259,7 @@ def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
 @metric_option
 @json_option
 def sweep(
-    parent: int,
-    stage: str,
-    grid: tuple[tuple[str, tuple[str, ...]], ...],
-    metrics: tuple[str, ...],
-    as_json: bool,
+    parent: int, stage: str, grid: tuple[tuple[str, tuple[str, ...]], ...], metrics: tuple[str, ...], as_json: bool
 ) -> None:
     """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
 
@@ -294,13 +281,7 @@ def sweep(
     except KeyboardInterrupt:
         print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
         raise SystemExit(INTERRUPTED) from None
-    found = with_open_database(
-        sweep_results,
-        parent,
-        stage,
-        made,
-        measure=metrics[0] if metrics else None,
-    )
+    found = with_open_database(sweep_results, parent, stage, made, measure=metrics[0] if metrics else None)
     if as_json:
         print_json(found)
         return

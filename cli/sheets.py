@@ -1,15 +1,14 @@
 """Results as tables: in the terminal, in LaTeX, in Markdown and as CSV."""
 
 import re
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 from rich.console import Group
 
-from cli.options import together
 from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_data, print_list, spaced
 from stages.reports.tables import Cell, Figure, Sheet, State, Table, as_csv, paper_tables
 
@@ -65,7 +64,7 @@ def _drawing(table: Table) -> Drawing:
 _STYLES = {"good": "green", "wait": "cyan", "bad": "red", "idle": "dim"}
 
 
-def _cell(cell: Cell) -> Text | str:
+def _cell(cell: Cell) -> Drawing:
     if isinstance(cell, State):
         return Text(cell.words, _STYLES[cell.kind])
     if isinstance(cell, Figure):
@@ -74,49 +73,46 @@ def _cell(cell: Cell) -> Text | str:
     return str(cell)
 
 
-class PaperFormat(StrEnum):
-    """What a table is written in."""
-
-    LATEX = "latex"
-    MARKDOWN = "markdown"
-    CSV = "csv"
+Write: TypeAlias = Callable[[Sequence[Sheet]], None]
+"""Prints results in a format for papers, or writes them to a file."""
 
 
-#: The parameters that `paper_format` takes, and `write`.
-paper_options = together(
-    click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package."),
-    click.option("--markdown", is_flag=True, help="Print tables in Markdown."),
-    click.option("--csv", is_flag=True, help="Print the numbers as CSV, one a row."),
-    click.option(
+def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --latex, --markdown, --csv and --output, as `write`: a Write if a format was asked for, or None.
+
+    Raises UsageError for two formats at once, --json included, and for a file without any.
+    """
+
+    @click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package.")
+    @click.option("--markdown", is_flag=True, help="Print tables in Markdown.")
+    @click.option("--csv", is_flag=True, help="Print the numbers as CSV, one a row.")
+    @click.option(
         "--output",
         metavar="FILE",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         help="Write the tables or the CSV to this file.",
-    ),
-)
+    )
+    @wraps(command)
+    def with_write(*, latex: bool, markdown: bool, csv: bool, output: Path | None, as_json: bool, **options: Any) -> Any:
+        asked = {"--latex": latex, "--markdown": markdown, "--csv": csv, "--json": as_json}
+        chosen = [option for option, is_asked in asked.items() if is_asked]
+        if len(chosen) > 1:
+            raise click.UsageError(f"{' and '.join(chosen)} exclude each other; give one of them.")
+        is_paper = bool(chosen) and not as_json
+        if output is not None and not is_paper:
+            raise click.UsageError("--output goes with --latex, --markdown or --csv.")
+        write = partial(_write, chosen[0], output) if is_paper else None
+        return command(write=write, as_json=as_json, **options)
+
+    return with_write
 
 
-def paper_format(*, latex: bool, markdown: bool, csv: bool, as_json: bool, output: Path | None) -> PaperFormat | None:
-    """The format that was asked for, if any. Raises UsageError for two at once, and for a file without any."""
-    asked = {PaperFormat.LATEX: latex, PaperFormat.MARKDOWN: markdown, PaperFormat.CSV: csv}
-    chosen = [one for one, is_asked in asked.items() if is_asked]
-    if len(chosen) + as_json > 1:
-        names = [*(f"--{one}" for one in chosen), *(["--json"] if as_json else [])]
-        raise click.UsageError(f"{' and '.join(names)} exclude each other; give one of them.")
-    if output is not None and not chosen:
-        raise click.UsageError("--output goes with --latex, --markdown or --csv.")
-    return chosen[0] if chosen else None
-
-
-def write(sheets: Sequence[Sheet], wanted: PaperFormat, output: Path | None) -> None:
-    """Print results in a format, or write them to a file."""
-    match wanted:
-        case PaperFormat.LATEX:
-            text = as_latex(table for sheet in sheets for table in paper_tables(sheet))
-        case PaperFormat.MARKDOWN:
-            text = as_markdown(table for sheet in sheets for table in paper_tables(sheet))
-        case PaperFormat.CSV:
-            text = as_csv(sheets)
+def _write(wanted: str, output: Path | None, sheets: Sequence[Sheet]) -> None:
+    if wanted == "--csv":
+        text = as_csv(sheets)
+    else:
+        tables = (table for sheet in sheets for table in paper_tables(sheet))
+        text = as_latex(tables) if wanted == "--latex" else as_markdown(tables)
     if output is None:
         print_data(text)
     else:

@@ -19,7 +19,7 @@ from schemas.settings.base import ENV_FILE, SettingSource, merged
 from schemas.settings.process import ProcessSettings, effective_process
 from services.doctor.examine import examine
 from services.doctor.servers import Verdict
-from stack.connections import Connections, connections
+from stack.connections import connections
 from stack.home import Home, find_home, write_private
 from stack.parts import ORDER, PORT_SETTINGS
 from stack.ports import holder, is_free, other_users
@@ -196,7 +196,9 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
         raise click.BadParameter(str(error), param_hint="--stages") from None
     # The process keeps its id through exec, so the name is this worker's alone.
     command = worker_command(f"worker-{os.getpid()}", chosen, concurrency)
-    _become(command, _celery_environment(connections(_environment())))
+    servers = connections(_environment())
+    _refuse_foreign()
+    _become(command, _environment() | servers.environment())
 
 
 @click.command()
@@ -304,18 +306,14 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
     os.execvpe(command[0], command, environment | _SAFE_PATH)
 
 
-def _celery_environment(servers: Connections) -> dict[str, str]:
-    """The environment of a process of Celery, which looks for the application in the working folder first.
-
-    Raises StackError when that folder has other packages of the same names.
-    """
+def _refuse_foreign() -> None:
+    """Celery looks for the application in the working folder first: raise StackError for other packages there."""
     if foreign := list(shadowing_in(Path.cwd())):
         names = ", ".join(one.place.name if one.place.name != "__init__.py" else f"{one.name}/" for one in foreign)
         raise StackError(
             f"Celery would import {names} of this folder instead of ragq's. Start it from another folder, such as "
             f"{Path.home()}."
         )
-    return {**_environment(), **servers.environment(), **_SAFE_PATH}
 
 
 def _report(line: str) -> None:
