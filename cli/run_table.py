@@ -1,11 +1,12 @@
 """A run as a table in the terminal."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
 
 from rich.console import Group
-from rich.table import Column
+from rich.text import Text as RichText
 
 from cli.config import changed_table
 from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, spaced
@@ -14,7 +15,6 @@ from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.runs import RunOrigin
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.costs import cost_words
 from stages.reports.words import (
@@ -29,14 +29,8 @@ from stages.reports.words import (
 )
 from store.runs.batches import batches_in_words
 from store.runs.forks import Family
-from store.runs.jobs import StageRun
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
-
-
-def origin_lines(origin: RunOrigin) -> list[Text]:
-    """A line for each environment, model and server."""
-    return [Text(words, style="dim") for words in origin_words(origin)]
 
 
 _MARKS = {
@@ -67,34 +61,30 @@ def run_table(view: RunView) -> Drawing:
     jobs = sorted(view.jobs, key=_urgency)[:LISTED_JOBS] if is_index else view.jobs[:SHOWN_JOBS]
     more = view.overview.jobs - len(jobs)
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(view, jobs), *rest)
+    return Group(*_head(view), *_listed(view, jobs), *rest)
 
 
-def run_details(view: RunView) -> Drawing:
-    """What a run was made from, which only `ragq show` prints: its profile, settings and origin."""
+def run_details(view: RunView, cost: RunCost) -> Drawing:
+    """What only `ragq show` prints: the cost of a run in all, by model and by stage, its profile, settings and origin."""
     overview = view.overview
-    lines: list[Drawing] = [Text()]
-    if why := overview.request.get("profile_source"):
-        lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
-    lines += family_lines(view.family)
+    why = overview.request.get("profile_source")
+    lines = [*([f"profile {overview.profile}: {why}"] if why else []), *_family(view.family)]
     if view.notification is not None:
-        lines.append(Text(notification_in_words(view.notification), style="dim"))
-    lines += origin_lines(view.origin)
-    if changed := _changed(view):
-        lines += [Text(), changed_table(changed, profile=overview.profile)]
-    return Group(*lines)
+        lines.append(notification_in_words(view.notification))
+    lines += origin_words(view.origin)
+    changed = _changed(view)
+    table = [Text(), changed_table(changed, profile=overview.profile)] if changed else []
+    costs = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
+    return Group(*costs, Text(), *(Text(words, style="dim") for words in lines), *table)
 
 
-def family_lines(family: Family) -> list[Drawing]:
+def _family(family: Family) -> Iterator[str]:
     """The parent and the forks of a run; none for a run without either."""
-    lines: list[Drawing] = []
     if family.stage is not None:
         gone = "" if family.parent_id is not None else ", which is deleted"
-        lines.append(Text(f"forked from r{family.named}{gone} at stage {family.stage}", style="dim"))
+        yield f"forked from r{family.named}{gone} at stage {family.stage}"
     if family.children:
-        children = ", ".join(f"r{child.run_id} at {child.stage}" for child in family.children)
-        lines.append(Text(f"forks: {children}", style="dim"))
-    return lines
+        yield f"forks: {', '.join(f'r{child.run_id} at {child.stage}' for child in family.children)}"
 
 
 def _urgency(job: JobView) -> tuple[bool, bool, bool]:
@@ -107,32 +97,30 @@ def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
     return changes(kind, overview.profile, view.settings)
 
 
-def _head(view: RunView) -> Drawing:
+def _head(view: RunView) -> Iterator[Drawing]:
     overview, request = view.overview, view.overview.request
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
     jobs = f"{counted(overview.jobs, 'job')}: {states}"
-    lines = [
-        Text.assemble((overview.title, "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}"),
-    ]
+    yield Text.assemble((overview.title, "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}")
     if overview.note:
-        lines.append(Text(overview.note))
+        yield Text(overview.note)
     if variants := variants_in_words(request):
-        lines.append(Text(", ".join(filter(None, (split_in_words(request), variants))), style="dim"))
-    lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, request)]
+        yield Text(", ".join(filter(None, (split_in_words(request), variants))), style="dim")
+    for notice in notices(overview.kind, overview.profile, request):
+        yield Text(notice, style="yellow")
     if view.cut_texts:
-        lines.append(Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow"))
+        yield Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow")
     if preset := request.get("preset"):
-        lines.append(Text(f"corpus {request['corpus']}  preset {preset}", style="dim"))
+        yield Text(f"corpus {request['corpus']}  preset {preset}", style="dim")
     if vocabulary := request.get("vocabulary"):
         seed = request.get("seed")
-        lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
+        yield Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim")
     if view.limits is not None:
-        lines.append(Text(limits_in_words(view.limits), style="dim"))
+        yield Text(limits_in_words(view.limits), style="dim")
     if view.batches is not None:
-        lines += [Text(words, style="yellow") for words in batches_in_words(view.batches)]
+        yield from (Text(words, style="yellow") for words in batches_in_words(view.batches))
     if changed := _changed(view):
-        lines.append(Text(changed_in_words(changed, profile=overview.profile, run=f"r{overview.id}"), style="dim"))
-    return Group(*lines)
+        yield Text(changed_in_words(changed, profile=overview.profile, run=f"r{overview.id}"), style="dim")
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
@@ -142,60 +130,63 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
     return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), _legend()]
 
 
+_JobColumn: TypeAlias = tuple[str, Literal["left", "center", "right"], Callable[[JobView], object]]
+"""A heading, where its cells are aligned, and the cell of a job."""
+
+_IDENTITY: Final[tuple[_JobColumn, ...]] = (
+    ("job", "left", lambda job: f"j{job.job_id}"),
+    ("subject", "right", lambda job: job.subject),
+    ("mode", "left", lambda job: job.mode),
+    ("status", "left", lambda job: coloured(job.status)),
+)
+_SECONDS: Final[_JobColumn] = ("seconds", "right", lambda job: f"{job.seconds:.1f}")
+
+
 def _jobs(kind: str, jobs: list[JobView]) -> Drawing:
     """A column per stage; in a narrow terminal one for all of them, with a mark per stage."""
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    wide = FittingTable("job", Column("subject", justify="right"), "mode", "status")
-    for stage in stages:
-        wide.add_column(stage, justify="center")
-    narrow = FittingTable("job", Column("subject", justify="right"), "mode", "status", "stages")
-    has_references = "validate" in stages
-    if has_references:
-        wide.add_column("kept/rejected")
-        narrow.add_column("kept", justify="right")
-    has_calls = has_references or any(job.llm_paid or job.llm_reused for job in jobs)
-    if has_calls:
-        wide.add_column("LLM calls", justify="right")
-        narrow.add_column("calls", justify="right")
-    wide.add_column("seconds", justify="right")
-    narrow.add_column("seconds", justify="right")
-    for job in jobs:
-        by_stage = {stage.stage: stage for stage in job.stages}
-        identity = f"j{job.job_id}", job.subject, job.mode, coloured(job.status)
-        seconds = f"{job.seconds:.1f}"
-        wide.add_row(
-            *identity,
-            *(_mark(by_stage.get(stage)) for stage in stages),
-            *((references(job),) if has_references else ()),
-            *((calls(job),) if has_calls else ()),
-            seconds,
-        )
-        kept = f"{sum(job.kept.values())}/{sum(job.kept.values()) + sum(job.rejected.values())}" if job.judged else ""
-        narrow.add_row(
-            *identity,
-            _marks([by_stage[stage] for stage in stages if stage in by_stage]),
-            *((kept,) if has_references else ()),
-            *((str(job.llm_paid + job.llm_reused),) if has_calls else ()),
-            seconds,
-        )
+    wide: list[_JobColumn] = [*_IDENTITY, *((stage, "center", partial(_mark, stage)) for stage in stages)]
+    narrow: list[_JobColumn] = [*_IDENTITY, ("stages", "left", _marks)]
+    if "validate" in stages:
+        wide.append(("kept/rejected", "left", references))
+        narrow.append(("kept", "right", _kept))
+    if "validate" in stages or any(job.llm_paid or job.llm_reused for job in jobs):
+        wide.append(("LLM calls", "right", calls))
+        narrow.append(("calls", "right", lambda job: job.llm_paid + job.llm_reused))
     order = Text(f"stages: {', '.join(stages)}", style="dim")
-    return FirstThatFits(wide, Group(narrow, order))
+    return FirstThatFits(_table([*wide, _SECONDS], jobs), Group(_table([*narrow, _SECONDS], jobs), order))
 
 
-def _marks(stages: list[StageRun]) -> Text:
+def _table(columns: Sequence[_JobColumn], jobs: Iterable[JobView]) -> FittingTable:
+    table = FittingTable()
+    for heading, justify, _ in columns:
+        table.add_column(heading, justify=justify)
+    for job in jobs:
+        table.add_row(*(cell(job) for _, _, cell in columns))
+    return table
+
+
+def _marks(job: JobView) -> RichText:
     """A mark per stage, and the name of the one that runs or failed."""
-    marks = Text.assemble(*(_MARKS[stage.status] for stage in stages))
-    named = [stage.stage for stage in stages if stage.status in (StageStatus.RUNNING, StageStatus.FAILED)]
+    marks = Text.assemble(*(_MARKS[stage.status] for stage in job.stages))
+    named = [stage.stage for stage in job.stages if stage.status in (StageStatus.RUNNING, StageStatus.FAILED)]
     return Text.assemble(marks, " ", named[0]) if named else marks
 
 
-def _mark(stage: StageRun | None) -> Text:
+def _mark(name: str, job: JobView) -> Text | None:
+    stage = next((stage for stage in job.stages if stage.stage == name), None)
     if stage is None:
-        return Text("")
+        return None
     mark, style = _MARKS[stage.status]
     again = f"×{stage.attempts}" if stage.attempts > 1 else ""
     seconds = f" {stage.seconds:.1f}" if stage.seconds is not None else ""
     return Text(f"{mark}{again}{seconds}", style=style)
+
+
+def _kept(job: JobView) -> str:
+    """How many references, chunks or tags stay, of how many."""
+    kept = sum(job.kept.values())
+    return f"{kept}/{kept + sum(job.rejected.values())}" if job.judged else ""
 
 
 def references(job: JobView) -> str:
@@ -241,12 +232,6 @@ def _legend() -> Text:
     return Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
 
 
-def cost_lines(cost: RunCost) -> Drawing:
-    """The cost in all, by model and by stage, and what was saved."""
-    lines = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
-    return Group(*lines)
-
-
 def print_run(view: RunView, scores: ScoreTable | None) -> None:
     """Print a run and the scores of participants."""
     draw(run_table(view))
@@ -283,15 +268,10 @@ def _summaries(scores: ScoreTable) -> FittingTable:
     has_baseline = any(mode.median_mae is not None for mode in scores.modes)
     beside = ("median's MAE", "mode's MAE") if has_baseline else ()
     table = figure_table("mode", "MAE", *beside, "items compared", "N/A", "participants scored")
-    for mode in scores.modes:
-        table.add_row(
-            mode.mode,
-            number(mode.mae),
-            *((number(mode.median_mae), number(mode.modal_mae)) if has_baseline else ()),
-            str(mode.compared_items),
-            str(mode.na_items),
-            f"{mode.scored} of {mode.participants}",
-        )
+    for one in scores.modes:
+        baseline = (number(one.median_mae), number(one.modal_mae)) if has_baseline else ()
+        scored = f"{one.scored} of {one.participants}"
+        table.add_row(one.mode, number(one.mae), *baseline, one.compared_items, one.na_items, scored)
     return table
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -12,7 +12,7 @@ from cli.config import known_prices, with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, wanted_options
 from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_older
-from cli.run_table import cost_lines, print_run, run_details, run_json
+from cli.run_table import print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
@@ -32,7 +32,7 @@ from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.overviews import RunOverview
 from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
-from store.views import Submission, SubmittedJob, run_scores, submission
+from store.views import Submission, run_scores, submission
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
@@ -100,15 +100,6 @@ def toml_line(name: str, value: Any) -> str:
     return f"{name} = {_value(value)}"
 
 
-def toml_tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The lines of a table for each row; empty lists in it are left out."""
-    return [
-        line
-        for row in rows
-        for line in (f"[[{name}]]", *(toml_line(key, value) for key, value in row.items() if value != []), "")
-    ]
-
-
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
@@ -126,29 +117,32 @@ def run_config(run: Submission, *, with_text: bool) -> str:
 
     Raises Refused for runs that `ragq submit` did not make.
     """
-    overview = run.overview
-    if overview.kind not in ("participant", "query", "tags"):
-        raise Refused(
-            f"Run r{overview.id} was not made by `ragq submit`, so that no configuration submits it again. "
-            f"`ragq show r{overview.id}` shows its settings."
-        )
-    options = {
-        "participant": _of_participants,
-        "query": _of_questions,
-        "tags": _of_phrases,
-    }[overview.kind](run)
-    options |= {"until": overview.request.get("until"), "profile": overview.profile}
+    overview, request = run.overview, run.overview.request
+    match overview.kind:
+        case "participant":
+            options = _of_participants(run)
+        case "query":
+            options = _of_questions(run)
+        case "tags":
+            options = {"vocabulary": request["vocabulary"], "allow-nsfw": request.get("allow_nsfw_tags")}
+        case _:
+            raise Refused(
+                f"Run r{overview.id} was not made by `ragq submit`, so that no configuration submits it again. "
+                f"`ragq show r{overview.id}` shows its settings."
+            )
+    options |= {"until": request.get("until"), "profile": overview.profile}
+    if with_text and _is_single(run):
+        options["query"] = run.jobs[0].question
     made = f"Run r{overview.id}, submitted with ragq {overview.version}"
     return "\n".join(
         [
             toml_comment(f"{made}. `ragq submit --config FILE` submits it again."),
             *map(toml_comment, _remarks(run, with_text)),
             *(toml_line(name, value) for name, value in options.items() if value not in (None, False)),
-            *_subject(run, with_text),
             "",
             *_settings(run),
             "",
-            *_tables(run, with_text),
+            *(_tables(run) if with_text else ()),
         ]
     )
 
@@ -171,22 +165,14 @@ def _of_participants(run: Submission) -> dict[str, Any]:
 def _of_questions(run: Submission) -> dict[str, Any]:
     request = run.overview.request
     is_light = any(job.inputs.get("light_model") for job in run.jobs)
+    corpora = request["corpus"].split(", ")
     return {
-        "corpus": _one_or_all(request["corpus"].split(", ")),
+        "corpus": corpora[0] if len(corpora) == 1 else corpora,
         "where": conditions_of(request.get("works", {})) or None,
         "preset": None if _follows_default(run) else request["preset"],
         "no-expand": request.get("expansion") == "none",
         "model": "light" if is_light else None,
     }
-
-
-def _one_or_all(names: Sequence[str]) -> str | Sequence[str]:
-    return names[0] if len(names) == 1 else names
-
-
-def _of_phrases(run: Submission) -> dict[str, Any]:
-    request = run.overview.request
-    return {"vocabulary": request["vocabulary"], "allow-nsfw": request.get("allow_nsfw_tags")}
 
 
 def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
@@ -204,21 +190,21 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
     if _follows_default(run):
         preset = request["preset"]
         yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
-    if any(_is_edited(job) for job in run.jobs):
+    asked = [(job.question, job.inputs.get("query_hash")) for job in run.jobs if job.question is not None]
+    if any(content_hash(question) != submitted for question, submitted in asked):
         yield "Questions were edited since: here they are as they are now."
     if not with_text and run.overview.kind != "participant":
         what = {"query": "questions: --query or --queries", "tags": "phrases: --phrases"}[run.overview.kind]
         yield f"It lacks the text of the {what} gives it, or `ragq show r{run.overview.id} --config --with-text`."
 
 
-def _is_edited(job: SubmittedJob) -> bool:
-    return job.question is not None and content_hash(job.question) != job.inputs.get("query_hash")
-
-
 def _settings(run: Submission) -> Iterator[str]:
     """Those that differ from the profile, then all others: what the environment or a profile has counts no more."""
-    names = _names(run)
-    changed = changed_settings(run.overview.profile, run.settings)
+    # In the order of their reference.
+    names = sorted(run.settings, key=lambda name: _PLACES.get(name, len(_PLACES)))
+    if run.overview.kind == "tags":
+        names = [name for name in names if name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"]
+    changed, follows_default = changed_settings(run.overview.profile, run.settings), _follows_default(run)
     yield f"[{SETTINGS}]"
     for heading, chosen in {
         f"Differ from profile {run.overview.profile}": [name for name in names if name in changed],
@@ -226,12 +212,9 @@ def _settings(run: Submission) -> Iterator[str]:
     }.items():
         if chosen:
             yield toml_comment(heading)
-            yield from (_setting(run, name) for name in chosen)
-
-
-def _setting(run: Submission, name: str) -> str:
-    line = toml_line(name, run.settings[name]["value"])
-    return f"# {line}" if is_preset_name(name) and _follows_default(run) else line
+        for name in chosen:
+            line = toml_line(name, run.settings[name]["value"])
+            yield f"# {line}" if follows_default and is_preset_name(name) else line
 
 
 def _follows_default(run: Submission) -> bool:
@@ -239,42 +222,25 @@ def _follows_default(run: Submission) -> bool:
     return any(job.inputs.get("takes_default") for job in run.jobs)
 
 
-def _names(run: Submission) -> Sequence[str]:
-    """The settings that the run depends on, in the order of their reference."""
-    names = sorted(run.settings, key=lambda name: _PLACES.get(name, len(_PLACES)))
-    if run.overview.kind != "tags":
-        return names
-    return [name for name in names if name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"]
-
-
-def _subject(run: Submission, with_text: bool) -> Iterator[str]:
-    """The only question of a run that asked one; several are tables."""
-    if with_text and run.overview.kind == "query" and _is_single(run):
-        yield toml_line("query", run.jobs[0].question)
-
-
-def _tables(run: Submission, with_text: bool) -> list[str]:
-    if not with_text:
-        return []
-    if run.overview.kind == "tags":
-        return toml_tables("phrases", [_phrases(job.subject, job.inputs) for job in run.jobs])
-    if run.overview.kind == "query" and not _is_single(run):
-        return toml_tables("queries", [_question(job) for job in run.jobs])
-    return []
-
-
-def _question(job: SubmittedJob) -> dict[str, Any]:
-    known = {"reference_answer": job.reference_answer, "judgements": job.judgements}
-    given = {name: value for name, value in known.items() if value is not None}
-    return {"id": job.subject, "text": job.question} | given
-
-
-def _phrases(subject: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {"id": subject, "phrases": inputs["phrases"], "context_tags": inputs["context_tags"]}
+def _tables(run: Submission) -> Iterator[str]:
+    """A table for each set of phrases, or for each question of several, without what is empty."""
+    if run.overview.kind == "participant" or _is_single(run):
+        return
+    for job in run.jobs:
+        row: dict[str, Any] = {"id": job.subject}
+        if run.overview.kind == "tags":
+            yield "[[phrases]]"
+            row |= {key: job.inputs[key] for key in ("phrases", "context_tags")}
+        else:
+            yield "[[queries]]"
+            row |= {"text": job.question, "reference_answer": job.reference_answer, "judgements": job.judgements}
+        yield from (toml_line(key, value) for key, value in row.items() if value is not None and value != [])
+        yield ""
 
 
 def _is_single(run: Submission) -> bool:
-    return len(run.jobs) == 1 and run.jobs[0].subject == SINGLE
+    """Whether a run asked one question, which is no table but an option."""
+    return run.overview.kind == "query" and len(run.jobs) == 1 and run.jobs[0].subject == SINGLE
 
 
 @click.command()
@@ -292,23 +258,18 @@ def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
 
-    async def read(connection: Connection) -> tuple[list[RunOverview], bool]:
-        found = await overviews.overviews(connection, **dict(wanted) | {"limit": wanted.limit + 1})
-        shown = found[: wanted.limit]
-        # The figures of scored runs take numpy's statistics, which a list does without.
-        return [*await registered(connection, shown)] if as_json or as_csv else shown, len(found) > len(shown)
-
-    found, is_cut = with_database(read)
-    if as_json or as_csv:
-        registry = [run for run in found if isinstance(run, RegisteredRun)]
-        if as_json:
-            print_json(registry_json(registry))
-        else:
-            print_data(registry_csv(registry))
+    one_more = dict(wanted) | {"limit": wanted.limit + 1}
+    found = with_database(overviews.overviews, **one_more)
+    shown = found[: wanted.limit]
+    # The figures of scored runs take numpy's statistics, which a list does without.
+    if as_json:
+        print_json(registry_json(with_database(registered, shown)))
+    elif as_csv:
+        print_data(registry_csv(with_database(registered, shown)))
     else:
-        _print_runs(found, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
-    if is_cut:
-        print_older(found[-1].id)
+        _print_runs(shown, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
+    if len(found) > len(shown):
+        print_older(shown[-1].id)
 
 
 def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
@@ -354,15 +315,12 @@ def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
 
     async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None, RunCost]:
         view = await with_origin(connection, await read(connection, run_id, all_jobs=as_json))
-        return (
-            view,
-            await run_scores(connection, run_id),
-            await cost_of_run(connection, run_id, prices, by_job=as_json),
-        )
+        cost = await cost_of_run(connection, run_id, prices, by_job=as_json)
+        return view, await run_scores(connection, run_id), cost
 
     view, scores, cost = with_database(shown)
     if as_json:
         print_json(run_json(view, scores) | {"cost": cost})
     else:
         print_run(view, scores)
-        draw("", cost_lines(cost), run_details(view))
+        draw("", run_details(view, cost))
