@@ -30,12 +30,7 @@ from schemas.values.documents import CorpusView, ListedWorks, RepairAction, Sele
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
-from services.documents import (
-    DocumentView,
-    OutlineHeading,
-    document_text,
-    document_view,
-)
+from services.documents import DocumentView, OutlineHeading, document_text, document_view
 from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works

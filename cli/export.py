@@ -138,11 +138,7 @@ def _age(value: str) -> timedelta:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def purge_command(
-    older_than: timedelta | None,
-    run_id: int | None,
-    keep_results: bool,
-    yes: bool,
-    as_json: bool,
+    older_than: timedelta | None, run_id: int | None, keep_results: bool, yes: bool, as_json: bool
 ) -> None:
     """Delete finished runs with all that they stored.
 

@@ -7,16 +7,7 @@ import click
 from cli.config import with_database
 from cli.files import read_file
 from cli.options import Choice, assignment, effective_settings, group
-from cli.output import (
-    FittingTable,
-    draw,
-    json_option,
-    print_data,
-    print_json,
-    print_list,
-    print_result,
-    print_text,
-)
+from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_result, print_text
 from schemas.errors import Refused
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values

@@ -62,12 +62,7 @@ measure_options = together(
 @paper_options
 @json_option
 def report(
-    run_id: int,
-    calibrate_on: int | None,
-    page: Path | None,
-    write: Write | None,
-    as_json: bool,
-    **options: Any,
+    run_id: int, calibrate_on: int | None, page: Path | None, write: Write | None, as_json: bool, **options: Any
 ) -> None:
     """Show the results of a run, with 95 % intervals.
 

@@ -86,12 +86,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
 @json_option
 def make_command(
-    paper: bool,
-    seed: int | None,
-    listed: Path | None,
-    data_set: str | None,
-    replace: bool,
-    as_json: bool,
+    paper: bool, seed: int | None, listed: Path | None, data_set: str | None, replace: bool, as_json: bool
 ) -> None:
     """Make splits of the participants that are stored, and store them with how they were made.
 

@@ -20,13 +20,7 @@ from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
 from schemas.values.tags import Tag
 from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
-from services.tags import (
-    build_vocabulary,
-    delete_vocabulary,
-    keep_vocabulary,
-    read_vocabulary,
-    vocabulary_of_name,
-)
+from services.tags import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary, vocabulary_of_name
 from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES
 from store import vocabularies
