@@ -18,7 +18,7 @@ from cli.submit import report_submitted
 from cli.tags import index_command
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.participants import StoredSplit, TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
 from services.listings import indexes_table
@@ -30,7 +30,6 @@ from stages.reports.words import counted
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.interviews import stored_splits
-from store.references.references import StoredIndex
 from store.runs.runs import NewRun
 
 NOT_PUBLISHED = 1
@@ -58,16 +57,8 @@ def list_command(as_json: bool) -> None:
         ragq index list
     """
 
-    async def read(connection: Connection) -> tuple[list[StoredIndex], list[StoredSplit]]:
-        indexes = await references.current(connection)
-        return indexes, [] if indexes else await stored_splits(connection)
-
-    indexes, splits = with_database(read)
-    print_indexes(indexes, as_json, none=f"No index is built yet. {first_index(splits)}")
-
-
-def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") -> None:
-    """The indexes as a table, or as a JSON array; without any, `none` as a notice."""
+    indexes = with_database(references.current)
+    none = "" if indexes else f"No index is built yet. {first_index(with_database(stored_splits))}"
     print_listing(indexes, indexes_table(indexes), none=none, as_json=as_json)
 
 
@@ -124,7 +115,7 @@ def references_command(
     submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     if published is not None:
         print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
-        print_indexes([published], as_json)
+        print_listing([published], indexes_table([published]), none="", as_json=as_json)
         return
     report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
     try:

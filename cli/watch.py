@@ -12,16 +12,17 @@ from rich.live import Live
 from cli.config import servers, with_database
 from cli.ids import RUN
 from cli.main import INTERRUPTED, SOME_FAILED
-from cli.output import Drawing, ProgressLines, Text, Trimmed, console, print_json, print_text, progress_words
+from cli.output import Drawing, Text, Trimmed, console, print_json, print_text
 from cli.query import only_question, print_outcome, query_json, so_far
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
 from cli.tags import found_tags, print_set, sets_json
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from stack.probes import broker_answers
+from stages.reports.words import duration
 from store.database import Connection
 from store.runs.problems import ProblemKind, RunProblem, problems
-from store.runs.progress import progress
+from store.runs.progress import Progress, progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
 from store.views import is_run_idle, run_scores
 
@@ -29,6 +30,9 @@ _POLL_S = 0.5
 _SHARE = 9.0
 #: Without a stage that ends, between two looks at what may be wrong.
 _LOOKS_EVERY_S = 5.0
+#: Without a terminal a line is printed at each tenth of a run's stages, at most one in this time, and without news one
+#: that shows that the run still goes on.
+_NO_LINE_WITHIN_S, _LINE_AT_LEAST_EVERY_S = 5.0, 30.0
 
 Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
@@ -121,21 +125,25 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     started = began = time.monotonic()
     screen, is_idle, obstacles = console(err=True), False, _Obstacles(started)
-    lines_without_terminal = ProgressLines(screen, run_id)
+    line_s, line_tenth = 0.0, 0
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
             elapsed_s = time.monotonic() - started
             found = await progress(connection, run_id)
             spent_s = time.monotonic() - began
             is_news, obstacle = await obstacles.look(connection, run_id, found.done)
+            tenth, since_s = 10 * found.done // max(found.stages, 1), elapsed_s - line_s
+            progressed = _progressed(found, elapsed_s)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
-                status = Text(progress_words(found, elapsed_s), style="bold")
+                status = Text(progressed, style="bold")
                 hint = None if obstacle is None else Text(obstacle, style="yellow")
                 shown = [part for part in (run_table(view), status, hint, more) if part is not None]
                 live.update(Trimmed(Group(*shown)), refresh=True)
             else:
-                lines_without_terminal.show(found, elapsed_s)
+                if since_s >= _LINE_AT_LEAST_EVERY_S or (since_s >= _NO_LINE_WITHIN_S and tenth > line_tenth):
+                    line_s, line_tenth = elapsed_s, tenth
+                    screen.print(f"r{run_id}: {progressed}", highlight=False)
                 if is_news and obstacle:
                     screen.print(obstacle, highlight=False)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
@@ -143,6 +151,11 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
             began = time.monotonic()
             view, is_idle = await look(connection, run_id)
     return view
+
+
+def _progressed(found: Progress, elapsed_s: float) -> str:
+    remaining = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} to go"
+    return f"{found.done} of {found.stages} stages, {duration(elapsed_s)}{remaining}"
 
 
 class _Obstacles:
