@@ -85,20 +85,18 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         found = {"unseen_share": corpus.unseen_share, "works_found": listed.total, "works": in_it}
         print_json(dict(corpus) | found)
         return
+    weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
+    headings = "with" if corpus.embeds_headings else "without"
+    types = f", {' and '.join(corpus.model_dtypes)}" if corpus.model_dtypes else ""
     draw(
         f"{corpus.name}: {corpus.works} works, {corpus.searchable} chunks can be found, {corpus.waiting} wait for a "
         f"vector ({corpus.failed} of them failed), {corpus.tables} tables, {corpus.figures} figures",
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}{types}), "
+        f"{headings} headings",
+        language_words(corpus.language),
+        f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}",
+        rows_drawing(works_table(listed.works)),
     )
-    weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
-    headings = "with" if corpus.embeds_headings else "without"
-    draw(
-        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
-        f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
-        f"headings",
-    )
-    draw(language_words(corpus.language))
-    draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}")
-    draw(rows_drawing(works_table(listed.works)))
     print_rest(listed.total, len(listed.works), offset=wanted.offset, otherwise=", --search finds some")
 
 
@@ -114,8 +112,7 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
         ragq corpus delete library
     """
     corpus = with_database(_view, name)
-    if not yes:
-        confirm(f"Delete corpus '{name}' with {corpus_loss(corpus)}?")
+    confirm(f"Delete corpus '{name}' with {corpus_loss(corpus)}?", yes=yes)
     with_database(delete_corpus, corpus.id)
     words = f"Deleted corpus '{name}' and its {counted(corpus.works, 'work')}."
     print_result({"deleted": corpus.name, "works": corpus.works}, words, as_json=as_json)
@@ -136,8 +133,7 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
         ragq corpus remove library 7 9
     """
     corpus = with_database(corpus_of_name, name)
-    if not yes:
-        confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?")
+    confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?", yes=yes)
     removed = with_database(remove_works, corpus.id, works)
     words = "\n".join(f"Removed work {work.id}: {work.title}." for work in removed)
     print_result({"removed": removed}, words, as_json=as_json)
@@ -150,6 +146,20 @@ async def _view(connection: Connection, name: str) -> CorpusView:
 async def _shown(connection: Connection, name: str, wanted: WorksWanted) -> tuple[CorpusView, ListedWorks]:
     corpus = await _view(connection, name)
     return corpus, await works.listed(connection, corpus.id, wanted)
+
+
+@group()
+def work() -> None:
+    """Show works with the headings of their documents, change what became of these, and make them again.
+
+    A number is a work, j345 the job that made one. `ragq import works` imports.
+
+    \b
+    Example:
+        ragq work show 7
+        ragq work chunks 7
+        ragq work repair j345 --set 12=H2
+    """
 
 
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
@@ -190,7 +200,7 @@ def _set(metavar: str, words: type[RepairAction | SelectionAction], effect: str)
     )
 
 
-@click.command("repair")
+@work.command("repair")
 @_JOB
 @_REPLY
 @_set(
@@ -213,7 +223,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[tuple[int, st
     _edit(job_id, documents.REPAIR, reply, changes, "headings changed", as_json=as_json)
 
 
-@click.command("select")
+@work.command("select")
 @_JOB
 @_REPLY
 @_set(
@@ -255,24 +265,6 @@ def _text_of(reply: Path) -> str:
         return read_stdin().decode("utf-8")
     except UnicodeDecodeError:
         raise Refused("The reply on stdin is not UTF-8; send it as UTF-8 text.") from None
-
-
-@group()
-def work() -> None:
-    """Show works with the headings of their documents, change what became of these, and make them again.
-
-    A number is a work, j345 the job that made one. `ragq import works` imports.
-
-    \b
-    Example:
-        ragq work show 7
-        ragq work chunks 7
-        ragq work repair j345 --set 12=H2
-    """
-
-
-for command in (repair_command, select_command):
-    work.add_command(command)
 
 
 @work.command("chunks")
@@ -324,9 +316,7 @@ def work_show_command(target: dict[str, int], as_json: bool) -> None:
     table = FittingTable("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
-    draw("", table)
-    for entry in shown.missing:
-        draw(f"only in the table of contents: {entry.title}")
+    draw("", table, *(f"only in the table of contents: {entry.title}" for entry in shown.missing))
 
 
 @work.command("export")
@@ -348,7 +338,7 @@ def export_command(target: dict[str, int], as_json: bool) -> None:
 
 
 @work.command("prompt")
-@click.argument("job_id", metavar="JOB", type=JOB)
+@_JOB
 @click.argument("step", type=click.Choice([documents.REPAIR, documents.SELECT]))
 @json_option
 def prompt_command(job_id: int, step: str, as_json: bool) -> None:

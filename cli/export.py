@@ -155,10 +155,10 @@ def purge_command(
         raise click.UsageError("Give --older-than AGE, or --run RUN.")
     since = older_than or timedelta()
     found = with_database(deletions.find, older_than=since, run_id=run_id, keep_results=keep_results)
-    if found and not yes:
+    if found:
         what = "all but the results of" if keep_results else "all that was stored of"
         listed = ", ".join(f"r{one}" for one in found[:_LISTED]) + (", ..." if len(found) > _LISTED else "")
-        confirm(f"Delete {what} {counted(len(found), 'run')} ({listed})?")
+        confirm(f"Delete {what} {counted(len(found), 'run')} ({listed})?", yes=yes)
 
     async def purge(connection: Connection) -> list[DeletedRun]:
         done = []

@@ -32,6 +32,7 @@ from store.references import index_runs, references
 from store.references.interviews import stored_splits
 from store.runs.runs import NewRun
 
+#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 NOT_PUBLISHED = 1
 PUBLISHED_IN_PART = 2
 
@@ -56,13 +57,11 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq index list
     """
-
     indexes = with_database(references.current)
     none = "" if indexes else f"No index is built yet. {first_index(with_database(stored_splits))}"
     print_listing(indexes, indexes_table(indexes), none=none, as_json=as_json)
 
 
-#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 @index.command("references")
 @click.option("--split", metavar="SPLIT", default="paper-train", show_default=True, help="Whose chunks.")
 @with_settings

@@ -178,9 +178,10 @@ def print_data(words: str) -> None:
     click.echo(Text(words).plain if sys.stdout.isatty() else words, nl=False, color=True)
 
 
-def confirm(question: str) -> None:
-    """Ask a person on stderr; end the command for every answer but yes."""
-    click.confirm(Text(question).plain, abort=True, err=True)
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask a person on stderr unless --yes was given; end the command for every answer but yes."""
+    if not yes:
+        click.confirm(Text(question).plain, abort=True, err=True)
 
 
 def print_json(value: Any) -> None:

@@ -315,11 +315,10 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         ragq query delete 7 --yes
     """
     line = with_database(queries.get, query_id)
-    if not yes:
-        answers = counted(line.results_count, "answer")
-        confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
+    answers = counted(line.results_count, "answer")
+    confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?", yes=yes)
     with_database(query_runs.delete_query, query_id)
-    words = f"Deleted question {query_id} and {counted(line.results_count, 'answer')}."
+    words = f"Deleted question {query_id} and {answers}."
     print_result({"deleted": query_id, "answers": line.results_count}, words, as_json=as_json)
 
 

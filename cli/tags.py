@@ -167,8 +167,7 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
         ragq vocabulary delete topics
     """
     found = with_database(vocabulary_of_name, name)
-    if not yes:
-        confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?")
+    confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?", yes=yes)
     with_database(delete_vocabulary, name)
     print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
 
