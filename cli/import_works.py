@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -45,20 +45,10 @@ def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator
             yield WorkFile(f"{file}/{name}.md", markdown.encode(), f"{file.resolve()}/{name}.md", given)
 
 
-class FoundFiles(NamedTuple):
-    """Files to import, each once, in the order of their paths."""
-
-    markdown: list[Path]
-    documents: list[Path]
-    """Files of other formats, which are converted first."""
-    corpora: list[Path]
-    """Files that hold a work in each line."""
-    left_out: Counter[str]
-    """How many files of the folders have each other ending. Hidden ones do not count."""
-
-
-def find_files(paths: Sequence[Path]) -> FoundFiles:
-    """The files that were named, and those of a known suffix in folders that were.
+def find_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path], Counter[str]]:
+    """The files that were named, and those of a known suffix in folders that were, each once, in order of their paths:
+    of markdown, of other formats, and corpora with a work in each line; and how many of the folders have each other
+    ending, without hidden ones.
 
     A corpus in one file has to be named itself: other files of its folder look like it. Raises Refused, naming each,
     for paths that are not there, and folders without a file of a known suffix.
@@ -81,13 +71,10 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
     if problems:
         raise Refused("Nothing was imported:\n" + "\n".join(f"  {problem}" for problem in problems))
     files = list(dict.fromkeys(found))
+    markdown = [file for file in files if is_markdown(file.name)]
     corpora = [file for file in files if file.suffix.lower() == SUFFIX]
-    return FoundFiles(
-        [file for file in files if is_markdown(file.name)],
-        [file for file in files if not is_markdown(file.name) and file not in corpora],
-        corpora,
-        Counter(file.suffix.lower() for file in sorted(others)),
-    )
+    documents = [file for file in files if file not in markdown and file not in corpora]
+    return markdown, documents, corpora, Counter(file.suffix.lower() for file in sorted(others))
 
 
 def _contents(files: Sequence[Path], given: Mapping[str, Any]) -> Iterator[WorkFile | WorkFileError]:
@@ -136,16 +123,7 @@ SOME_REFUSED = 1
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
 def works_command(
-    paths: tuple[Path, ...],
-    corpus: str,
-    title: str | None,
-    authors: str | None,
-    year: int | None,
-    tags: str | None,
-    settings: EffectiveSettings,
-    wait: bool,
-    as_json: bool,
-    **asked: Any,
+    paths: tuple[Path, ...], corpus: str, settings: EffectiveSettings, wait: bool, as_json: bool, **asked: Any
 ) -> None:
     """Import works, files or folders of them, cut them into chunks and embed those.
 
@@ -173,22 +151,22 @@ def works_command(
         ragq import works tea.md --title "Tea" --authors "A. Leaf" --year 2019
         ragq import works scanned.pdf --set RAGQ_REPAIR_BY=model --wait
     """
-    files = find_files(paths)
-    if files.left_out:
-        endings = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in files.left_out.items())
+    markdown, documents, corpora, left_out = find_files(paths)
+    if left_out:
+        endings = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in left_out.items())
         print_text(f"Left out for their endings: {endings}.", err=True)
-    count = len(files.markdown) + len(files.documents)
-    if title is not None and files.corpora:
+    count = len(markdown) + len(documents)
+    named = {name: asked.pop(name) for name in ("title", "authors", "year", "tags")}
+    front_matter = {name: value for name, value in named.items() if value is not None}
+    if "title" in front_matter and corpora:
         raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
-    if title is not None and count != 1:
+    if "title" in front_matter and count != 1:
         raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
-    named = {"title": title, "authors": authors, "year": year, "tags": tags}
-    given = {name: value for name, value in named.items() if value is not None}
-    if files.documents:
+    if documents:
         require_readers()
     request = requested(ImportRequest, corpus=corpus, **asked)
-    now = [*_contents(files.markdown, given), *read_corpora(files.corpora, given=given)]
-    later = _contents(files.documents, given) if files.documents else ()
+    now = [*_contents(markdown, front_matter), *read_corpora(corpora, given=front_matter)]
+    later = _contents(documents, front_matter) if documents else ()
     with _progress(shows=not as_json) as report:
         imported = with_open_database(import_files, request, now, settings, later=later, report=report)
     _tell(imported)
@@ -200,7 +178,7 @@ def works_command(
         if runs:
             carry_out("watch", run_ids=runs, as_json=as_json)
     elif as_json:
-        print_json(_as_json(imported) | {"refused": imported.refused, "left_out": files.left_out})
+        print_json(_as_json(imported) | {"refused": imported.refused, "left_out": left_out})
     else:
         for run_id in runs:
             print_text(f"r{run_id}")
