@@ -28,7 +28,6 @@ from stages.texts.characters import SHOWN, listed
 
 
 def _default_transcripts() -> str:
-    """DATA_TRANSCRIPTS_DIR, else the sub-folder `transcripts`."""
     named = environment().get("DATA_TRANSCRIPTS_DIR")
     return str(Path(named).absolute()) if named else DEFAULT_TRANSCRIPTS
 
@@ -66,20 +65,20 @@ def read_directory(
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
-    if transcripts != DEFAULT_TRANSCRIPTS and not (directory / transcripts).is_dir():
+    folder = directory / transcripts
+    if transcripts != DEFAULT_TRANSCRIPTS and not folder.is_dir():
         there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
-        raise Refused(f"There is no folder {directory / transcripts}. There are: {', '.join(there) or 'none'}.")
-    present = [name for name in NAMES if (directory / name).is_file()]
+        raise Refused(f"There is no folder {folder}. There are: {', '.join(there) or 'none'}.")
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
-    folder = directory / transcripts
     paths = {name: folder.parent / name for name in _transcript_names(folder)}
-    for name, path in (paths | {name: directory / name for name in present}).items():
+    paths |= {name: directory / name for name in NAMES if (directory / name).is_file()}
+    for name, path in paths.items():
         try:
             files[name] = read_file(path)
         except FileRefused as error:
             problems.append(FileProblem(name, None, error.found, error.remedy))
-    found = variant or _recognised_variant(directory / transcripts)
+    found = variant or _recognised_variant(folder)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
 
@@ -218,44 +217,36 @@ def participants(
         return
     done = "Would import" if dry_run else "Imported"
     print_text(f"{done} {counted(imported.participants, 'participant')}, {imported.labelled} of them with item labels.")
-    for line in change_lines(imported):
-        draw(f"  {line}")
-    print_text(f"  transcript variant {counted_variants(imported.variants) or 'none'}")
-    for split, size in imported.splits.items():
-        print_text(f"  split {split}: {size}" + (" (published ids)" if split in imported.made_splits else ""))
-    for number, item in imported.patched_items.items():
-        print_text(f"  participant {number}: {item} was rebuilt from the total")
-    for number, rows in list(imported.irregular_rows.items())[:SHOWN]:
-        kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
-        print_text(f"  participant {number}: rows kept as they are: {kept}")
-    if len(imported.irregular_rows) > SHOWN:
-        print_text(f"  {len(imported.irregular_rows) - SHOWN} more participants have such rows; --json has all of them")
-    if len(imported.stored_variants) > 1:
-        print_text(
-            f"Transcripts of several variants are stored: {counted_variants(imported.stored_variants)}.", err=True
-        )
-    for notice in notices(imported, replace=replace):
+    draw(*(f"  {line}" for line in _changes(imported)))
+    for notice in _notices(imported, replace=replace):
         draw(notice, err=True)
 
 
-def change_lines(imported: ImportedParticipants) -> Iterator[str]:
+def _changes(imported: ImportedParticipants) -> Iterator[str]:
     """How much is new, unchanged, changed and conflicting, and what of each participant and split."""
-    counts = {
-        "new": len(imported.new),
-        "unchanged": len(imported.unchanged),
-        "changed": len(imported.changed),
-        "conflicting": len(imported.conflicting),
-    }
-    yield f"data set {imported.data_set}: {', '.join(f'{count} {state}' for state, count in counts.items())}"
+    old = f"{len(imported.unchanged)} unchanged, {len(imported.changed)} changed"
+    yield f"data set {imported.data_set}: {len(imported.new)} new, {old}, {len(imported.conflicting)} conflicting"
     lines = [f"participant {number} adds {', '.join(names)}" for number, names in imported.changed.items()]
     lines += [f"participant {number} has another {', '.join(names)}" for number, names in imported.conflicting.items()]
     yield from lines[:SHOWN]
     if len(lines) > SHOWN:
         yield f"and {len(lines) - SHOWN} more; --json has all of them"
+    yield f"transcript variant {counted_variants(imported.variants) or 'none'}"
+    for split, size in imported.splits.items():
+        yield f"split {split}: {size}" + (" (published ids)" if split in imported.made_splits else "")
+    for number, item in imported.patched_items.items():
+        yield f"participant {number}: {item} was rebuilt from the total"
+    for number, rows in list(imported.irregular_rows.items())[:SHOWN]:
+        kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
+        yield f"participant {number}: rows kept as they are: {kept}"
+    if len(imported.irregular_rows) > SHOWN:
+        yield f"{len(imported.irregular_rows) - SHOWN} more participants have such rows; --json has all of them"
 
 
-def notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:
+def _notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:
     """What an import replaced or left out, and why the paper's splits were not made."""
+    if len(imported.stored_variants) > 1:
+        yield f"Transcripts of several variants are stored: {counted_variants(imported.stored_variants)}."
     if imported.dry_run and imported.has_conflicts and not replace:
         yield f"This import would be refused. {REMEDIES}"
     if imported.conflicting_splits:
@@ -300,11 +291,8 @@ def demo_data(directory: Path, works: bool, tags: bool, as_json: bool) -> None:
     """
     if works and tags:
         raise click.UsageError("--works and --tags exclude each other: each writes a separate folder.")
-    if works:
-        files = write_packaged(directory, "works")
-        words = ", ".join(files)
-    elif tags:
-        files = write_packaged(directory, "vocabulary")
+    if works or tags:
+        files = write_packaged(directory, "works" if works else "vocabulary")
         words = ", ".join(files)
     else:
         files = write_data_set(directory)
