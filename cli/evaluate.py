@@ -74,13 +74,11 @@ def evaluate_command(
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
             _write_sheet(run_id, sheet, sentences or SENTENCES)
-        else:
-            assert labels is not None
+        if labels:
             _print_quality(run_id, labels, as_json=as_json)
         return
     if dry_run:
-        plan = partial(plan_evaluation, run_id=run_id, values=values)
-        print_estimates([plan], as_json=as_json)
+        print_estimates([partial(plan_evaluation, run_id=run_id, values=values)], as_json=as_json)
         return
     submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)
     run = f"r{submitted.run_id}"

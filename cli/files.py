@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from cli.options import Typed
 from cli.output import draw
@@ -58,12 +58,8 @@ def _most_megabytes() -> int:
     return effective_process(os.environ, ENV_FILE).settings.ragq_max_file_mb
 
 
-class Rows(NamedTuple):
-    """The lines to read."""
-
-    file: str
-    """As problems name it."""
-    content: bytes
+Rows: TypeAlias = tuple[str, bytes]
+"""A file as problems name it, and the lines to read."""
 
 
 def row_file(instead: str) -> Typed[Rows]:
@@ -74,13 +70,13 @@ def row_file(instead: str) -> Typed[Rows]:
 
     def parse(value: str | list[Any]) -> Rows:
         if isinstance(value, list):
-            return Rows("the file of --config", "\n".join(json.dumps(row, default=str) for row in value).encode())
+            return "the file of --config", "\n".join(json.dumps(row, default=str) for row in value).encode()
         if value == "-":
-            return Rows("<stdin>", read_stdin())
+            return "<stdin>", read_stdin()
         if not os.path.exists(value):  # noqa: PTH110  (a text is too long for the name of a file)
             command = instead.format(shlex.quote(value))
             raise ValueError(f"there is no file '{value}'. If that is the text itself: `{command}`")
-        return Rows(str(value), read_file(Path(value)))
+        return value, read_file(Path(value))
 
     return Typed("FILE", parse)
 

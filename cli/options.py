@@ -75,6 +75,18 @@ def assignment(example: str) -> Typed[tuple[str, str]]:
     return Typed("NAME=VALUE", parse)
 
 
+def numbers(name: str, of: str, example: str) -> Typed[tuple[int, ...]]:
+    """Whole numbers with commas between them, or in a list."""
+
+    def parse(value: str | list[Any]) -> tuple[int, ...]:
+        try:
+            return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
+        except (TypeError, ValueError):
+            raise ValueError(f"'{value}' is not a list of {of}; write it like {example}.") from None
+
+    return Typed(name, parse)
+
+
 Chosen = TypeVar("Chosen")
 
 
@@ -114,12 +126,12 @@ class _Field(click.ParamType[Any]):
             self.fail(first_problem(error).words, param, ctx)
 
 
-def request_options(model: type[Value], *fields: str) -> Decorator:
+def request_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
     """Give a command an option for each of these fields of a request, whose values it takes by their names.
 
     Help, type and limits are those of the field.
     """
-    return together(*(_request_option(name, model.model_fields[name]) for name in fields))
+    return together(*(_request_option(name, model.model_fields[name], defaults.get(name)) for name in fields))
 
 
 def wanted_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
@@ -129,18 +141,17 @@ def wanted_options(model: type[Value], *fields: str, **defaults: Any) -> Decorat
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @request_options(model, *fields, **{name: model.model_fields[name].default for name in fields} | defaults)
         @wraps(command)
         def with_wanted(**options: Any) -> Any:
             return command(wanted=requested(model, **{name: options.pop(name) for name in fields}), **options)
 
-        declared = ((name, model.model_fields[name]) for name in fields)
-        options = (_request_option(name, field, defaults.get(name, field.default)) for name, field in declared)
-        return together(*options)(with_wanted)
+        return with_wanted
 
     return decorate
 
 
-def _request_option(name: str, field: FieldInfo, default: Any = None) -> Decorator:
+def _request_option(name: str, field: FieldInfo, default: Any) -> Decorator:
     of = next((one for one in field.metadata if isinstance(one, Option)), Option())
     option = of.name or f"--{name.replace('_', '-')}"
     words = " ".join((field.description or "").split())

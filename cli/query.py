@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import FILE, Typed, group, requested, values_option, wanted_options
+from cli.options import FILE, group, numbers, requested, values_option, wanted_options
 from cli.output import (
     FittingTable,
     Text,
@@ -122,14 +122,7 @@ def print_failure(query_id: int, error: StageFailure) -> None:
         print_text(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)
 
 
-def _places(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(place) for place in text.split(","))
-    except ValueError:
-        raise ValueError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
-
-
-_PLACES = Typed("N,N...", _places)
+_PLACES = numbers("N,N...", "places", "2,1,3")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from cli.files import Rows, read_file
-from cli.options import Choice, Typed, request_options, requested
+from cli.options import Choice, request_options, requested
 from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
@@ -19,17 +19,6 @@ from services.tags import phrase_sets
 from stages.corpora.works import work_filter
 from stages.queries.query_files import read_query_set, single_query
 from stages.texts.characters import can_be_stored
-
-
-def _participant_ids(value: str | list[Any]) -> tuple[int, ...]:
-    """Numbers with commas between them."""
-    try:
-        return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
-    except (TypeError, ValueError):
-        raise ValueError(f"'{value}' is not a list of participant numbers; write it like 316,319.") from None
-
-
-PARTICIPANTS: Final = Typed("ID,ID...", _participant_ids)
 
 
 def participants_request(
@@ -135,10 +124,11 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
             return single_query(query or "")
         except QueryValueError as error:
             raise click.UsageError(f"The question {error.problem}.") from None
+    file, content = queries
     judgements = None if qrels is None else read_file(qrels)
-    found = read_query_set(queries.content, judgements, queries_file=queries.file, qrels_file=str(qrels))
+    found = read_query_set(content, judgements, queries_file=file, qrels_file=str(qrels))
     if found.left_out_keys:
-        print_text(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
+        print_text(f"Ignored keys of {file}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
         print_text(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found
@@ -156,5 +146,6 @@ def tags_request(*, phrases: Rows, vocabulary: str | None, context_tags: str | N
         raise click.UsageError("--phrases goes with --vocabulary NAME: whose tags to find.")
     if context_tags is not None and not can_be_stored(context_tags):
         raise Refused("--context-tags has characters that Postgres cannot store; remove them.")
-    sets = phrase_sets(phrases.content, file=phrases.file, of="file of phrases", context_tags=context_tags or "")
+    file, content = phrases
+    sets = phrase_sets(content, file=file, of="file of phrases", context_tags=context_tags or "")
     return requested(TagsRequest, phrase_sets=sets, vocabulary=vocabulary, **fields)

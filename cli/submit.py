@@ -22,6 +22,7 @@ from cli.options import (
     Decorator,
     Typed,
     effective_settings,
+    numbers,
     request_options,
     requested,
     settings_options,
@@ -29,7 +30,6 @@ from cli.options import (
 )
 from cli.output import Text, draw, print_text
 from cli.submissions import (
-    PARTICIPANTS,
     model_option,
     participants_request,
     queries_request,
@@ -89,18 +89,15 @@ def read_submission_file(path: Path, command: click.Command) -> SubmissionFile:
     except tomllib.TOMLDecodeError as error:
         raise Refused(f"{path} is not TOML: {error}.") from None
     settings = document.pop(SETTINGS, {})
-    known = {option.opts[-1].removeprefix("--"): option for option in command.params if _is_in_files(option)}
+    options = {option.opts[-1].removeprefix("--"): option for option in command.params}
+    known = {name: option for name, option in options.items() if name not in _NOT_IN_A_FILE}
     flat = dict(_flattened(settings)) if isinstance(settings, dict) else {SETTINGS: settings}
     problems = [*_problems_of_options(document, known), *_problems_of_settings(flat)]
     if problems:
         raise Refused("\n".join([f"{path} cannot be submitted:", *(f"  {problem}" for problem in problems)]))
-    options = {str(known[key].name): _located(known[key], value, path.parent) for key, value in document.items()}
+    values = {str(known[key].name): _located(known[key], value, path.parent) for key, value in document.items()}
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flat.items()}
-    return SubmissionFile(f"file {path}", options, texts)
-
-
-def _is_in_files(option: click.Parameter) -> bool:
-    return isinstance(option, click.Option) and option.opts[-1].removeprefix("--") not in _NOT_IN_A_FILE
+    return SubmissionFile(f"file {path}", values, texts)
 
 
 def _problems_of_options(document: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> Iterator[str]:
@@ -162,7 +159,11 @@ KINDS: dict[str, Kind] = {
         ("split", "participants"),
         (
             request_options(ParticipantRequest, "split"),
-            click.option("--participants", type=PARTICIPANTS, help="These participants instead of a split."),
+            click.option(
+                "--participants",
+                type=numbers("ID,ID...", "participant numbers", "316,319"),
+                help="These participants instead of a split.",
+            ),
             request_options(ParticipantRequest, "data_set", "references", "limit"),
             click.option("--few-shot-only", is_flag=True, help="Only with references."),
             click.option("--zero-shot-only", is_flag=True, help="Only without references."),
