@@ -19,7 +19,6 @@ from services.submit import submit
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.works import WorkName
 from store.corpora import works
-from store.database import Database
 from store.questions import queries
 from store.questions.query_runs import QueryView, query_view
 
@@ -100,15 +99,10 @@ def _submitted(
     of_settings, of_preset = split_values(values)
     request = queries_request(query=" ".join(question), preset_values=of_preset, **options)
     settings = effective_settings(profile, of_settings)
-
-    async def store(database: Database) -> tuple[int, Submitted]:
-        # A corpus may have other works since the same question was asked.
-        (submitted,) = await submit(database, request, settings, always_new=True)
-        async with database.connection() as connection:
-            (query_id,) = await queries.of_run(connection, submitted.run_id)
-        return query_id, submitted
-
-    return with_open_database(store)
+    # A corpus may have other works since the same question was asked.
+    (submitted,) = with_open_database(submit, request, settings, always_new=True)
+    (query_id,) = with_database(queries.of_run, submitted.run_id)
+    return query_id, submitted
 
 
 def _followed(query_id: int, run_id: int, *, as_json: bool, poll_s: float | None = None) -> QueryView:
@@ -136,7 +130,6 @@ def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkNa
 
 
 def _headings(passage: RerankedChunk, work: WorkName) -> list[str]:
-    """Those above it, without the title of the work."""
     above = passage.heading_breadcrumbs.split(SEPARATOR) if passage.heading_breadcrumbs else []
     return above[1:] if above[:1] == [work.title] else above
 

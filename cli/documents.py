@@ -1,6 +1,5 @@
 """`ragq corpus` and `ragq work`: corpora, their works, and the documents that these were made from."""
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import click
 
 from cli.config import with_database
 from cli.files import read_stdin
-from cli.ids import JOB, WORK
+from cli.ids import DOCUMENT, JOB, WORK
 from cli.options import Typed, group, wanted_options
 from cli.output import (
     FittingTable,
@@ -26,7 +25,7 @@ from cli.sheets import print_listing, rows_drawing
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.full_text import language_words
-from schemas.values.documents import CorpusView, ListedWorks, RepairAction, SelectionAction
+from schemas.values.documents import CorpusView, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
@@ -79,7 +78,8 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         ragq corpus show library
         ragq corpus show library --search tea
     """
-    corpus, listed = with_database(_shown, name, wanted)
+    corpus = with_database(_view, name)
+    listed = with_database(works.listed, corpus.id, wanted)
     if as_json:
         in_it = [dict(one) | {"job": _job(one.job_id)} for one in listed.works]
         found = {"unseen_share": corpus.unseen_share, "works_found": listed.total, "works": in_it}
@@ -143,11 +143,6 @@ async def _view(connection: Connection, name: str) -> CorpusView:
     return await corpora.view(connection, (await corpus_of_name(connection, name)).id)
 
 
-async def _shown(connection: Connection, name: str, wanted: WorksWanted) -> tuple[CorpusView, ListedWorks]:
-    corpus = await _view(connection, name)
-    return corpus, await works.listed(connection, corpus.id, wanted)
-
-
 @group()
 def work() -> None:
     """Show works with the headings of their documents, change what became of these, and make them again.
@@ -162,19 +157,7 @@ def work() -> None:
     """
 
 
-_NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
-
-
-def _document(value: str) -> dict[str, int]:
-    match = _NUMBER.fullmatch(value)
-    if match is None:
-        raise ValueError(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.")
-    return {"job_id" if match[1] else "work_id": int(match[2])}
-
-
-document_argument = click.argument("target", metavar="WORK|JOB", type=Typed("WORK|JOB", _document))
-
-
+document_argument = click.argument("target", metavar="WORK|JOB", type=DOCUMENT)
 _JOB = click.argument("job_id", metavar="JOB", type=JOB)
 _REPLY = click.option(
     "--reply", metavar="FILE", type=click.Path(path_type=Path), help="The reply of an external model; - reads stdin."

@@ -65,7 +65,15 @@ def _work(value: str) -> int:
     return int(value)
 
 
+def _document(value: str) -> dict[str, int]:
+    match = _JOB.fullmatch(value)
+    if match is None:
+        raise ValueError(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.")
+    return {"work_id" if value.isdigit() else "job_id": int(match[1])}
+
+
 RUN = Typed("RUN", _run)
 JOB = Typed("JOB", _job)
 TARGET = Typed("RUN|JOB", _target)
 WORK = Typed("WORK", _work)
+DOCUMENT = Typed("WORK|JOB", _document)

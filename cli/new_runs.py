@@ -16,7 +16,6 @@ from services.estimates import Plan, estimate
 from stages.reports.costs import money_in_words
 from stages.reports.tables import Table
 from stages.reports.words import counted, duration, number, tokens_in_words
-from store.database import Database
 
 dry_run_option = click.option(
     "--dry-run",
@@ -43,11 +42,7 @@ def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -
 def print_estimates(plans: Sequence[Plan], *, as_json: bool) -> None:
     """Print the estimates of planned runs; exit code 1 when one of them would be refused."""
     prices = known_prices()
-
-    async def estimates(database: Database) -> list[Estimate]:
-        return [await estimate(database, plan, prices) for plan in plans]
-
-    found = with_open_database(estimates)
+    found = [with_open_database(estimate, plan, prices) for plan in plans]
     if as_json:
         print_json(found[0] if len(found) == 1 else found)
     else:
@@ -57,7 +52,6 @@ def print_estimates(plans: Sequence[Plan], *, as_json: bool) -> None:
 
 
 def _shown(found: Estimate) -> Iterator[Drawing]:
-    """An estimate in lines and a table of its stages."""
     for one in found.missing:
         yield Text(f"cannot be submitted: {one}", style="red")
     modes = ", ".join(f"{count} {mode}" for mode, count in found.modes.items())

@@ -17,9 +17,7 @@ from schemas.errors import Refused
 from schemas.values.differences import Measures, RetrievalMeasures, Sweep
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.participants import AssessmentMode
-from schemas.values.queries import QueryRun
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.runs import ScoredRun
 from services.comparisons import compare, grid_points, run_sweep, sweep_results
 from services.evaluations import evaluation_report
 from services.reports import report_of, report_page, sheet_of
@@ -27,7 +25,6 @@ from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition
 from stages.reports.report import retrieval_measures_of
 from stages.reports.words import number
 from stages.texts.characters import listed
-from store.database import Connection
 from store.runs import overviews
 from store.views import reported_run
 
@@ -81,19 +78,15 @@ def report(
     prices = known_prices()
     chosen = given(options)
 
-    async def read(connection: Connection) -> EvaluationReport | list[ScoredRun | QueryRun]:
-        if (await overviews.get(connection, run_id)).kind != "evaluation":
-            return [await reported_run(connection, one) for one in (run_id, calibrate_on) if one is not None]
+    found: Report | RetrievalReport | EvaluationReport
+    if with_database(overviews.get, run_id).kind == "evaluation":
         if write is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
-        return await evaluation_report(connection, run_id, measures=retrieval_measures_of(chosen))
-
-    stored = with_database(read)
-    if isinstance(stored, EvaluationReport):
-        found: Report | RetrievalReport | EvaluationReport = stored
+        found = with_database(evaluation_report, run_id, measures=retrieval_measures_of(chosen))
     else:
-        run, *other = stored
-        found = report_of(run, chosen, calibrate_on=other[0] if other else None, prices=prices)
+        run = with_database(reported_run, run_id)
+        other = None if calibrate_on is None else with_database(reported_run, calibrate_on)
+        found = report_of(run, chosen, calibrate_on=other, prices=prices)
     if as_json:
         print_json(found)
     elif write is not None:
@@ -144,11 +137,8 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path, ending: 
     if output.suffix[1:] in _ENDINGS:
         raise click.UsageError(f"--output takes a folder, and {output} is named like a file.")
 
-    async def read(connection: Connection) -> dict[int, Report | RetrievalReport]:
-        return {run_id: report_of(await reported_run(connection, run_id)) for run_id in run_ids}
-
     found = []
-    for run_id, of_run in with_database(read).items():
+    for run_id, of_run in {run_id: report_of(with_database(reported_run, run_id)) for run_id in run_ids}.items():
         wanted = [one for one in plots_of(of_run) if one.kind in (only or PLOTS)]
         if not wanted:
             raise Refused(f"r{run_id} has no data for the plot {' or '.join(only or PLOTS)}.")

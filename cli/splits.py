@@ -106,17 +106,11 @@ def make_command(
         raise click.UsageError("Name one of --paper and --from FILE. Example: ragq splits make --paper")
     if seed is not None and not paper:
         raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
-    parts = None if listed is None else _listed(listed)
-
-    async def store(connection: Connection) -> tuple[Sequence[Split], list[str]]:
-        of = await find_data_set(connection, data_set)
-        if parts is not None:
-            splits = parts
-        else:
-            splits = published_splits() if seed is None else await drawn_splits(connection, of, seed=seed)
-        return splits, await make_splits(connection, of, splits, replace_stored=replace)
-
-    made, replaced = with_database(store)
+    made: Sequence[Split] | None = None if listed is None else _listed(listed)
+    of = with_database(find_data_set, data_set)
+    if made is None:
+        made = published_splits() if seed is None else with_database(drawn_splits, of, seed=seed)
+    replaced = with_database(make_splits, of, made, replace_stored=replace)
     if as_json:
         sizes = {
             split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
@@ -125,10 +119,9 @@ def make_command(
         print_json({"splits": sizes, "replaced": replaced})
         return
     for split in made:
-        words = (
-            f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
-        )
-        print_text(words + (" (replaced)" if split.name in replaced else ""))
+        size = counted(len(split.participant_ids), "participant")
+        mark = " (replaced)" if split.name in replaced else ""
+        print_text(f"split {split.name}: {size}, {origin_words(split.origin)}{mark}")
 
 
 def _listed(file: Path) -> tuple[Split, ...]:

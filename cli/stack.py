@@ -31,7 +31,6 @@ from stack.up import down as bring_down
 from stack.up import up as bring_up
 from stages.reports.words import duration
 from store import access
-from store.database import Connection
 from store.migrate import upgrade
 from store.runs import problems as problems_of
 from store.runs.problems import ProblemKind, RunProblem
@@ -266,16 +265,11 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
 
 def _token_for_owner(home: Home) -> list[str]:
     """A new token of the API, kept in the folder of the stack; none where there is a live one."""
-
-    async def make(connection: Connection) -> list[str]:
-        if await access.any_live(connection):
-            return []
-        return [(await access.create(connection, OWNERS_TOKEN, access.Scope.WRITE)).secret]
-
-    secrets = with_database(make)
-    for secret in secrets:
-        write_private(home.api_token, f"{secret}\n")
-    return secrets
+    if with_database(access.any_live):
+        return []
+    secret = with_database(access.create, OWNERS_TOKEN, access.Scope.WRITE).secret
+    write_private(home.api_token, f"{secret}\n")
+    return [secret]
 
 
 def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open: bool) -> str:

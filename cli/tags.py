@@ -18,13 +18,11 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
-from schemas.values.tags import Tag
 from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
 from services.tags import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary, vocabulary_of_name
 from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES
 from store import vocabularies
-from store.database import Connection
 from store.vocabularies import TagsResult
 
 
@@ -144,12 +142,8 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
     Example:
         ragq vocabulary tags topics --search coat
     """
-
-    async def read(connection: Connection) -> tuple[list[Tag], int]:
-        found = await vocabulary_of_name(connection, name)
-        return await vocabularies.tags_part(connection, found.id, **dict(wanted))
-
-    listed, found = with_database(read)
+    vocabulary_id = with_database(vocabulary_of_name, name).id
+    listed, found = with_database(vocabularies.tags_part, vocabulary_id, **dict(wanted))
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
     print_listing(listed, tags_table(listed), none=none, as_json=as_json)
     print_rest(found, len(listed), offset=wanted.offset)
