@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any
 
 import click
 from rich.console import Group
@@ -57,40 +57,32 @@ def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
     for run_id in run_ids:
         view = wait_until_idle(run_id, all_jobs=as_json, beside=so_far if results and not as_json else None)
         are_whole &= view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
-        show = _FOUND.get(view.overview.kind, _show_run) if results else _show_run
-        documents += [show(view, as_json)]
+        documents.append(_shown(view, results=results, as_json=as_json))
     if as_json:
         print_json(documents if len(documents) > 1 else documents[0])
     if not are_whole:
         raise SystemExit(SOME_FAILED)
 
 
-def _show_run(view: RunView, as_json: bool) -> dict[str, Any]:
-    scores = with_database(run_scores, view.overview.id)
+def _shown(view: RunView, *, results: bool, as_json: bool) -> dict[str, Any]:
+    """What a run led to, as JSON, after it is printed in words."""
+    run_id = view.overview.id
+    if results and view.overview.kind == "tags":
+        found = found_tags(Target(run_id, None))
+        for one in () if as_json else found:
+            print_set(one)
+        return run_json(view, None) | sets_json(run_id, found)
+    if results and view.overview.kind == "query":
+        question = with_database(only_question, run_id)
+        if not as_json:
+            print_run(view, None)
+            if question is not None:
+                print_outcome(question)
+        return run_json(view, None) | {"query": None if question is None else query_json(question)}
+    scores = with_database(run_scores, run_id)
     if not as_json:
         print_run(view, scores)
     return run_json(view, scores)
-
-
-def _show_questions(view: RunView, as_json: bool) -> dict[str, Any]:
-    """The answer of a single question with its sources, or why it has none."""
-    shown = with_database(only_question, view.overview.id)
-    if not as_json:
-        print_run(view, None)
-        if shown is not None:
-            print_outcome(shown)
-    return run_json(view, None) | {"query": None if shown is None else query_json(shown)}
-
-
-def _show_phrases(view: RunView, as_json: bool) -> dict[str, Any]:
-    found = found_tags(Target(view.overview.id, None))
-    for one in () if as_json else found:
-        print_set(one)
-    return run_json(view, None) | sets_json(view.overview.id, found)
-
-
-#: What runs of a kind led to, as JSON, after it is printed in words.
-_FOUND: Final = {"query": _show_questions, "tags": _show_phrases}
 
 
 def wait_until_idle(
