@@ -135,10 +135,7 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         _print_stage(tried)
 
 
-async def _inspected(
-    connection: Connection, job_id: int, stage: str | None
-) -> tuple[Job, list[str], Sequence[Attempt]]:
-    """A job, the names of its stages, and its attempts, of all stages or of one."""
+async def _inspected(connection: Connection, job_id: int, stage: str | None) -> tuple[Job, list[str], list[Attempt]]:
     job = await jobs.get(connection, job_id)
     stages = [run.stage for run in (await jobs.of_jobs(connection, [job_id]))[job_id]]
     tried = await attempts.history(connection, job_id, stage)

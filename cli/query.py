@@ -316,15 +316,9 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
 
 
 def _print_changed(query_id: int, *, as_json: bool) -> None:
-    """Print the status of the job of a query that was changed."""
     line = with_database(queries.get, query_id)
-    shown = {
-        "query": query_id,
-        "run": f"r{line.run_id}",
-        "job": f"j{line.job_id}",
-        "job_status": line.job_status,
-        "status": line.status,
-    }
+    of_job = {"run": f"r{line.run_id}", "job": f"j{line.job_id}", "job_status": line.job_status}
+    shown = {"query": query_id, **of_job, "status": line.status}
     print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
     if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
         print_text(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
@@ -349,9 +343,8 @@ def _print_query(shown: QueryView) -> None:
         for place, group in enumerate(context.groups, start=1):
             heading = " > ".join(group.heading_chain)
             lines = f"work {group.work_id}, {lines_in_words(group.start_line, group.end_line)}"
-            if group.pages:
-                lines = f"{lines}, {pages_in_words(group.pages)}"
-            draw(f"  {place}. {group.score:.3f}  {lines}  {heading}")
+            pages = f", {pages_in_words(group.pages)}" if group.pages else ""
+            draw(f"  {place}. {group.score:.3f}  {lines}{pages}  {heading}")
     for result in shown.answers:
         print_answer(result)
     if line.status == QueryStatus.VEC_ERR:

@@ -389,33 +389,29 @@ def _report_draws(kind: str, submitted: Sequence[Submitted], settings: RunSettin
 
 def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
     run = f"r{submitted.run_id}"
+    jobs = counted(submitted.jobs, "job")
     if submitted.is_new:
-        profile = f"profile {settings.profile} ({settings.profile_source})"
-        print_text(f"{run}: {counted(submitted.jobs, 'job')} submitted, {profile}.", err=True)
+        words = f"{run}: {jobs} submitted, profile {settings.profile} ({settings.profile_source})."
     elif submitted.resumed:
-        continued = f"{submitted.resumed} of {counted(submitted.jobs, 'job')} continue"
-        print_text(f"Already submitted as {run}; {continued}.", err=True)
+        words = f"Already submitted as {run}; {submitted.resumed} of {jobs} continue."
     else:
-        print_text(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+        words = f"Already submitted as {run}; nothing new was stored. --new forces another run."
+    print_text(words, err=True)
     if submitted.searched is not None:
         draw(f"References are searched in {submitted.searched}.", err=True)
 
 
 def _kind(context: click.Context) -> str:
     """The kind of job that the named subjects belong to. Raises UsageError unless it is one, and for its options."""
-    named = [
-        (kind, subject)
-        for kind, owner in KINDS.items()
-        for subject in owner.subjects
-        if context.params[subject] is not None
-    ]
+    subjects = {subject: kind for kind, owner in KINDS.items() for subject in owner.subjects}
+    named = [subject for subject in subjects if context.params[subject] is not None]
     if len(named) != 1:
-        choices = ", ".join(_option(subject) for kind in KINDS.values() for subject in kind.subjects)
+        choices = ", ".join(map(_option, subjects))
         raise click.UsageError(f"Name one of {choices}. Example: ragq submit --split paper-test")
-    kind, subject = named[0]
+    kind = subjects[named[0]]
     for name in (name for other, owner in KINDS.items() if other != kind for name in owner.options):
         if context.params.get(name) is not None and context.get_parameter_source(name) in _GIVEN:
-            raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
+            raise click.UsageError(f"{_option(name)} does not go with {_option(named[0])}.")
     return kind
 
 

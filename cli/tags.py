@@ -79,13 +79,8 @@ def sets_json(
 ) -> dict[str, Any]:
     """What the phrases of a run led to, as JSON shows it."""
     sets = [
-        {
-            "id": one.subject,
-            "job": f"j{one.job_id}",
-            "status": one.status,
-            "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
-            "note": one.note,
-        }
+        {"id": one.subject, "job": f"j{one.job_id}", "status": one.status}
+        | {"result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks), "note": one.note}
         for one in found
     ]
     return {"run": f"r{run_id}", "sets": sets}
