@@ -29,7 +29,7 @@ from schemas.values.documents import CorpusView, RepairAction, SelectionAction
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services import documents
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
-from services.documents import DocumentView, OutlineHeading, document_text, document_view
+from services.documents import OutlineHeading, document_text, document_view
 from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
@@ -81,7 +81,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     corpus = with_database(_view, name)
     listed = with_database(works.listed, corpus.id, wanted)
     if as_json:
-        in_it = [dict(one) | {"job": _job(one.job_id)} for one in listed.works]
+        in_it = [dict(one) | {"job": _name("j", one.job_id)} for one in listed.works]
         found = {"unseen_share": corpus.unseen_share, "works_found": listed.total, "works": in_it}
         print_json(dict(corpus) | found)
         return
@@ -289,7 +289,8 @@ def work_show_command(target: dict[str, int], as_json: bool) -> None:
         ragq work show j345 --json
     """
     shown = with_database(document_view, **target)
-    facts = _view_json(shown)
+    facts: dict[str, Any] = {"job": _name("j", shown.job_id), "run": _name("r", shown.run_id)}
+    facts |= shown.model_dump(exclude={"job_id", "run_id"})
     if as_json:
         print_json(facts)
         return
@@ -338,13 +339,8 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
     print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
 
 
-def _job(job_id: int | None) -> str | None:
-    return None if job_id is None else f"j{job_id}"
-
-
-def _view_json(shown: DocumentView) -> dict[str, Any]:
-    values = shown.model_dump(exclude={"job_id", "run_id"})
-    return {"job": _job(shown.job_id), "run": None if shown.run_id is None else f"r{shown.run_id}", **values}
+def _name(letter: str, number: int | None) -> str | None:
+    return None if number is None else f"{letter}{number}"
 
 
 def _in_words(value: Any) -> str:
