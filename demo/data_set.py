@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 from demo.interview import Turn, hold_interview
 from schemas.errors import Refused
@@ -104,13 +103,6 @@ Do not use this data to say anything about people.
 """
 
 
-class _Participant(NamedTuple):
-    id: int
-    gender: int
-    scores: Mapping[PHQ8Item, int]
-    transcript: bytes
-
-
 def write_data_set(directory: Path) -> list[str]:
     """Write the 142 labelled participants with their splits, about 2 MB, and return the names of the files.
 
@@ -134,29 +126,26 @@ def data_set_files(seed: int = SEED) -> dict[str, bytes]:
     return {
         "README.txt": _README.format(about=_ABOUT, seed=seed).encode(),
         **{
-            f"transcripts/{number}_P/{number}_TRANSCRIPT.csv": participant.transcript
-            for number, participant in participants.items()
+            f"transcripts/{number}_P/{number}_TRANSCRIPT.csv": transcript
+            for number, (_, transcript) in participants.items()
         },
-        **{f"{name}.csv": _label_file(participants[number] for number in ids) for name, ids in splits.items()},
+        **{f"{name}.csv": _label_file(participants[number][0] for number in ids) for name, ids in splits.items()},
         "paper_splits/paper_split_metadata.json": _metadata_file(seed),
     }
 
 
-def _make_participant(number: int, seed: int, said: set[str]) -> _Participant:
+def _make_participant(number: int, seed: int, said: set[str]) -> tuple[str, bytes]:
+    """The line of the labels, and the transcript."""
     rng = random.Random(f"{seed}:{number}")
     gender, scores = rng.randrange(2), _draw_scores(rng)
-    turns = hold_interview(scores, rng=rng, said=said)
-    return _Participant(number, gender, scores, transcript_file(turns, rng))
+    total = sum(scores.values())
+    labels = ",".join(map(str, [number, int(total >= 10), total, gender, *scores.values()]))
+    return labels, transcript_file(hold_interview(scores, rng=rng, said=said), rng)
 
 
-def _label_file(participants: Iterable[_Participant]) -> bytes:
+def _label_file(lines: Iterable[str]) -> bytes:
     items = ",".join(item.evidence_key for item in PHQ8Item)
-    lines = [f"Participant_ID,PHQ8_Binary,PHQ8_Score,Gender,{items}"]
-    for participant in participants:
-        total = sum(participant.scores.values())
-        cells = [participant.id, int(total >= 10), total, participant.gender, *participant.scores.values()]
-        lines.append(",".join(map(str, cells)))
-    return ("\n".join(lines) + "\n").encode()
+    return ("\n".join([f"Participant_ID,PHQ8_Binary,PHQ8_Score,Gender,{items}", *lines]) + "\n").encode()
 
 
 def _metadata_file(seed: int) -> bytes:
