@@ -303,7 +303,7 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
 def _refuse_foreign() -> None:
     """Celery looks for the application in the working folder first: raise StackError for other packages there."""
     if foreign := list(shadowing_in(Path.cwd())):
-        names = ", ".join(one.place.name if one.place.name != "__init__.py" else f"{one.name}/" for one in foreign)
+        names = ", ".join(place.name if place.name != "__init__.py" else f"{name}/" for name, place in foreign)
         raise StackError(
             f"Celery would import {names} of this folder instead of ragq's. Start it from another folder, such as "
             f"{Path.home()}."

@@ -40,7 +40,7 @@ def connect(*, database_url: str | None = None, redis_url: str | None = None) ->
     Raises Refused when there are none, and where Python imports other packages than ragq's.
     """
     if foreign := list(shadowing()):
-        names = ", ".join(f"'{one.name}' from {one.place}" for one in foreign)
+        names = ", ".join(f"'{name}' from {place}" for name, place in foreign)
         raise Refused(f"Python imports {names}, which are not ragq's. Install ragq in an environment of its own.")
     given = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
     return Lab({**os.environ, **{name: url for name, url in given.items() if url is not None}})

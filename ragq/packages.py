@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 PACKAGES: Final = (
     *("adapters", "api", "cli", "demo", "migrations", "schemas", "services", "stack", "stages", "store", "workers"),
@@ -11,30 +11,23 @@ PACKAGES: Final = (
 _ROOT: Final = Path(__file__).resolve().parents[1]
 
 
-class Foreign(NamedTuple):
-    """A package that is not ragq's."""
-
-    name: str
-    place: Path
-
-
-def shadowing() -> Iterator[Foreign]:
-    """The packages that Python imports instead of ragq's."""
+def shadowing() -> Iterator[tuple[str, Path]]:
+    """The packages that Python imports instead of ragq's, by name and place."""
     for name in PACKAGES:
         spec = find_spec(name)
         if spec is None:
-            yield Foreign(name, _ROOT / name)
+            yield name, _ROOT / name
             continue
         origin = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "")).resolve()
         if _ROOT / name not in (origin, origin.parent):
-            yield Foreign(name, origin)
+            yield name, origin
 
 
-def shadowing_in(folder: Path) -> Iterator[Foreign]:
+def shadowing_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """The packages and modules of a folder that have a name of ragq's, where the folder is not ragq's own."""
     if folder.resolve() == _ROOT:
         return
     for name in PACKAGES:
         for place in (folder / f"{name}.py", folder / name / "__init__.py"):
             if place.exists():
-                yield Foreign(name, place)
+                yield name, place

@@ -11,7 +11,7 @@ REFUSED = 1
 def main() -> None:
     """Run the command line; refuse where Python would import other packages than ragq's."""
     if foreign := list(shadowing()):
-        lines = [f"ragq: Python imports '{one.name}' from {one.place}, which is not ragq's." for one in foreign]
+        lines = [f"ragq: Python imports '{name}' from {place}, which is not ragq's." for name, place in foreign]
         advice = (
             "Install ragq in an environment of its own, and take folders with such packages out of PYTHONPATH: "
             "`env -u PYTHONPATH ragq --version` shows whether that helps."
