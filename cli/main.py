@@ -3,7 +3,7 @@
 import os
 import sys
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import NoSuchCommand
@@ -12,70 +12,63 @@ from click.shell_completion import CompletionItem
 from schemas.errors import RagqError
 
 
-class Entry(NamedTuple):
-    """Where a command is defined, and its line in the help of `ragq`, which is written here so that help is quick."""
-
-    module: str
-    attribute: str
-    help: str
-
-
-#: Section of the help -> command name -> its entry, in the order of the help.
+#: Section of the help -> command name -> where it is defined, and its line in the help, in whose order they are. It is
+#: written here so that help is quick.
 _SECTIONS = {
     "Stack": {
-        "up": Entry("cli.stack", "up", "Start the stack and wait until every part is healthy."),
-        "down": Entry("cli.stack", "down", "Stop what `ragq up` started."),
-        "status": Entry("cli.stack", "status_command", "Show the parts of the stack, and what is wrong now."),
-        "logs": Entry("cli.stack", "logs", "Show the logs of the embedded stack."),
-        "doctor": Entry("cli.stack", "doctor", "Check everything that ragq needs, with remedies."),
-        "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
-        "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
-        "mcp": Entry("cli.stack", "mcp", "Serve tools for language models on standard input and output."),
-        "token": Entry("cli.db", "token", "Create, list and revoke access tokens of the API."),
-        "db": Entry("cli.db", "db", "Make the tables, and write or read a backup."),
+        "up": ("cli.stack", "up", "Start the stack and wait until every part is healthy."),
+        "down": ("cli.stack", "down", "Stop what `ragq up` started."),
+        "status": ("cli.stack", "status_command", "Show the parts of the stack, and what is wrong now."),
+        "logs": ("cli.stack", "logs", "Show the logs of the embedded stack."),
+        "doctor": ("cli.stack", "doctor", "Check everything that ragq needs, with remedies."),
+        "worker": ("cli.stack", "worker", "Run a worker in the foreground."),
+        "api": ("cli.stack", "api", "Run the API and its pages in the foreground."),
+        "mcp": ("cli.stack", "mcp", "Serve tools for language models on standard input and output."),
+        "token": ("cli.db", "token", "Create, list and revoke access tokens of the API."),
+        "db": ("cli.db", "db", "Make the tables, and write or read a backup."),
     },
     "Data": {
-        "demo-data": Entry("cli.participants", "demo_data", "Write synthetic interviews, works or a vocabulary."),
-        "import": Entry("cli.participants", "import_group", "Import data sets; bad files are refused."),
-        "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
-        "index": Entry("cli.index", "index", "Build, import, score and list indexes."),
-        "corpus": Entry("cli.documents", "corpus_group", "List, show and delete corpora."),
-        "work": Entry("cli.documents", "work", "Show works, and repair their headings and sections."),
-        "vocabulary": Entry("cli.tags", "vocabulary", "List and delete vocabularies: closed sets of tags."),
+        "demo-data": ("cli.participants", "demo_data", "Write synthetic interviews, works or a vocabulary."),
+        "import": ("cli.participants", "import_group", "Import data sets; bad files are refused."),
+        "splits": ("cli.splits", "splits_group", "Make, list and check the splits of participants."),
+        "index": ("cli.index", "index", "Build, import, score and list indexes."),
+        "corpus": ("cli.documents", "corpus_group", "List, show and delete corpora."),
+        "work": ("cli.documents", "work", "Show works, and repair their headings and sections."),
+        "vocabulary": ("cli.tags", "vocabulary", "List and delete vocabularies: closed sets of tags."),
     },
     "Work": {
-        "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
-        "ask": Entry("cli.ask", "ask", "Ask a corpus a question, and print the answer with its sources."),
-        "search": Entry("cli.ask", "search", "Print the passages of a corpus that a question finds."),
-        "query": Entry("cli.query", "query", "Show questions, edit them and run their stages."),
-        "retry": Entry("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
-        "fork": Entry("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
-        "sweep": Entry("cli.results", "sweep", "Fork a run at every point of a grid, and compare."),
-        "pause": Entry("cli.fork", "pause", "Pause unfinished jobs."),
-        "resume": Entry("cli.fork", "resume", "Continue paused jobs."),
-        "cancel": Entry("cli.fork", "cancel", "End unfinished and paused jobs; stored work is kept."),
-        "set": Entry("cli.fork", "set_command", "Change name, note and priority of a run."),
+        "submit": ("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
+        "ask": ("cli.ask", "ask", "Ask a corpus a question, and print the answer with its sources."),
+        "search": ("cli.ask", "search", "Print the passages of a corpus that a question finds."),
+        "query": ("cli.query", "query", "Show questions, edit them and run their stages."),
+        "retry": ("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
+        "fork": ("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
+        "sweep": ("cli.results", "sweep", "Fork a run at every point of a grid, and compare."),
+        "pause": ("cli.fork", "pause", "Pause unfinished jobs."),
+        "resume": ("cli.fork", "resume", "Continue paused jobs."),
+        "cancel": ("cli.fork", "cancel", "End unfinished and paused jobs; stored work is kept."),
+        "set": ("cli.fork", "set_command", "Change name, note and priority of a run."),
     },
     "Results": {
-        "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
-        "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
-        "watch": Entry("cli.watch", "watch", "Follow runs until they finish."),
-        "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
-        "inspect": Entry("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
-        "report": Entry("cli.results", "report", "Show the results of a run, with 95 % intervals."),
-        "tags": Entry("cli.tags", "tags", "Show the candidate tags of phrases."),
-        "plot": Entry("cli.results", "plot", "Plot runs as SVG or PNG files."),
-        "diff": Entry("cli.results", "diff", "Compare the results of two runs and more."),
-        "evaluate": Entry("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
-        "export": Entry("cli.export", "export_command", "Write a finished run to one file."),
-        "verify": Entry("cli.export", "verify", "Check the file of a run without a database."),
-        "audit": Entry("cli.export", "audit", "Recompute every hash of a run."),
-        "purge": Entry("cli.export", "purge_command", "Delete old runs, or all but their results."),
+        "runs": ("cli.runs", "runs", "List the newest runs with the states of their jobs."),
+        "show": ("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
+        "watch": ("cli.watch", "watch", "Follow runs until they finish."),
+        "failures": ("cli.failures", "failures", "List the failures of a run, or group those of several."),
+        "inspect": ("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
+        "report": ("cli.results", "report", "Show the results of a run, with 95 % intervals."),
+        "tags": ("cli.tags", "tags", "Show the candidate tags of phrases."),
+        "plot": ("cli.results", "plot", "Plot runs as SVG or PNG files."),
+        "diff": ("cli.results", "diff", "Compare the results of two runs and more."),
+        "evaluate": ("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
+        "export": ("cli.export", "export_command", "Write a finished run to one file."),
+        "verify": ("cli.export", "verify", "Check the file of a run without a database."),
+        "audit": ("cli.export", "audit", "Recompute every hash of a run."),
+        "purge": ("cli.export", "purge_command", "Delete old runs, or all but their results."),
     },
     "Configuration": {
-        "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
-        "preset": Entry("cli.presets", "preset", "Manage presets: named values for query runs."),
-        "template": Entry("cli.presets", "template", "Manage the prompt templates of query runs."),
+        "config": ("cli.config", "config", "Show the settings and where each value comes from."),
+        "preset": ("cli.presets", "preset", "Manage presets: named values for query runs."),
+        "template": ("cli.presets", "template", "Manage the prompt templates of query runs."),
     },
 }
 
@@ -102,8 +95,8 @@ class AllCommands(click.Group):
             return None
         if cmd_name in _ONE_THREAD:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        entry = COMMANDS[cmd_name]
-        command = getattr(import_module(entry.module), entry.attribute)
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
 
@@ -121,13 +114,12 @@ class AllCommands(click.Group):
         width = max(map(len, COMMANDS))
         for title, commands in _SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), entry.help) for name, entry in commands.items()])
+                formatter.write_dl([(name.ljust(width), words) for name, (_, _, words) in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of commands without importing them."""
-        names = [
-            CompletionItem(name, help=entry.help) for name, entry in COMMANDS.items() if name.startswith(incomplete)
-        ]
+        commands = {name: words for name, (_, _, words) in COMMANDS.items() if name.startswith(incomplete)}
+        names = [CompletionItem(name, help=words) for name, words in commands.items()]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 

@@ -57,28 +57,22 @@ from stages.reports.words import counted
 _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
 
 
-class SubmissionFile(NamedTuple):
-    """What a file asks for."""
+def config_option(
+    context: click.Context, _parameter: click.Parameter, path: Path | None
+) -> tuple[str, dict[str, str]] | None:
+    """Read the file of --config, before other options, which take its values unless the command line has them.
 
-    origin: str
-    """The file as errors name it."""
-    options: dict[str, Any]
-    """Values of options, by the names of their parameters."""
-    settings: dict[str, str]
-    """Texts of settings and of values of the preset, by their names."""
-
-
-def config_option(context: click.Context, _parameter: click.Parameter, path: Path | None) -> SubmissionFile | None:
-    """Read the file of --config, before other options, which take its values unless the command line has them."""
+    Its name for errors and its settings.
+    """
     if path is None or context.resilient_parsing:
         return None
-    read = read_submission_file(path, context.command)
-    context.default_map = read.options
-    return read
+    context.default_map, settings = read_submission_file(path, context.command)
+    return f"file {path}", settings
 
 
-def read_submission_file(path: Path, command: click.Command) -> SubmissionFile:
-    """The values in a file for the options of a command. File names in it are relative to its folder.
+def read_submission_file(path: Path, command: click.Command) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values in a file for the options of a command, by the names of their parameters, and for settings and values
+    of the preset, by theirs. File names in it are relative to its folder.
 
     Raises Refused with every problem: text that is not TOML, keys that are no option, values of another type.
     """
@@ -97,7 +91,7 @@ def read_submission_file(path: Path, command: click.Command) -> SubmissionFile:
         raise Refused("\n".join([f"{path} cannot be submitted:", *(f"  {problem}" for problem in problems)]))
     values = {str(known[key].name): _located(known[key], value, path.parent) for key, value in document.items()}
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in flat.items()}
-    return SubmissionFile(f"file {path}", values, texts)
+    return values, texts
 
 
 def _problems_of_options(document: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> Iterator[str]:
@@ -272,7 +266,7 @@ class _Submit(click.Command):
 )
 @run_options("run")
 def submit(
-    config: SubmissionFile | None,
+    config: tuple[str, dict[str, str]] | None,
     profile: str | None,
     values: dict[str, str],
     retries: int | None,
@@ -318,7 +312,7 @@ def submit(
     """
     context = click.get_current_context()
     kind = _kind(context)
-    in_file = {} if config is None else config.settings
+    origin, in_file = config or ("", {})
     owner = KINDS[kind]
     of_kind = {name: options[name] for name in owner.options}
     if kind == "query":
@@ -328,7 +322,7 @@ def submit(
     request = owner.request(until=options["until"], **of_kind)
     if retries is not None:
         values |= {"RAGQ_RETRIES": str(retries)}
-    layer = None if config is None else layer_of(SettingSource.CONFIG, config.origin, in_file)
+    layer = None if config is None else layer_of(SettingSource.CONFIG, origin, in_file)
     settings = effective_settings(profile, values, layer)
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")

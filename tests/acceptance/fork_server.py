@@ -19,7 +19,7 @@ from cli.main import COMMANDS
 from tests.acceptance.forked import MARK, NUMBER, STREAMS
 
 _PRELOADED: Final = (
-    *dict.fromkeys(entry.module for entry in COMMANDS.values()),
+    *dict.fromkeys(module for module, _, _ in COMMANDS.values()),
     *("celery.bin.celery", "celery.apps.worker", "celery.worker.components", "kombu.pidbox", "flower.command"),
     *("adapters.ollama", "sentence_transformers", "transformers.models.bert.modeling_bert"),
     *("workers.process", "workers.stage_pool", "api.app"),
