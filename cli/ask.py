@@ -7,10 +7,10 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.main import SOME_FAILED
-from cli.options import effective_settings, settings_options, together
+from cli.options import effective_settings, settings_options, split_values, together
 from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
-from cli.submissions import queries_request, search_options, split_values
+from cli.submissions import queries_request, search_options
 from cli.watch import wait_until_idle
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk

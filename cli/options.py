@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from cli.output import print_text
 from schemas.settings.base import ENV_FILE, Layer, outside_layers
 from schemas.settings.names import check_names
+from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.suggestions import did_you_mean
@@ -198,6 +199,12 @@ def values_option(help_: str, example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> 
         callback=lambda _context, _parameter, pairs: dict(pairs),
         help=help_,
     )
+
+
+def split_values(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Those of settings, and those of a preset."""
+    of_preset = {name: text for name, text in values.items() if is_preset_name(name)}
+    return {name: text for name, text in values.items() if name not in of_preset}, of_preset
 
 
 #: --profile and --set, as the parameters `profile` and `values` of effective_settings.

@@ -18,7 +18,6 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.costs import cost_words
 from stages.reports.words import (
-    NOT_AVAILABLE,
     counted,
     limits_in_words,
     notices,
@@ -294,7 +293,7 @@ def _scored(one: ModeScores | None) -> list[str]:
     """The items of a participant in a mode, their total, and their mean error."""
     if one is None or one.items is None:
         return [_MISSING] * 10
-    items = [NOT_AVAILABLE if one.items[item] is None else str(one.items[item]) for item in PHQ8Item]
+    items = [number(one.items[item], 0) for item in PHQ8Item]
     total = f"{one.lowest_total}-{one.highest_total}" if one.total is None else str(one.total)
     return [*items, total, _MISSING if one.mae is None else number(one.mae, 2)]
 

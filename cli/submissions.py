@@ -1,7 +1,6 @@
 """What participants, questions and phrases the options of a submission ask for."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +10,6 @@ from cli.files import Rows, read_file
 from cli.options import Choice, request_options, requested
 from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
-from schemas.settings.preset import is_preset_name
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
 from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
@@ -132,12 +130,6 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
     if found.left_out_judgements:
         print_text(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found
-
-
-def split_values(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Those of settings, and those of a preset."""
-    of_preset = {name: text for name, text in values.items() if is_preset_name(name)}
-    return {name: text for name, text in values.items() if name not in of_preset}, of_preset
 
 
 def tags_request(*, phrases: Rows, vocabulary: str | None, context_tags: str | None, **fields: Any) -> TagsRequest:

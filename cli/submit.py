@@ -26,17 +26,11 @@ from cli.options import (
     request_options,
     requested,
     settings_options,
+    split_values,
     together,
 )
 from cli.output import Text, draw, print_text
-from cli.submissions import (
-    model_option,
-    participants_request,
-    queries_request,
-    search_options,
-    split_values,
-    tags_request,
-)
+from cli.submissions import model_option, participants_request, queries_request, search_options, tags_request
 from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, SettingSource, layer_of
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
