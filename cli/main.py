@@ -59,7 +59,7 @@ _SECTIONS = {
         "tags": ("cli.tags", "tags", "Show the candidate tags of phrases."),
         "plot": ("cli.results", "plot", "Plot runs as SVG or PNG files."),
         "diff": ("cli.results", "diff", "Compare the results of two runs and more."),
-        "evaluate": ("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
+        "evaluate": ("cli.results", "evaluate_command", "Judge the answers of a run by a language model."),
         "export": ("cli.export", "export_command", "Write a finished run to one file."),
         "verify": ("cli.export", "verify", "Check the file of a run without a database."),
         "audit": ("cli.export", "audit", "Recompute every hash of a run."),
