@@ -30,7 +30,7 @@ _SECTIONS = {
     "Data": {
         "demo-data": ("cli.participants", "demo_data", "Write synthetic interviews, works or a vocabulary."),
         "import": ("cli.participants", "import_group", "Import data sets; bad files are refused."),
-        "splits": ("cli.splits", "splits_group", "Make, list and check the splits of participants."),
+        "splits": ("cli.participants", "splits_group", "Make, list and check the splits of participants."),
         "index": ("cli.index", "index", "Build, import, score and list indexes."),
         "corpus": ("cli.documents", "corpus_group", "List, show and delete corpora."),
         "work": ("cli.documents", "work", "Show works, and repair their headings and sections."),
