@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from rich.console import Group
-from rich.text import Text as RichText
 
 from cli.config import changed_table
 from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, spaced
@@ -165,7 +164,7 @@ def _table(columns: Sequence[_JobColumn], jobs: Iterable[JobView]) -> FittingTab
     return table
 
 
-def _marks(job: JobView) -> RichText:
+def _marks(job: JobView) -> Drawing:
     """A mark per stage, and the name of the one that runs or failed."""
     marks = Text.assemble(*(_MARKS[stage.status] for stage in job.stages))
     named = [stage.stage for stage in job.stages if stage.status in (StageStatus.RUNNING, StageStatus.FAILED)]

@@ -242,6 +242,7 @@ class _Submit(click.Command):
 )
 @click.option(
     "--after",
+    "after_run_id",
     metavar="RUN",
     type=RUN,
     help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
@@ -266,9 +267,6 @@ def submit(
     retries: int | None,
     name: str | None,
     priority: Priority | None,
-    after: int | None,
-    notify_url: str | None,
-    batch_hours: float | None,
     always_new: bool,
     fresh: bool,
     samples: int,
@@ -321,9 +319,8 @@ def submit(
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
-    url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify_url)
-    limits = {name: options[name] for name in RunLimits.model_fields}
-    terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)
+    url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), options["notify_url"])
+    terms = requested(RunTerms, **{name: options[name] for name in RunTerms.model_fields} | {"notify_url": url})
     if dry_run:
         plan = partial(plan_request, request=request, settings=settings, terms=terms)
         print_estimates([partial(plan, draw=draw) for draw in chosen], as_json=as_json)
