@@ -83,8 +83,8 @@ def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
     table = FittingTable("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
     for one in found:
         kind, last = failure_kind(one.type, one.category), f"{one.last_job} {Moment(one.last_at)}"
-        jobs = f"{one.failed_jobs} of {one.jobs}"
-        table.add_row(one.stage, kind, one.failures, jobs, ", ".join(one.runs), last, one.cause)
+        failed = f"{one.failed_jobs} of {one.jobs}"
+        table.add_row(one.stage, kind, one.failures, failed, ", ".join(one.runs), last, one.cause)
     draw(table)
     total = sum(cluster.failures for cluster in found)
     draw(f"{counted(total, 'failure')} in {counted(len(found), 'cluster')} of {counted(runs, 'run')}")

@@ -11,7 +11,6 @@ from click.shell_completion import CompletionItem
 
 from schemas.errors import RagqError
 
-
 #: Section of the help -> command name -> where it is defined, and its line in the help, in whose order they are. It is
 #: written here so that help is quick.
 _SECTIONS = {

@@ -224,8 +224,8 @@ def activate(tag: TemplateTag, version: int, as_json: bool) -> None:
     Example:
         ragq template activate query_expansion 1
     """
-    used = effective_settings(None, ()).run.ragq.answer_template
+    used = effective_settings(None, {}).run.ragq.answer_template
     stored = with_database(presets.activate_template, tag, version)
     print_result(stored, f"Version {version} of {tag} is active.", as_json=as_json)
-    if tag in OF_ANSWERS and tag != used:
+    if tag in OF_ANSWERS and tag.value != used:
         draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)

@@ -30,7 +30,6 @@ from store.runs.forks import Family
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
 
-
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),
     StageStatus.READY: ("○", "cyan"),
@@ -63,7 +62,7 @@ def run_table(view: RunView) -> Drawing:
 
 
 def run_details(view: RunView, cost: RunCost) -> Drawing:
-    """What only `ragq show` prints: the cost of a run in all, by model and by stage, its profile, settings and origin."""
+    """What only `ragq show` prints: the cost of a run, by model and stage too, its profile, settings and origin."""
     overview = view.overview
     why = overview.request.get("profile_source")
     lines = [*([f"profile {overview.profile}: {why}"] if why else []), *_family(view.family)]
@@ -71,7 +70,7 @@ def run_details(view: RunView, cost: RunCost) -> Drawing:
         lines.append(notification_in_words(view.notification))
     lines += origin_words(view.origin)
     changed = _changed(view)
-    table = [Text(), changed_table(changed, profile=overview.profile)] if changed else []
+    table: list[Drawing] = [Text(), changed_table(changed, profile=overview.profile)] if changed else []
     costs = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
     return Group(*costs, Text(), *(Text(words, style="dim") for words in lines), *table)
 

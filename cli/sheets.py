@@ -93,7 +93,7 @@ def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Write the tables or the CSV to this file.",
     )
     @wraps(command)
-    def with_write(*, latex: bool, markdown: bool, csv: bool, output: Path | None, as_json: bool, **options: Any) -> Any:
+    def with_write(latex: bool, markdown: bool, csv: bool, output: Path | None, as_json: bool, **options: Any) -> Any:
         asked = {"--latex": latex, "--markdown": markdown, "--csv": csv, "--json": as_json}
         chosen = [option for option, is_asked in asked.items() if is_asked]
         if len(chosen) > 1:

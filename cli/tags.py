@@ -78,11 +78,10 @@ def sets_json(
     run_id: int, found: Sequence[TagsResult], *, verbose: bool = False, phrase_ranks: bool = False
 ) -> dict[str, Any]:
     """What the phrases of a run led to, as JSON shows it."""
-    sets = [
-        {"id": one.subject, "job": f"j{one.job_id}", "status": one.status}
-        | {"result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks), "note": one.note}
-        for one in found
-    ]
+    sets = []
+    for one in found:
+        job = {"id": one.subject, "job": f"j{one.job_id}", "status": one.status}
+        sets.append({**job, "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks), "note": one.note})
     return {"run": f"r{run_id}", "sets": sets}
 
 
