@@ -44,17 +44,14 @@ class TextEncoder(Protocol):
     @property
     def name(self) -> str:
         """The model as settings name it."""
-        ...
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the weights, or an equally exact identifier."""
-        ...
 
     @property
     def dtype(self) -> str:
         """The number format that the model computes in, such as `float32`."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order, in the model's native dimension, not normalised further than the model does.
@@ -64,21 +61,17 @@ class TextEncoder(Protocol):
         1e-5 of their length apart in float32, 2e-3 in float16, and 2e-2 in bfloat16. A cosine moves by twice that at
         most.
         """
-        ...
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens per text before truncation."""
-        ...
 
     @property
     def max_tokens(self) -> int | None:
         """The maximum tokens of a text that the model sees; None if it has no limit."""
-        ...
 
     @property
     def forward_passes(self) -> int:
         """Forward passes since the model was loaded; one call of `encode` may need several."""
-        ...
 
 
 class Embedder(Protocol):
@@ -87,15 +80,12 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The model as settings name it."""
-        ...
 
     async def digest(self) -> str:
         """An exact identifier of the weights; empty if the server reports none."""
-        ...
 
     async def dtype(self) -> str:
         """The number format of the weights, such as `float32` or `Q4_1`; empty if the server reports none."""
-        ...
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """One row per text, in order, in the model's native dimension. One call, however many texts.
@@ -105,7 +95,6 @@ class Embedder(Protocol):
         with `timeout_s` when the vectors do not arrive in time, EmbeddingValidationError when the number of rows is not
         the number of texts, and connection errors unchanged.
         """
-        ...
 
 
 class PairScorer(Protocol):
@@ -114,11 +103,9 @@ class PairScorer(Protocol):
     @property
     def name(self) -> str:
         """The model as settings name it."""
-        ...
 
     async def digest(self) -> str:
         """An exact identifier of the weights."""
-        ...
 
     async def score_pairs(
         self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
@@ -131,7 +118,6 @@ class PairScorer(Protocol):
         time, after which no further batch runs, and DomainError when the model cannot score pairs or a logit is not a
         finite number.
         """
-        ...
 
 
 class Deferred(Exception):
@@ -150,7 +136,6 @@ class ChatModel(Protocol):
         Cheap when repeated: it is part of the identity of a call, and at most a minute old. Raises as `chat` does for
         an unknown model.
         """
-        ...
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The complete reply to one call.
@@ -164,7 +149,6 @@ class ChatModel(Protocol):
         LLMTimeoutError with `call.timeout_s`, LLMError when the server answers with an error (unknown model, bad
         request), and connection errors (ConnectionError, httpx.TransportError) unchanged.
         """
-        ...
 
 
 class ReferenceSearch(Protocol):
@@ -189,7 +173,6 @@ class ReferenceSearch(Protocol):
         Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         EmbeddingArtifactMismatchError when there is no such index.
         """
-        ...
 
     async def count_untagged(
         self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
@@ -198,7 +181,6 @@ class ReferenceSearch(Protocol):
 
         Chunks of `exclude_participants` do not count. One round trip for all items.
         """
-        ...
 
 
 class EvidenceSearch(Protocol):
@@ -219,13 +201,11 @@ class EvidenceSearch(Protocol):
         queries the list is empty. Raises EmbeddingDimensionMismatchError when a query has another dimension than the
         index, and EmbeddingArtifactMismatchError when there is no such index.
         """
-        ...
 
     async def item_scores(
         self, index_id: int, *, exclude_participants: Collection[int]
     ) -> dict[PHQ8Item, tuple[int, ...]]:
         """The scores of each item that the other participants of the index have."""
-        ...
 
 
 class ChunkSearch(Protocol):
@@ -243,7 +223,6 @@ class ChunkSearch(Protocol):
         One round trip for all rows. Without rows, or with a limit of 0, the lists are empty, without a round trip.
         Raises EmbeddingDimensionMismatchError when the rows have another dimension than a corpus.
         """
-        ...
 
     async def lexical(
         self,
@@ -260,7 +239,6 @@ class ChunkSearch(Protocol):
         hit, so a list may be empty. All texts are searched at once. Without texts, or with a limit
         of 0, the lists are empty, without a round trip.
         """
-        ...
 
     async def lexical_scores(
         self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
@@ -270,7 +248,6 @@ class ChunkSearch(Protocol):
         Chunks that the text does not match are absent, and so are those of other corpora. Without chunks the dictionary
         is empty, without a round trip.
         """
-        ...
 
 
 Vector = NDArray[np.float32]
@@ -296,7 +273,6 @@ class TagLexicon(Protocol):
         One round trip for all tokens; without tokens the lexicon is empty, without a round trip. Raises
         DomainError when there is no such vocabulary.
         """
-        ...
 
 
 class NeighbourSearch(Protocol):
@@ -309,4 +285,3 @@ class NeighbourSearch(Protocol):
         is the raw cosine and may be negative; all queries have one, or none has. There is at least one query, with
         vectors of the models of the vocabulary.
         """
-        ...

@@ -170,15 +170,12 @@ class Measure(Protocol):
 
     def length(self, text: str) -> int:
         """The length of a text without line ends."""
-        ...
 
     def pieces(self, text: str, most: int) -> Iterator[str]:
         """A text that may be longer than `most` in pieces that are not, in order."""
-        ...
 
     def around(self, headings: str | None) -> int:
         """What a chunk under this path of headings has in addition to its content."""
-        ...
 
 
 class Words:
