@@ -108,33 +108,32 @@ class Separator(StrEnum):
     """Nothing is quoted: a double quote is a character like any other."""
 
 
-class DelimitedRow(NamedTuple):
-    """One line of a file: the raw cells of the requested columns. A cell beyond the end of the line is empty."""
-
-    line: int
-    cells: dict[str, str]
+Row = tuple[int, dict[str, str]]
+"""The number of a line, and its raw cells by column. A cell beyond the end of the line is empty."""
 
 
 def parse_rows(
-    data: bytes, *, file: str, separator: Separator, columns: Sequence[str], header: Sequence[str] | None = None
-) -> Parsed[tuple[DelimitedRow, ...]]:
+    data: bytes,
+    *,
+    file: str,
+    columns: Sequence[str],
+    separator: Separator = Separator.COMMA,
+    header: Sequence[str] | None = None,
+) -> Parsed[tuple[Row, ...]]:
     r"""Read the requested columns of every row that is not blank; further columns are ignored.
 
     `header` names the columns of a file without a header line. A byte order mark is ignored. Problems name the file and
     the line, and never a cell. Of a header in TABs they show only known names, because a transcript without a header
     starts with speech.
 
-    >>> parse_rows(b"id,name\n7,x\n", file="a.csv", separator=Separator.COMMA, columns=["id"]).value
-    (DelimitedRow(line=2, cells={'id': '7'}),)
+    >>> parse_rows(b"id,name\n7,x\n", file="a.csv", columns=["id"]).value
+    ((2, {'id': '7'}),)
     """
     text, of_text = _decoded(data, file)
     if of_text:
         return Parsed((), of_text)
-    source = io.StringIO(text, newline="\n")
-    if separator is Separator.TAB:
-        lines = csv.reader(source, delimiter=separator.value, quoting=csv.QUOTE_NONE)
-    else:
-        lines = csv.reader(source, delimiter=separator.value, strict=True)
+    quoting = csv.QUOTE_NONE if separator is Separator.TAB else csv.QUOTE_MINIMAL
+    lines = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator.value, quoting=quoting, strict=True)
     try:
         numbered = [(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
@@ -142,19 +141,15 @@ def parse_rows(
         what_to_do = "correct the quotes, the line end or the length of a cell there"
         return Parsed((), (FileProblem(file, lines.line_num, found, what_to_do),))
     if header is None:
-        named = [name.strip() for name in numbered[0][1]] if numbered else []
-        numbered = numbered[1:]
-        header_problems = tuple(_header_problems(named, file=file, separator=separator, columns=columns))
-        if header_problems:
-            return Parsed((), header_problems)
+        named = [name.strip() for name in numbered.pop(0)[1]] if numbered else []
+        if wrong := tuple(_header_problems(named, file=file, separator=separator, columns=columns)):
+            return Parsed((), wrong)
     else:
         named = list(header)
     body = [(line, cells) for line, cells in numbered if any(cell.strip() for cell in cells)]
     problems = [problem for line, cells in body for problem in _row_problems(cells, named, file=file, line=line)]
     position = {name: named.index(name) for name in columns}
-    rows = (
-        DelimitedRow(line, {name: "".join(cells[at : at + 1]) for name, at in position.items()}) for line, cells in body
-    )
+    rows = ((line, {name: "".join(cells[at : at + 1]) for name, at in position.items()}) for line, cells in body)
     return Parsed(tuple(rows), tuple(problems))
 
 

@@ -28,7 +28,7 @@ from stages.participants.splits import (
     train_and_dev,
 )
 from stages.participants.transcripts import parse_transcript
-from stages.records import Parsed, Separator, parse_records, parse_rows
+from stages.records import Parsed, parse_records, parse_rows
 
 _Choice = Annotated[int, Field(ge=0, le=1)]
 
@@ -105,7 +105,7 @@ class _ItemsRow(_ScoredRow):
 
 def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[_Row, ...]]:
     """Read a file of labels, in its order. With `patch` a single blank item is the score minus the others."""
-    rows = parse_rows(data, file=file, separator=Separator.COMMA, columns=kind.columns)
+    rows = parse_rows(data, file=file, columns=kind.columns)
     read = partial(kind.model_validate, context={"patch": patch})
     return parse_records(read, rows, file=file, what_to_do="correct the row, or remove it")
 

@@ -24,7 +24,7 @@ from schemas.values.participants import (
     StoredSplit,
 )
 from stages.participants.transcripts import import_command
-from stages.records import Parsed, Separator, parse_records, parse_rows, validation_problems
+from stages.records import Parsed, parse_records, parse_rows, validation_problems
 from stages.texts.characters import short_hash
 
 TRAIN_AND_DEV = "train+dev"
@@ -150,7 +150,7 @@ class _Member(BaseModel):
 
 def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     """Read the ids of a split, in the order of the file. Further columns are not read: labels have their own files."""
-    rows = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID",))
+    rows = parse_rows(data, file=file, columns=("Participant_ID",))
     what_to_do = "write participants' numbers"
     members, problems = parse_records(_Member.model_validate, rows, file=file, what_to_do=what_to_do)
     return Parsed(split_of(name, [member.id for member in members], data=data), problems)
@@ -319,14 +319,14 @@ def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
 
 
 def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
-    rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
+    rows, problems = parse_rows(data, file=file, columns=("Participant_ID", "split"))
     found = [*problems]
     listed: dict[str, list[int]] = {}
-    for row in rows:
+    for line, cells in rows:
         try:
-            listed.setdefault(row.cells["split"].strip(), []).append(_Member.model_validate(row.cells).id)
+            listed.setdefault(cells["split"].strip(), []).append(_Member.model_validate(cells).id)
         except ValidationError as error:
-            found += validation_problems(error, file=file, line=row.line, what_to_do="write the number")
+            found += validation_problems(error, file=file, line=line, what_to_do="write the number")
     return Parsed(listed, tuple(found))
 
 

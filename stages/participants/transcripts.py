@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
 from schemas.values.participants import FileProblem, Participant, RowIrregularity, TranscriptVariant, Utterance
-from stages.records import DelimitedRow, Parsed, Separator, parse_rows
+from stages.records import Parsed, Row, Separator, parse_rows
 from stages.texts.characters import listed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
@@ -29,15 +29,14 @@ def parse_transcript(
     without any utterance.
     """
     rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
-    spoken = [row for row in rows if row.cells["speaker"].strip() and row.cells["value"].strip()]
+    spoken = [(line, cells) for line, cells in rows if cells["speaker"].strip() and cells["value"].strip()]
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
     if not spoken and not problems:
         what_to_do = "restore it, or remove its folder from the data set"
-        empty = FileProblem(file, None, "has no utterance with text", what_to_do)
-        problems += (empty,)
-    transcript = transcript_of(participant_id, (_utterance(row) for row in spoken))
-    recorded = {"variant": variant, "irregular_rows": _irregular_rows(transcript.utterances)}
-    return Parsed(transcript.model_copy(update=recorded), problems)
+        problems = (FileProblem(file, None, "has no utterance with text", what_to_do),)
+    transcript = transcript_of(participant_id, (_utterance(cells) for _, cells in spoken))
+    irregular = Counter(found for utterance in transcript.utterances for found in _irregularities(utterance))
+    return Parsed(transcript.model_copy(update={"variant": variant, "irregular_rows": dict(irregular)}), problems)
 
 
 def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Participant:
@@ -53,18 +52,14 @@ def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Parti
     return Participant(id=participant_id, transcript=text, transcript_hash=sha256, utterances=kept)
 
 
-def _utterance(row: DelimitedRow) -> Utterance:
-    written = row.cells["speaker"].strip()
+def _utterance(cells: Mapping[str, str]) -> Utterance:
+    written = cells["speaker"].strip()
     return Utterance(
         speaker=next((speaker for speaker in SPEAKERS if speaker.casefold() == written.casefold()), written),
-        value=row.cells["value"],
-        start_s=_seconds(row.cells["start_time"]),
-        stop_s=_seconds(row.cells["stop_time"]),
+        value=cells["value"],
+        start_s=_seconds(cells["start_time"]),
+        stop_s=_seconds(cells["stop_time"]),
     )
-
-
-def _irregular_rows(utterances: Iterable[Utterance]) -> dict[RowIrregularity, int]:
-    return dict(Counter(found for utterance in utterances for found in _irregularities(utterance)))
 
 
 def _irregularities(utterance: Utterance) -> Iterator[RowIrregularity]:
@@ -74,11 +69,12 @@ def _irregularities(utterance: Utterance) -> Iterator[RowIrregularity]:
         yield RowIrregularity.STOP_BEFORE_START
 
 
-def _time_problems(row: DelimitedRow, *, file: str) -> Iterator[FileProblem]:
+def _time_problems(row: Row, *, file: str) -> Iterator[FileProblem]:
+    line, cells = row
     for column in ("start_time", "stop_time"):
-        if row.cells[column].strip() and _seconds(row.cells[column]) is None:
+        if cells[column].strip() and _seconds(cells[column]) is None:
             found = f"{column} is not a number of seconds"
-            yield FileProblem(file, row.line, found, "write it like 12.345, or leave it blank")
+            yield FileProblem(file, line, found, "write it like 12.345, or leave it blank")
 
 
 def _seconds(cell: str) -> float | None:
@@ -209,7 +205,7 @@ def variant_of_folder(name: str) -> TranscriptVariant:
 def refuse_wrong_variant(people: Iterable[Participant]) -> None:
     """Raise Refused for transcripts of variant participant_only in which the interviewer speaks."""
     wrong = [
-        str(person.id)
+        person.id
         for person in people
         if person.variant is TranscriptVariant.PARTICIPANT_ONLY and any(map(_is_interviewer, person.utterances))
     ]

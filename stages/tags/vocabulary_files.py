@@ -3,12 +3,12 @@
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from schemas.values.participants import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.records import DelimitedRow, Parsed, Separator, parse_rows
+from stages.records import Parsed, Row, Separator, parse_rows
 from stages.tags.phrases import lookup_of
 
 TAGS_FILE = "tags.csv"
@@ -57,19 +57,16 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     """
     rows, problems = _tag_rows(files[TAGS_FILE]) if TAGS_FILE in files else Parsed((), (_MISSING,))
     problems += tuple(_tag_problems(rows))
-    aliases = _aliases(rows)
-    named = {lookup_of(row.cells["name"]) for row in rows}
     pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
     lists, list_problems = _lists(files.get(LISTS_FILE, b""))
-    rated, rating_problems = _ratings_of(files)
-    ratings = {tag: probability for tag, (_, probability) in rated.items()}
+    ratings, rating_problems = _ratings_of(files)
+    if problems := problems + pair_problems + list_problems + rating_problems:
+        return Parsed(Vocabulary(tags=(), aliases={}), problems)
+    aliases = _aliases(rows)
+    named = {lookup_of(cells["name"]) for _, cells in rows}
     documents = tuple(_in_tags(document, named, aliases) for document in (*pairs, *lists))
     uncounted = {tag for document in documents for tag in document.tags} - named
-    problems += pair_problems + list_problems + rating_problems
-    if problems:
-        return Parsed(Vocabulary(tags=(), aliases={}), problems)
-    counted = [_tag(row) for row in rows]
-    tags = [*counted, *(Tag(name=name) for name in sorted(uncounted))]
+    tags = [*(_tag(cells) for _, cells in rows), *(Tag(name=name) for name in sorted(uncounted))]
     tags = [tag.model_copy(update={"nsfw_probability": ratings.get(tag.name)}) for tag in tags]
     unknown = len(ratings.keys() - named - uncounted)
     return Parsed(Vocabulary(tags=tuple(tags), aliases=aliases, documents=documents, unknown_ratings=unknown))
@@ -78,77 +75,61 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
 _MISSING = FileProblem(TAGS_FILE, None, "is missing", "write one with the columns name,category,count,aliases")
 
 
-def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
+def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
     """The rows; their aliases are joined by `|`."""
     header = _TAG_COLUMNS if _HEADLESS.match(data) else None
     is_original = header is None and _ORIGINAL.match(data) is not None
-    rows, problems = parse_rows(
-        _ORIGINAL.sub(rb"\g<1>name", data, count=1) if is_original else data,
-        file=TAGS_FILE,
-        separator=Separator.COMMA,
-        columns=_TAG_COLUMNS,
-        header=header,
-    )
-    if header is None and (not is_original or any("|" in row.cells["aliases"] for row in rows)):
+    named = _ORIGINAL.sub(rb"\g<1>name", data, count=1) if is_original else data
+    rows, problems = parse_rows(named, file=TAGS_FILE, columns=_TAG_COLUMNS, header=header)
+    if header is None and (not is_original or any("|" in cells["aliases"] for _, cells in rows)):
         return Parsed(rows, problems)
-    joined = (row._replace(cells=row.cells | {"aliases": row.cells["aliases"].replace(",", "|")}) for row in rows)
+    joined = ((line, cells | {"aliases": cells["aliases"].replace(",", "|")}) for line, cells in rows)
     return Parsed(tuple(joined), problems)
 
 
-def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
+def _tag_problems(rows: Iterable[Row]) -> Iterator[FileProblem]:
     lines: dict[str, int] = {}
-    for row in rows:
-        name = lookup_of(row.cells["name"])
+    for line, cells in rows:
+        name = lookup_of(cells["name"])
         if not name:
-            yield FileProblem(TAGS_FILE, row.line, "has no name", "name the tag, or remove the line")
+            yield FileProblem(TAGS_FILE, line, "has no name", "name the tag, or remove the line")
         elif name in lines:
-            yield FileProblem(
-                TAGS_FILE,
-                row.line,
-                f"has the name of line {lines[name]}, apart from capitals, spaces and _",
-                "keep one of both; the other may be an alias of the same tag",
-            )
-        lines.setdefault(name, row.line)
-        if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
-            yield FileProblem(
-                TAGS_FILE,
-                row.line,
-                "has a count that is not a whole number of 0 or more",
-                "correct it, or leave it blank",
-            )
+            found = f"has the name of line {lines[name]}, apart from capitals, spaces and _"
+            what_to_do = "keep one of both; the other may be an alias of the same tag"
+            yield FileProblem(TAGS_FILE, line, found, what_to_do)
+        lines.setdefault(name, line)
+        if cells["count"].strip() and _whole(cells["count"]) is None:
+            found = "has a count that is not a whole number of 0 or more"
+            yield FileProblem(TAGS_FILE, line, found, "correct it, or leave it blank")
 
 
-def _aliases(rows: tuple[DelimitedRow, ...]) -> dict[str, tuple[str, ...]]:
+def _aliases(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
     targets: dict[str, set[str]] = {}
-    for row in rows:
-        name = lookup_of(row.cells["name"])
-        for alias in map(lookup_of, row.cells["aliases"].split("|")):
+    for _, cells in rows:
+        name = lookup_of(cells["name"])
+        for alias in map(lookup_of, cells["aliases"].split("|")):
             if alias and alias != name:
                 targets.setdefault(alias, set()).add(name)
     return {alias: tuple(sorted(targets[alias])) for alias in sorted(targets)}
 
 
-def _tag(row: DelimitedRow) -> Tag:
-    written = row.cells["name"].strip()
+def _tag(cells: Mapping[str, str]) -> Tag:
+    written = cells["name"].strip()
     name = lookup_of(written)
-    return Tag(
-        name=name,
-        category=row.cells["category"].strip(),
-        count=_whole(row.cells["count"]),
-        title=None if written == name else written,
-    )
+    title = None if written == name else written
+    return Tag(name=name, category=cells["category"].strip(), count=_whole(cells["count"]), title=title)
 
 
 def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     columns = ("tag", "other", "count")
     rows, of_file = parse_rows(data, file=PAIRS_FILE, separator=Separator.TAB, columns=columns, header=columns)
     documents, problems = [], [*of_file]
-    for row in rows:
-        tags = (lookup_of(row.cells["tag"]), lookup_of(row.cells["other"]))
-        count = _whole(row.cells["count"])
+    for line, cells in rows:
+        tags = (lookup_of(cells["tag"]), lookup_of(cells["other"]))
+        count = _whole(cells["count"])
         if not all(tags) or not count:
             found = "is not two tags and a count of 1 or more"
-            problems.append(FileProblem(PAIRS_FILE, row.line, found, "correct or remove it"))
+            problems.append(FileProblem(PAIRS_FILE, line, found, "correct or remove it"))
         else:
             documents.append(TagDocument(tags=tags, weight=count))
     return Parsed(tuple(documents), tuple(problems))
@@ -157,39 +138,37 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
 def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     columns = ("tags",)
     rows, problems = parse_rows(data, file=LISTS_FILE, separator=Separator.TAB, columns=columns, header=columns)
-    tags = (tuple(dict.fromkeys(map(lookup_of, row.cells["tags"].split()))) for row in rows)
+    tags = (tuple(dict.fromkeys(map(lookup_of, cells["tags"].split()))) for _, cells in rows)
     return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
 
 
-def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, tuple[int, float]]]:
+def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, float]]:
     given = [file for file in RATINGS if file in files]
     if len(given) == 2:
         found = f"is there beside {RATINGS_FILE}, and both rate tags"
-        beside = FileProblem(ORIGINAL_RATINGS_FILE, None, found, "keep one of both")
-        return Parsed({}, (beside,))
+        return Parsed({}, (FileProblem(ORIGINAL_RATINGS_FILE, None, found, "keep one of both"),))
     return _ratings(files[given[0]], given[0]) if given else Parsed({})
 
 
-def _ratings(data: bytes, file: str) -> Parsed[dict[str, tuple[int, float]]]:
-    """Tag -> its line and its probability."""
+def _ratings(data: bytes, file: str) -> Parsed[dict[str, float]]:
     named = _first_cells(data)
     tag, probability = "tag", "probability"
     header = [tag, probability] if len(named) == 2 and _probability(named[1]) is not None else None
     if header is None and not {tag, probability} <= {*named} and len(named) == 2:
         tag, probability = named
-    rows, of_file = parse_rows(data, file=file, separator=Separator.COMMA, columns=(tag, probability), header=header)
+    rows, of_file = parse_rows(data, file=file, columns=(tag, probability), header=header)
     problems = [*of_file]
-    ratings: dict[str, tuple[int, float]] = {}
-    for row in rows:
-        rated, value = lookup_of(row.cells[tag]), _probability(row.cells[probability])
+    ratings: dict[str, float] = {}
+    lines: dict[str, int] = {}
+    for line, cells in rows:
+        rated, value = lookup_of(cells[tag]), _probability(cells[probability])
         if not rated or value is None:
             found = "is not a tag and a probability from 0 to 1"
-            problems.append(FileProblem(file, row.line, found, "correct or remove it"))
+            problems.append(FileProblem(file, line, found, "correct or remove it"))
         elif rated in ratings:
-            found = f"rates the tag of line {ratings[rated][0]}"
-            problems.append(FileProblem(file, row.line, found, "keep one of both"))
+            problems.append(FileProblem(file, line, f"rates the tag of line {lines[rated]}", "keep one of both"))
         else:
-            ratings[rated] = (row.line, value)
+            ratings[rated], lines[rated] = value, line
     return Parsed(ratings, tuple(problems))
 
 
