@@ -9,7 +9,6 @@ from schemas.values.participants import Split, SplitMethod, SplitOrigin, StoredS
 from stages.participants.splits import (
     PUBLISHED_SPLITS,
     TRAIN_AND_DEV,
-    Labelled,
     listed_split,
     named_split,
     origin_words,
@@ -76,7 +75,7 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
     people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
     pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
     labelled = [
-        Labelled(number, sum(items.values()), people[number].gender)
+        people[number].model_copy(update={"phq8_score": sum(items.values())})
         for number in pool
         if number in people and (items := people[number].items) is not None
     ]

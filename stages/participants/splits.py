@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -79,8 +79,7 @@ def named_splits(stored: Iterable[StoredSplit], asked: str) -> list[StoredSplit]
 
 def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
     """The split that NAME or DATA_SET/NAME stands for. Raises Refused when none is stored, and for a name that splits
-    of several data sets have, with what names each.
-    """
+    of several data sets have, with what names each."""
     found = named_splits(stored, asked)
     if not found:
         known = [one.called for one in stored]
@@ -166,40 +165,32 @@ SHARES: Mapping[str, float] = {"train": 0.41, "val": 0.30, "test": 0.29}
 """Part of the split -> its share of the participants."""
 
 
-class Labelled(NamedTuple):
-    """A participant, and what splits are balanced by."""
-
-    participant_id: int
-    total: int
-    """The PHQ-8 total score."""
-    gender: int | None
-
-
-def stratified_split(people: Sequence[Labelled], *, seed: int) -> dict[str, tuple[int, ...]]:
+def stratified_split(people: Sequence[Labels], *, seed: int) -> dict[str, tuple[int, ...]]:
     """The participants of each part, ids ascending. The same people and seed give the same parts, in any order of them.
 
-    Participants are grouped by total score. A group of one goes to train; of a group of two, one goes to val and one to
+    Participants, who all have a total score, are grouped by it. A group of one goes to train; of a group of two, one goes to val and one to
     test. All others are drawn so that the sizes are those of SHARES, and totals and genders are spread evenly.
 
     Raises Refused when a part would be empty, which happens with few participants.
     """
     rng = random.Random(seed)
     parts: dict[str, list[int]] = {part: [] for part in SHARES}
-    flexible: list[Labelled] = []
-    for group in _groups(people):
+    flexible: list[Labels] = []
+    ordered = sorted(people, key=lambda person: (person.phq8_score, person.id))
+    for group in (list(same) for _, same in groupby(ordered, key=lambda person: person.phq8_score)):
         rng.shuffle(group)
         if len(group) == 1:
-            parts["train"].append(group[0].participant_id)
+            parts["train"].append(group[0].id)
         elif len(group) == 2:
-            parts["val"].append(group[0].participant_id)
-            parts["test"].append(group[1].participant_id)
+            parts["val"].append(group[0].id)
+            parts["test"].append(group[1].id)
         else:
             flexible += group
     # Neighbours in this order are alike, so that every part gets its share of each total and gender.
-    flexible.sort(key=lambda person: (person.gender is None, person.gender, person.total))
+    flexible.sort(key=lambda person: (person.gender is None, person.gender, person.phq8_score))
     places = {part: max(0, size - len(parts[part])) for part, size in target_sizes(len(people)).items()}
     for person, part in zip(flexible, _dealt(places), strict=False):
-        parts[part].append(person.participant_id)
+        parts[part].append(person.id)
     empty = [part for part, ids in parts.items() if not ids]
     if empty:
         raise Refused(
@@ -217,12 +208,6 @@ def target_sizes(count: int) -> dict[str, int]:
     """
     train, val = round(SHARES["train"] * count), round(SHARES["val"] * count)
     return {"train": train, "val": val, "test": count - train - val}
-
-
-def _groups(people: Sequence[Labelled]) -> Iterator[list[Labelled]]:
-    ordered = sorted(people, key=lambda person: (person.total, person.participant_id))
-    for _, group in groupby(ordered, key=lambda person: person.total):
-        yield list(group)
 
 
 def _dealt(places: Mapping[str, int]) -> Iterator[str]:

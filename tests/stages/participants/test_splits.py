@@ -14,7 +14,6 @@ from stages.participants.splits import (
     MAKE_SPLITS,
     PUBLISHED_IDS,
     PUBLISHED_SPLITS,
-    Labelled,
     first_index,
     ids_hash,
     named_splits,
@@ -37,22 +36,22 @@ def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
 
 
 SIZES = {"train": 58, "val": 43, "test": 41}
-COHORT = [Labelled(300 + place, (place * 7) % 20, place % 2) for place in range(142)]
+COHORT = [Labels(id=300 + place, phq8_score=(place * 7) % 20, gender=place % 2) for place in range(142)]
 
 
 def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is_with_totals_and_genders_spread_evenly() -> None:
-    parts, by_id = stratified_split(COHORT, seed=3), {person.participant_id: person for person in COHORT}
+    parts, by_id = stratified_split(COHORT, seed=3), {person.id: person for person in COHORT}
 
     assert {part: len(ids) for part, ids in parts.items()} == SIZES
     assert sorted(number for ids in parts.values() for number in ids) == list(by_id)
     for ids in parts.values():
         assert abs(sum(by_id[number].gender == 0 for number in ids) - len(ids) / 2) <= 1
-        assert 8.5 <= sum(by_id[number].total for number in ids) / len(ids) <= 10.5
+        assert 8.5 <= sum(by_id[number].phq8_score or 0 for number in ids) / len(ids) <= 10.5
 
 
 def test_too_few_with_a_total_in_common_are_refused() -> None:
     with pytest.raises(Refused, match="leaves no participant for val and test: 3 participants"):
-        stratified_split([Labelled(number, number, 0) for number in (1, 2, 3)], seed=1)
+        stratified_split([Labels(id=number, phq8_score=number, gender=0) for number in (1, 2, 3)], seed=1)
 
 
 @given(
@@ -60,7 +59,7 @@ def test_too_few_with_a_total_in_common_are_refused() -> None:
     st.integers(0, 2**32),
 )
 def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], seed: int) -> None:
-    labelled = [Labelled(number, total, gender) for number, (total, gender) in enumerate(people, start=1)]
+    labelled = [Labels(id=at, phq8_score=total, gender=gender) for at, (total, gender) in enumerate(people, start=1)]
     try:
         parts = stratified_split(labelled, seed=seed)
     except Refused:
