@@ -15,7 +15,6 @@ from schemas.values.runs import IndexSource
 from stages.participants.artifacts import (
     PROMPT_REMEDY,
     ArtifactFile,
-    Identity,
     LoadRules,
     load_artifact,
     other_prompt,
@@ -288,34 +287,20 @@ async def import_artifact(
         if one.name not in TEST_SPLITS and (one.data_set == data_set if data_set else one.called == one.name)
     }
     artifact = load_artifact(files, name=file_name, rules=replace(rules, splits=splits))
-    identity, embedding = artifact.identity, rules.settings.embedding
-    _refuse_wrong_name(index_name, identity)
-    data_set = data_set or await _data_set(connection, identity.split, every_split, default=default_data_set)
-    plan = IndexSource(
-        name=index_name,
-        data_set=data_set,
-        split=identity.split,
-        split_csv_hash=identity.split_csv_hash,
-        split_ids_hash=identity.split_ids_hash,
-        variant=identity.variant,
-        backend=embedding.backend,
-        model=identity.model,
-        dimension=embedding.dimension,
-        chunk_size=embedding.chunk_size,
-        chunk_step=embedding.chunk_step,
-        min_evidence_chars=embedding.min_evidence_chars,
-    )
+    _refuse_wrong_name(index_name, artifact.source)
+    data_set = data_set or await _data_set(connection, artifact.source.split, every_split, default=default_data_set)
+    plan = artifact.source.model_copy(update={"name": index_name, "data_set": data_set})
     index_id = await references.keep_imported(
         connection,
         plan,
         artifact.participants,
-        model_digest=identity.model_digest,
+        model_digest=artifact.model_digest,
         artifact_meta=artifact.meta,
         chunk_scores_meta=artifact.chunk_scores_meta,
         partial=artifact.partial,
     )
     warnings = list(artifact.warnings)
-    if identity.model_digest is None:
+    if artifact.model_digest is None:
         warnings.append("The files do not name the weights of the model: runs compare its name alone.")
     labels = await references.labels(connection, index_id)
     if unlabelled := [number for number, items in labels.items() if items is None]:
@@ -337,16 +322,16 @@ async def _data_set(connection: Connection, split: str, stored: Sequence[StoredS
     return having[0] if having else default
 
 
-def _refuse_wrong_name(name: str, identity: Identity) -> None:
-    split, named = training_name(identity.split), named_parts(name)
+def _refuse_wrong_name(name: str, source: IndexSource) -> None:
+    split, named = training_name(source.split), named_parts(name)
     if named.split in (None, split) and (
-        identity.variant is TranscriptVariant.UNKNOWN or named.variant in (None, identity.variant)
+        source.variant is TranscriptVariant.UNKNOWN or named.variant in (None, source.variant)
     ):
         return
     said = [str(part) for part in (named.split, named.variant) if part]
-    built_from = [split] + ([] if identity.variant is TranscriptVariant.UNKNOWN else [identity.variant])
+    built_from = [split] + ([] if source.variant is TranscriptVariant.UNKNOWN else [source.variant])
     bare = named.rest or "index"
     raise Refused(
         f"The name '{name}' names {' and '.join(said)}, and the files were built from {' and '.join(built_from)}; "
-        f"nothing was imported. Import them with `--name {built_name(bare, split, identity.variant)}`."
+        f"nothing was imported. Import them with `--name {built_name(bare, split, source.variant)}`."
     )

@@ -33,6 +33,7 @@ from schemas.values.participants import (
     Split,
     TranscriptVariant,
 )
+from schemas.values.runs import IndexSource
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
 from stages.participants.embed import settings_differences, split_difference
 from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash, stored_name
@@ -85,25 +86,13 @@ class LoadRules:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Identity:
-    """The model and the split of an artifact. Its dimension, backend and chunking are those of the settings."""
-
-    model: str
-    model_digest: str | None
-    """None if the artifact does not name the weights."""
-    split: str
-    split_csv_hash: str | None
-    """None if the artifact does not name the file."""
-    split_ids_hash: str
-    variant: TranscriptVariant
-    """Unknown if neither the artifact nor the rules name it."""
-
-
 class LoadedArtifact(NamedTuple):
     """A loaded index."""
 
-    identity: Identity
+    source: IndexSource
+    """Under the name of the files, with backend, dimension and chunking of the settings, and of no data set yet."""
+    model_digest: str | None
+    """None if the artifact does not name the weights."""
     participants: tuple[ParticipantChunks, ...]
     """Ids ascending."""
     meta: ArtifactMeta | None
@@ -248,7 +237,7 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
         read.warn(ArtifactFile.META, "is missing; assumed to be built with the current settings")
     partial = read.description(PartialBuild, ArtifactFile.PARTIAL)
     listed = {*texts, *(partial.skipped_participants if partial else ())}
-    identity = _identify(meta or ArtifactMeta(), listed, files=read, rules=rules)
+    source = _source(meta or ArtifactMeta(), listed, files=read, rules=rules)
     has_tags, has_scores = (file in rules.asked_for for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
     tags = read.lists(ArtifactFile.TAGS, _tags_wrong, texts) if has_tags else None
     scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, texts) if has_scores else None
@@ -273,7 +262,8 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     skipped_chunks = sum(len(texts.get(key, ())) for key in skipped)
     reasons = {"dimension_mismatch": sum(len(texts[key]) for key in short)}
     return LoadedArtifact(
-        identity=identity,
+        source=source,
+        model_digest=None if meta is None else meta.model_digest,
         participants=tuple(
             ParticipantChunks(
                 participant_id=key,
@@ -293,8 +283,8 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     )
 
 
-def _identify(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, rules: LoadRules) -> Identity:
-    """The identity of an artifact; every difference is added to what is wrong with `files`.
+def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, rules: LoadRules) -> IndexSource:
+    """What an artifact is built from; every difference is added to what is wrong with `files`.
 
     Fields that the description lacks are taken from the settings without a comparison. Participants are compared by the
     hash over their ids. For an older artifact without it, the hash of the split's file is compared, and if that
@@ -319,13 +309,20 @@ def _identify(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, 
             files.refuse(meta, others, "import the participants it was built on, or name its split with --split")
         elif described.split_csv_hash is not None and not same_file:
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
-    return Identity(
-        model=described.model or rules.settings.model.embedding_model,
-        model_digest=described.model_digest,
+    embedding = rules.settings.embedding
+    return IndexSource(
+        name=files.name,
+        data_set="",
         split=split,
         split_csv_hash=described.split_csv_hash,
         split_ids_hash=hash_of_ids,
         variant=described.transcript_variant or rules.default_variant,
+        backend=embedding.backend,
+        model=described.model or rules.settings.model.embedding_model,
+        dimension=embedding.dimension,
+        chunk_size=embedding.chunk_size,
+        chunk_step=embedding.chunk_step,
+        min_evidence_chars=embedding.min_evidence_chars,
     )
 
 
