@@ -51,6 +51,22 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
     return np.asarray(cut / lengths, dtype=np.float32)
 
 
+async def unit_vectors(
+    texts: Sequence[str],
+    *,
+    embedder: Embedder,
+    timeout_s: float,
+    dimension: int | None = None,
+    truncate: bool = True,
+) -> TextVectors:
+    """One row of length 1 per text, in one call. Raises what `unit_rows` raises, and the embedder's errors unchanged.
+
+    Texts that are longer than the embedder reads are cut and named, unless they are not to be truncated.
+    """
+    found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
+    return found._replace(vectors=unit_rows(found.vectors, rows=len(texts), dimension=dimension))
+
+
 async def embedded_by(embedder: Embedder, found: Sequence[TextVectors], *, dimension: int) -> Embedded:
     """Which model gave these vectors; without any it is not asked for its weights."""
     return Embedded(

@@ -17,7 +17,7 @@ from stages.corpora.blocks import BlockKind, MarkdownDocument
 from stages.ports import Embedder, TextVectors
 from stages.records import NumberAsText, Parsed, numbered_lines, parse_records
 from stages.texts.characters import Storable
-from stages.vectors import unit_rows
+from stages.vectors import unit_vectors
 
 _LONGEST_FRONT_MATTER: Final = 64_000
 _TAG: Final = re.compile(
@@ -225,15 +225,11 @@ def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
 async def embed_chunks(
     chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
 ) -> TextVectors:
-    """One row of length 1 per chunk, in one call; none without chunks. Raises as `unit_rows` and the embedder do.
-
-    Chunks are often longer than an embedder reads: these are cut, and named.
-    """
+    """One row per chunk, as `unit_vectors` gives it; none without chunks."""
     if not chunks:
         return TextVectors(np.empty((0, dimension), dtype=np.float32))
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
-    found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
-    return found._replace(vectors=unit_rows(found.vectors, rows=len(texts), dimension=dimension))
+    return await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s, dimension=dimension)
 
 
 class WorkName(NamedTuple):

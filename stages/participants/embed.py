@@ -17,7 +17,7 @@ from schemas.values.runs import IndexSource
 from stages.models import canonical_model
 from stages.ports import Embedder, TextVectors, Vectors
 from stages.texts.characters import straight_apostrophes
-from stages.vectors import embedded_by, unit_rows
+from stages.vectors import embedded_by, unit_vectors
 
 
 def evidence_text(quotes: Sequence[str]) -> str:
@@ -26,42 +26,40 @@ def evidence_text(quotes: Sequence[str]) -> str:
 
 
 async def embed_evidence(
-    extracted: ExtractedEvidence,
-    *,
-    embedder: Embedder,
-    settings: RunSettings,
+    extracted: ExtractedEvidence, *, embedder: Embedder, settings: RunSettings
 ) -> tuple[EmbeddedEvidence, Vectors]:
     """Embed the items with enough evidence, in the order of the questionnaire.
 
     One vector of length 1 per item. In batch mode all texts are embedded in one call, otherwise each in its own.
-    Without any such item the embedder is not called, and the digest is empty. Raises as `_embed` does.
+    Without any such item the embedder is not called, and the digest is empty. Raises as `embed_spoken` does.
     """
     texts = embedded_texts(extracted, settings.embedding)
     said = list(texts.values())
     calls = [said] if settings.embedding.enable_batch_query_embedding and said else [[text] for text in said]
-    embedded = [await _embed(call, embedder, settings) for call in calls]
+    dimension = settings.embedding.dimension
+    embedded = [await embed_spoken(call, embedder, settings, dimension=dimension) for call in calls]
     starts = np.cumsum([0, *map(len, calls)])
     items = tuple(texts)
     cut = tuple(items[start + at] for start, found in zip(starts, embedded, strict=False) for at in found.cut)
-    dimension = settings.embedding.dimension
     by = await embedded_by(embedder, embedded, dimension=dimension)
     evidence = EmbeddedEvidence(**dict(by), items=items, embedding_calls=len(calls), cut_items=cut)
     return evidence, np.concatenate([np.empty((0, dimension), np.float32), *(found.vectors for found in embedded)])
 
 
-async def _embed(texts: Sequence[str], embedder: Embedder, settings: RunSettings) -> TextVectors:
-    """Rows of length 1, of texts that the embedder is given with straight apostrophes.
+async def embed_spoken(
+    texts: Sequence[str], embedder: Embedder, settings: RunSettings, *, dimension: int | None = None
+) -> TextVectors:
+    """Rows as `unit_vectors` gives them, of texts that the embedder is given with straight apostrophes.
 
-    They are checked, cut and normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError unless long
-    texts are truncated, and other errors of the embedder are raised unchanged.
+    Raises what `unit_vectors` raises: TextTooLongError unless the settings have long texts truncated.
     """
-    found = await embedder.embed_batch(
+    return await unit_vectors(
         [straight_apostrophes(text) for text in texts],
+        embedder=embedder,
         timeout_s=settings.embedding.query_embed_timeout_seconds,
+        dimension=dimension,
         truncate=settings.ragq.long_texts == "truncate",
     )
-    rows = unit_rows(found.vectors, rows=len(texts), dimension=settings.embedding.dimension)
-    return found._replace(vectors=rows)
 
 
 def embedded_texts(extracted: ExtractedEvidence, embedding: EmbeddingSettings) -> dict[PHQ8Item, str]:
@@ -71,18 +69,13 @@ def embedded_texts(extracted: ExtractedEvidence, embedding: EmbeddingSettings) -
 
 
 async def embed_chunks(
-    texts: Sequence[str],
-    evidence: Mapping[PHQ8Item, str],
-    *,
-    embedder: Embedder,
-    settings: RunSettings,
+    texts: Sequence[str], evidence: Mapping[PHQ8Item, str], *, embedder: Embedder, settings: RunSettings
 ) -> tuple[EmbeddedChunks, Vectors]:
-    """One row of length 1 per chunk of a transcript, then one per item with evidence, in one call.
-
-    Raises as `embed_evidence` does.
-    """
-    found = await _embed([*texts, *evidence.values()], embedder, settings)
-    by = await embedded_by(embedder, [found], dimension=settings.embedding.dimension)
+    """One row of length 1 per chunk of a transcript, then one per item with evidence, in one call. Raises as
+    `embed_evidence` does."""
+    dimension = settings.embedding.dimension
+    found = await embed_spoken([*texts, *evidence.values()], embedder, settings, dimension=dimension)
+    by = await embedded_by(embedder, [found], dimension=dimension)
     embedded = EmbeddedChunks(
         **dict(by),
         vectors=len(texts),

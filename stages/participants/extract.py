@@ -17,14 +17,15 @@ from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, Transcri
 from schemas.settings.run import QuantitativeSettings, RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
+from stages.participants.embed import embed_spoken
 from stages.participants.score_prompt import item_list, score_list
 from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder
 from stages.replies.asking import ask_until_usable
 from stages.replies.parsing import closed_object, parse_reply
-from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
-from stages.vectors import similarities, unit_rows
+from stages.texts.characters import DATA_RULE, can_be_stored, fenced
+from stages.vectors import similarities
 
 
 @cache
@@ -34,20 +35,15 @@ def descriptions() -> Mapping[PHQ8Item, tuple[str, ...]]:
     return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
 
 
-async def extract_by_similarity(
-    transcript: str,
-    *,
-    embedder: Embedder,
-    settings: RunSettings,
-) -> ExtractedEvidence:
+async def extract_by_similarity(transcript: str, *, embedder: Embedder, settings: RunSettings) -> ExtractedEvidence:
     """Quote, per item, so many utterances of the participant whose similarity to the item reaches the threshold.
 
     The similarity of an utterance to an item, (1 + cosine) / 2, is that to the nearest description of the item. The
     most similar utterances are quoted, of equal ones the earlier, in the order of the transcript; repeated utterances
-    count once. All texts are embedded in one call, with straight apostrophes; quotes stay as they were said.
+    count once. All texts are embedded in one call; quotes stay as they were said.
 
-    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the participant's,
-    TextTooLongError unless long texts are truncated, and other errors of the embedder.
+    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the participant's, and what
+    `embed_spoken` raises.
     """
     refuse_blank(transcript)
     utterances = utterances_of(PARTICIPANT, transcript)
@@ -56,13 +52,8 @@ async def extract_by_similarity(
             f"No line of the transcript starts with '{PARTICIPANT}:'; correct the speakers in its file, and import "
             "it again."
         )
-    texts = [straight_apostrophes(text) for text in (*chain.from_iterable(descriptions().values()), *utterances)]
-    matrix, cut, _ = await embedder.embed_batch(
-        texts,
-        timeout_s=settings.embedding.query_embed_timeout_seconds,
-        truncate=settings.ragq.long_texts == "truncate",
-    )
-    rows = unit_rows(matrix, rows=len(texts))
+    texts = [*chain.from_iterable(descriptions().values()), *utterances]
+    rows, cut, _ = await embed_spoken(texts, embedder, settings)
     said, described = rows[-len(utterances) :], iter(rows)
     quotes = {}
     for item, of_item in descriptions().items():
@@ -210,12 +201,7 @@ def _occurs_in(source: str, quote: str, settings: QuantitativeSettings) -> bool:
 _FORM = "one JSON object with all eight keys, each with a list of quotes"
 
 
-async def extract_evidence(
-    transcript: str,
-    *,
-    chat: ChatModel,
-    settings: RunSettings,
-) -> ExtractedEvidence:
+async def extract_evidence(transcript: str, *, chat: ChatModel, settings: RunSettings) -> ExtractedEvidence:
     """Ask the model for the quotes of all items, and keep those that the grounding check finds.
 
     A reply that cannot be used is asked for again, and never becomes empty evidence. Raises EmptyTranscriptError for a

@@ -16,7 +16,7 @@ from stages.ports import Embedder, Terms, Vectors
 from stages.queries.augment import source_texts
 from stages.queries.rerank import Scores, select_diverse, z_scores
 from stages.queries.templates import CITATION, Citations, citations, stored_answer
-from stages.vectors import unit_rows
+from stages.vectors import unit_vectors
 
 EXTRACTIVE: Final = "extractive"
 """What such an answer has in the place of its model."""
@@ -85,9 +85,8 @@ async def extracted_answer(
 ) -> Answer:
     """The best one to three sentences of the sources in the prompt, quoted to the letter, with their labels.
 
-    `chunks` are those that the sources were made of. The question and the sentences are embedded in one call, and what
-    the embedder does not read of a long one is cut. Raises NothingRelevantError when no source has a sentence, what
-    `unit_rows` raises, and the embedder's errors unchanged.
+    `chunks` are those that the sources were made of. The question and the sentences are embedded by `unit_vectors`.
+    Raises NothingRelevantError when no source has a sentence, and what `unit_vectors` raises.
     """
     texts = source_texts(augmented.prompt, augmented.sources)
     scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
@@ -105,9 +104,8 @@ async def extracted_answer(
     asked, *of_units = await terms([question, *(unit.searched for unit in units)])
     units, of_units = most_lexical(units, of_units, asked)
     bold = await terms([unit.bold for unit in units])
-    embedded = [question, *(unit.searched for unit in units)]
-    found = await embedder.embed_batch(embedded, timeout_s=timeout_s, truncate=True)
-    rows = unit_rows(found.vectors, rows=len(embedded))
+    searched = [question, *(unit.searched for unit in units)]
+    rows = (await unit_vectors(searched, embedder=embedder, timeout_s=timeout_s)).vectors
     cosines, lexical = rows[1:].astype(np.float64) @ rows[0], lexical_scores(of_units, asked)
     passages = np.array([passage_scores[unit.source] for unit in units])
     ranked = z_scores(cosines) + z_scores(lexical) + _PASSAGE_WEIGHT * z_scores(passages)

@@ -13,7 +13,7 @@ from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Hit, Leg,
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
 from stages.queries.rerank import Normalise, unit_range, z_scores
-from stages.vectors import embedded_by, unit_rows
+from stages.vectors import embedded_by, unit_vectors
 
 
 def query_texts(query: str, expansion: Expansion) -> list[tuple[QueryText, str]]:
@@ -31,22 +31,18 @@ async def embed_query(
     dtypes: Collection[str] = (),
     embedding: EmbeddingSettings,
 ) -> tuple[EmbeddedQuery, Vectors]:
-    """One row of length 1 per text of a query, in one call, with the model weights that the corpus was embedded with.
-
-    Texts that are longer than the embedder reads are cut, and named.
+    """One row per text of a query, as `unit_vectors` gives it, by the model weights that embedded the corpus.
 
     `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not
-    compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call; what
-    `unit_rows` raises; and the embedder's errors unchanged.
+    compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call, and what
+    `unit_vectors` raises.
     """
     await refuse_other_weights(embedder, digest, dtypes)
-    texts = query_texts(query, expansion)
-    found = await embedder.embed_batch(
-        [text for _, text in texts], timeout_s=embedding.query_embed_timeout_seconds, truncate=True
-    )
-    by = await embedded_by(embedder, [found], dimension=embedding.dimension)
-    embedded = EmbeddedQuery(**dict(by), texts=tuple(kind for kind, _ in texts), cut=found.cut)
-    return embedded, unit_rows(found.vectors, rows=len(texts), dimension=embedding.dimension)
+    kinds, texts = zip(*query_texts(query, expansion), strict=True)
+    timeout_s, dimension = embedding.query_embed_timeout_seconds, embedding.dimension
+    found = await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s, dimension=dimension)
+    by = await embedded_by(embedder, [found], dimension=dimension)
+    return EmbeddedQuery(**dict(by), texts=kinds, cut=found.cut), found.vectors
 
 
 async def refuse_other_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> None:

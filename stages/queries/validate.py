@@ -20,7 +20,7 @@ from stages.queries.relevance import Evidence
 from stages.queries.templates import render
 from stages.replies.asking import ask_verdict, decide
 from stages.texts.characters import DATA_RULE, fenced
-from stages.vectors import unit_rows
+from stages.vectors import unit_vectors
 
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \
@@ -102,8 +102,8 @@ async def evidence(
 ) -> Evidence | None:
     """The numbers of a question and the first three chunks that were found for it; None if they have no sentence.
 
-    Each sentence is seen with the heading above it. The question and the sentences are embedded in one call; what the
-    embedder does not read of a long one is cut. Raises what `unit_rows` raises, and the embedder's errors unchanged.
+    Each sentence is seen with the heading above it. The question and the sentences are embedded by `unit_vectors`,
+    whose errors are raised.
     """
     units = [
         unit
@@ -113,8 +113,7 @@ async def evidence(
     if not units:
         return None
     texts = [question, *(unit.searched for unit in units)]
-    found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
-    rows = unit_rows(found.vectors, rows=len(texts)).astype(np.float64)
+    rows = (await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s)).vectors.astype(np.float64)
     asked, *of_units = await terms(texts)
     nearest = np.sort(rows[1:] @ rows[0])[::-1][:3]
     by_passage = defaultdict[int, set[str]](set)
