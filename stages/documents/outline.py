@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from schemas.errors import DocumentError, ReplyShapeError, WorkFileError
 from schemas.settings.run import RunSettings
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, DecidedHeadings, DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, lines_of, read_markdown
 from stages.corpora.works import front_matter
 from stages.ports import ChatModel
-from stages.replies.asking import ask_until_usable
+from stages.replies.asking import ask_until_usable, messages_of
 from stages.texts.characters import DATA_RULE, listed, storable
 
 _LONGEST_MIMETYPE: Final = 100
@@ -253,14 +253,13 @@ async def ask_in_parts(
     reasks: list[ReaskReason] = []
     for first in range(0, len(headings), most):
         part = headings[first : first + most]
-        question = Message(role="user", content=prompt(part, found))
 
         def read_part(raw: str, part: Sequence[Asked] = part) -> Read:
             return read(raw, part)
 
         call = ChatCall(
             model=settings.document_model,
-            messages=(Message(role="system", content=SYSTEM), question),
+            messages=messages_of(SYSTEM, prompt(part, found)),
             max_tokens=settings.ragq.document_max_tokens or None,
             timeout_s=settings.ollama.timeout_seconds,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",

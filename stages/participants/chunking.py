@@ -1,22 +1,20 @@
 """A transcript in overlapping windows of lines: the chunks of the reference index."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 from schemas.errors import FailureCategory, Refused, ReplyShapeError, listed_violations
 from schemas.settings.run import EmbeddingSettings, RunSettings
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.models import canonical_model
-from stages.participants.score_prompt import item_list, score_list
+from stages.participants.score_prompt import item_list, score_list, texts_of_items
 from stages.participants.score_reply import match_keys
 from stages.ports import ChatModel
-from stages.replies.asking import ask_until_usable
+from stages.replies.asking import ask_until_usable, messages_of
 from stages.replies.parsing import closed_object, json_type, parse_reply
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
@@ -73,11 +71,9 @@ def tag_chunk(text: str) -> tuple[str, ...]:
     return tuple(sorted(item.evidence_key for item, pattern in _patterns().items() if pattern.search(plain)))
 
 
-@cache
 def phrases() -> Mapping[PHQ8Item, tuple[str, ...]]:
     """The phrases of each item as written in the file."""
-    lists = tomllib.loads((resources.files("stages.participants") / "item_phrases.toml").read_text("utf-8"))
-    return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
+    return texts_of_items("item_phrases.toml")
 
 
 @cache
@@ -92,7 +88,7 @@ def _plain(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in _QUOTES.sub("", text.lower()).splitlines())
 
 
-CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = closed_object(
+CHUNK_SCORES_JSON_SCHEMA: Final = closed_object(
     {item.evidence_key: {"enum": [*ITEM_SCORES, None]} for item in PHQ8Item}
 )
 """The schema that the model's server is asked to enforce."""
@@ -125,14 +121,6 @@ PROMPT_HASH = short_hash(_SYSTEM + _TASK)
 """Changes with the prompt."""
 
 
-def chunk_scores_messages(text: str) -> tuple[Message, ...]:
-    """The messages about one chunk, which is shown in full and as data."""
-    return (
-        Message(role="system", content=_SYSTEM),
-        Message(role="user", content=f"{fenced('interview', text)}\n\n{_TASK}"),
-    )
-
-
 _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or null"
 
 
@@ -144,9 +132,9 @@ async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSe
     """
     call = ChatCall(
         model=model,
-        messages=chunk_scores_messages(text),
+        messages=messages_of(_SYSTEM, f"{fenced('interview', text)}\n\n{_TASK}"),
         json_mode=True,
-        json_schema=dict(CHUNK_SCORES_JSON_SCHEMA),
+        json_schema=CHUNK_SCORES_JSON_SCHEMA,
         max_tokens=settings.ragq.chunk_score_max_tokens,
         timeout_s=settings.ollama.timeout_seconds,
         purpose="score chunk",

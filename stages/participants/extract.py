@@ -1,13 +1,10 @@
 """Stage `extract`: the quotes of a participant per PHQ-8 item, from a language model or from the submission."""
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
 from itertools import chain, groupby
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +15,19 @@ from schemas.settings.run import QuantitativeSettings, RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.embed import embed_spoken
-from stages.participants.score_prompt import item_list, score_list
+from stages.participants.score_prompt import item_list, score_list, texts_of_items
 from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder
-from stages.replies.asking import ask_until_usable
+from stages.replies.asking import ask_until_usable, messages_of
 from stages.replies.parsing import closed_object, parse_reply
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced
 from stages.vectors import similarities
 
 
-@cache
 def descriptions() -> Mapping[PHQ8Item, tuple[str, ...]]:
     """Sentences per item, in the questionnaire's order; the last two of each state that the symptom is absent."""
-    lists = tomllib.loads((resources.files("stages.participants") / "item_descriptions.toml").read_text("utf-8"))
-    return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
+    return texts_of_items("item_descriptions.toml")
 
 
 async def extract_by_similarity(transcript: str, *, embedder: Embedder, settings: RunSettings) -> ExtractedEvidence:
@@ -98,13 +93,10 @@ Answer with a JSON object of this form, with all eight keys:
 
 def extraction_messages(transcript: str) -> tuple[Message, ...]:
     """The messages about one transcript, which is shown in full and as data."""
-    return (
-        Message(role="system", content=_SYSTEM),
-        Message(role="user", content=f"{fenced('interview', transcript)}\n\n{_TASK}"),
-    )
+    return messages_of(_SYSTEM, f"{fenced('interview', transcript)}\n\n{_TASK}")
 
 
-EVIDENCE_JSON_SCHEMA: Mapping[str, object] = closed_object(
+EVIDENCE_JSON_SCHEMA: Final = closed_object(
     {item.evidence_key: {"type": "array", "items": {"type": "string"}} for item in PHQ8Item}
 )
 """The schema that the model's server is asked to enforce."""
@@ -150,23 +142,17 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\ufeff"))
 _TAG = re.compile(r"<[^<>\n]*>")
 
 
-class GroundedQuotes(NamedTuple):
-    """The quotes that occur in the transcript, and the number per item that do not; items without any are absent."""
-
-    quotes: dict[PHQ8Item, tuple[str, ...]]
-    rejected: dict[PHQ8Item, int]
-
-
 def keep_grounded(
     quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, settings: QuantitativeSettings
-) -> GroundedQuotes:
-    """Keep the quotes that occur in the transcript, in their order; with the check disabled, all of them.
+) -> tuple[dict[PHQ8Item, tuple[str, ...]], dict[PHQ8Item, int]]:
+    """The quotes that occur in the transcript, in their order, and the number per item that do not; items without any
+    are absent there. With the check disabled all are kept.
 
     Raises EvidenceGroundingError when there were quotes and none is kept, if that is set.
     """
     given = {item: tuple(texts) for item, texts in quotes.items()}
     if not settings.evidence_quote_validation_enabled:
-        return GroundedQuotes(given, {})
+        return given, {}
     source = normalise(transcript)
     kept = {
         item: tuple(quote for quote in texts if _occurs_in(source, quote, settings)) for item, texts in given.items()
@@ -174,7 +160,7 @@ def keep_grounded(
     rejected = {item: missing for item, texts in given.items() if (missing := len(texts) - len(kept[item]))}
     if settings.evidence_quote_fail_on_all_rejected and rejected and not any(kept.values()):
         raise EvidenceGroundingError(sum(rejected.values()))
-    return GroundedQuotes(kept, rejected)
+    return kept, rejected
 
 
 def normalise(text: str) -> str:
@@ -215,7 +201,7 @@ async def extract_evidence(transcript: str, *, chat: ChatModel, settings: RunSet
         messages=extraction_messages(transcript),
         temperature=settings.model.temperature,
         json_mode=True,
-        json_schema=dict(EVIDENCE_JSON_SCHEMA),
+        json_schema=EVIDENCE_JSON_SCHEMA,
         timeout_s=settings.ollama.timeout_seconds,
         purpose="extract evidence",
     )
@@ -251,13 +237,10 @@ def given_evidence(
 
 
 def _grounded(
-    extractor: EvidenceExtractor,
-    evidence: Mapping[str, object],
-    transcript: str,
-    grounding: QuantitativeSettings,
+    extractor: EvidenceExtractor, evidence: Mapping[str, object], transcript: str, grounding: QuantitativeSettings
 ) -> ExtractedEvidence:
-    kept = keep_grounded(quotes_per_item(evidence), transcript, grounding)
-    return ExtractedEvidence(extractor=extractor, quotes=kept.quotes, rejected=kept.rejected)
+    quotes, rejected = keep_grounded(quotes_per_item(evidence), transcript, grounding)
+    return ExtractedEvidence(extractor=extractor, quotes=quotes, rejected=rejected)
 
 
 def passages_of(transcript: str, quotes: Mapping[PHQ8Item, tuple[str, ...]]) -> dict[PHQ8Item, str]:

@@ -1,11 +1,15 @@
 """The prompt for scoring the eight items of a participant."""
 
 import json
+import tomllib
 from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from typing import Literal
 
 from schemas.values.chat import Message
 from schemas.values.participants import PHQ8Item
+from stages.replies.asking import messages_of
 
 MEANINGS: Mapping[PHQ8Item, str] = {
     PHQ8Item.NO_INTEREST: "less interest in things, or less joy in them, than usual",
@@ -24,6 +28,13 @@ SCORES: Mapping[int, str] = {
     2: "more than half of the days (7-11)",
     3: "nearly every day (12-14)",
 }
+
+
+@cache
+def texts_of_items(file: str) -> Mapping[PHQ8Item, tuple[str, ...]]:
+    """The texts of each item in a TOML file beside this one, as written, in the order of the questionnaire."""
+    lists = tomllib.loads((resources.files("stages.participants") / file).read_text("utf-8"))
+    return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
 
 
 def item_list() -> str:
@@ -110,7 +121,7 @@ def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode
     references = f"\n{block}\n" if block else ""
     user = f"<transcript>\n{data}\n</transcript>\n{references}\n{_task(severity_mode)}"
     system = f"{_ROLE}\n\n{_FREQUENCY[severity_mode]}"
-    return Message(role="system", content=system), Message(role="user", content=user)
+    return messages_of(system, user)
 
 
 def _task(severity_mode: SeverityMode) -> str:
@@ -147,7 +158,7 @@ def evidence_messages(passages: Mapping[PHQ8Item, str], block: str) -> tuple[Mes
     )
     references = f"\n{block}\n" if block else ""
     user = f"What the person said about each problem:\n\n{said}\n{references}\n{_TASK}"
-    return Message(role="system", content=_SYSTEM), Message(role="user", content=user)
+    return messages_of(_SYSTEM, user)
 
 
 def _quoted(passage: str) -> str:

@@ -19,7 +19,7 @@ from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
-from stages.replies.asking import ask_verdict, decide
+from stages.replies.asking import ask_verdict, decide, messages_of
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -52,7 +52,7 @@ def verdict_messages(
             _TASK,
         ]
     )
-    return Message(role="system", content=_SYSTEM), Message(role="user", content=user)
+    return messages_of(_SYSTEM, user)
 
 
 def keep_all(ranked: RankedReferences) -> ValidatedReferences:

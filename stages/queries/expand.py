@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
 from schemas.settings.preset import ExpansionPreset
 from schemas.settings.run import RunSettings
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall
 from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.asking import whole_reply
+from stages.replies.asking import messages_of, whole_reply
 from stages.replies.parsing import closed_object, strict_object
 from stages.texts.characters import DATA_RULE, Storable, fenced
 
@@ -167,10 +167,7 @@ async def expand_query(
     max_tokens = preset.max_tokens or settings.ragq.query_max_tokens or None
     call = ChatCall(
         model=model,
-        messages=(
-            Message(role="system", content=_SYSTEM),
-            Message(role="user", content=expansion_prompt(query, preset.n, template=template)),
-        ),
+        messages=messages_of(_SYSTEM, expansion_prompt(query, preset.n, template=template)),
         temperature=settings.ragq.query_temperature,
         json_mode=True,
         json_schema=expansion_json_schema(preset.n, max_tokens=max_tokens),

@@ -16,7 +16,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
 from stages.ports import ChatModel, OnText
-from stages.replies.asking import is_cut_off
+from stages.replies.asking import is_cut_off, messages_of
 from stages.texts.characters import DATA_RULE, can_be_stored, commonmark, short_hash
 
 
@@ -197,7 +197,7 @@ def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
 
 def answer_messages(prompt: str) -> tuple[Message, ...]:
     """What the model is sent for a prompt."""
-    return Message(role="system", content=_SYSTEM), Message(role="user", content=prompt)
+    return messages_of(_SYSTEM, prompt)
 
 
 def stored_answer(

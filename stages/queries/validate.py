@@ -18,7 +18,7 @@ from stages.ports import ChatModel, Embedder, Terms
 from stages.queries.extract_answer import units_of
 from stages.queries.relevance import Evidence
 from stages.queries.templates import render
-from stages.replies.asking import ask_verdict, decide
+from stages.replies.asking import ask_verdict, decide, messages_of
 from stages.texts.characters import DATA_RULE, fenced
 from stages.vectors import unit_vectors
 
@@ -66,7 +66,7 @@ def verdict_messages(query: str, chunk: RerankedChunk, *, template: str, max_cha
     """The messages about one chunk: its headings and the text that was ranked, cut at `max_chars` characters."""
     passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
     values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
-    return Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))
+    return messages_of(_SYSTEM, render(template, values))
 
 
 def _validated(

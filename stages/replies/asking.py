@@ -1,8 +1,8 @@
 """Asking a model until its reply can be used."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from schemas.errors import (
     EvidenceGroundingError,
@@ -18,6 +18,11 @@ from stages.ports import ChatModel, Deferred
 from stages.replies.parsing import closed_object, parse_strict
 
 _CUT_OFF = "length"
+
+
+def messages_of(system: str, user: str) -> tuple[Message, ...]:
+    """The messages that a model is sent: what it is to do in general, and with what."""
+    return Message(role="system", content=system), Message(role="user", content=user)
 
 
 def is_cut_off(reply: ChatReply) -> bool:
@@ -77,11 +82,8 @@ async def ask_until_usable(
         if reply.is_rejected:
             remaining = max(retries, 1)
         try:
-            return UsableReply(
-                reply=reply,
-                read=read(whole_reply(reply, token_setting=token_setting)),
-                reasks=tuple(reasks),
-            )
+            found = read(whole_reply(reply, token_setting=token_setting))
+            return UsableReply(reply=reply, read=found, reasks=tuple(reasks))
         except UnusableReply as error:
             remaining -= not reply.is_rejected
             if not remaining:
@@ -149,7 +151,7 @@ async def decide(
     return tuple(accepted), tuple(verdicts)
 
 
-VERDICT_JSON_SCHEMA: Mapping[str, object] = closed_object(
+VERDICT_JSON_SCHEMA: Final = closed_object(
     {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}}
 )
 
@@ -165,7 +167,7 @@ async def ask_verdict(
         model=model,
         messages=messages,
         json_mode=True,
-        json_schema=dict(VERDICT_JSON_SCHEMA),
+        json_schema=VERDICT_JSON_SCHEMA,
         max_tokens=settings.ragq.verdict_max_tokens,
         timeout_s=settings.ollama.timeout_seconds,
         purpose=purpose,

@@ -262,9 +262,9 @@ def test_transcripts_are_cut_into_the_same_chunks(case: Any) -> None:
 def test_the_same_quotes_are_grounded(case: Any) -> None:
     quotes = {PHQ8Item.SLEEP: [quote for quote, _ in case["quotes"]]}
 
-    kept = keep_grounded(quotes, case["transcript"], GROUNDING)
+    kept, _ = keep_grounded(quotes, case["transcript"], GROUNDING)
 
-    assert list(kept.quotes[PHQ8Item.SLEEP]) == [quote for quote, is_grounded in case["quotes"] if is_grounded]
+    assert list(kept[PHQ8Item.SLEEP]) == [quote for quote, is_grounded in case["quotes"] if is_grounded]
 
 
 @pytest.mark.parametrize("case", recorded("evidence")["cases"])

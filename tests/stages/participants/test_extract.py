@@ -10,7 +10,6 @@ from schemas.settings.run import RunSettings
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import (
     EVIDENCE_JSON_SCHEMA,
-    GroundedQuotes,
     descriptions,
     extract_by_similarity,
     extract_evidence,
@@ -198,9 +197,7 @@ def test_a_quote_is_kept_when_it_is_in_the_transcript_or_in_fuzzy_mode_nearly_so
     item = PHQ8Item.SLEEP
     for check, kept in ((SUBSTRING, is_kept), (FUZZY, is_kept_if_fuzzy)):
         grounded = keep_grounded({item: [quote], PHQ8Item.MOVING: []}, WITH_MARKS, check)
-        assert grounded == GroundedQuotes(
-            {item: (quote,) if kept else (), PHQ8Item.MOVING: ()}, {} if kept else {item: 1}
-        )
+        assert grounded == ({item: (quote,) if kept else (), PHQ8Item.MOVING: ()}, {} if kept else {item: 1})
 
 
 def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
