@@ -12,10 +12,10 @@ from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.models import canonical_model
 from stages.participants.score_prompt import item_list, score_list, texts_of_items
-from stages.participants.score_reply import match_keys
+from stages.participants.score_reply import parse_items
 from stages.ports import ChatModel
 from stages.replies.asking import ask_until_usable, messages_of
-from stages.replies.parsing import closed_object, json_type, parse_reply
+from stages.replies.parsing import ParsedReply, closed_object, json_type
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 
@@ -158,22 +158,14 @@ async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSe
     )
 
 
-def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str, ...]]:
+def read_chunk_scores(reply: str) -> ParsedReply[dict[PHQ8Item, int | None]]:
     """The scores in a model's reply, whose keys may be written in another way, and the repairs that it needed.
 
     Raises UnusableReply.
     """
-    parsed = parse_reply(reply)
-    keys = match_keys(parsed.value)
-    if keys.repeated:
-        raise ReplyShapeError(
-            reply,
-            listed_violations(dict.fromkeys(keys.repeated, "given more than once")),
-            FailureCategory.SCORING_SCHEMA_INVALID,
-        )
+    keys, repairs = parse_items(reply, raw=reply)
     others = dict.fromkeys(map(str, range(keys.unknown)))
-    scores = chunk_scores_of(keys.members | others, raw=reply)
-    return scores, (*parsed.repairs, *keys.repairs(parsed.value))
+    return ParsedReply(chunk_scores_of(keys.members | others, raw=reply), repairs)
 
 
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:

@@ -21,7 +21,6 @@ from schemas.values.scoring import Consistency, ItemScore, NAReason, Participant
 from stages.participants.embed import evidence_text
 from stages.participants.retrieve import never_used, refuse_leaks
 from stages.participants.score_reply import (
-    ParsedScores,
     evidence_json_schema,
     median_score,
     parse_scores,
@@ -31,6 +30,7 @@ from stages.participants.score_reply import (
 )
 from stages.ports import ChatModel, EvidenceSearch, Vectors
 from stages.replies.asking import UsableReply, ask_until_usable
+from stages.replies.parsing import ParsedReply
 
 TOP_LOGPROBS = 5
 """The number of likeliest tokens for token signals (Spec 051)."""
@@ -57,14 +57,14 @@ async def score_participant(
     agreement: dict[PHQ8Item, Consistency] = {}
     if settings.consistency.enabled:
         usable, failed = await _samples(call, chat=chat, settings=settings)
-        agreement = {item: consistency_of([sample.read.answers[item].score for sample in usable]) for item in PHQ8Item}
+        agreement = {item: consistency_of([sample.read.value[item].score for sample in usable]) for item in PHQ8Item}
     else:
         usable = [await _ask(call, chat=chat, settings=settings)]
     items = {}
     for item in PHQ8Item:
         sample = usable[chosen_sample(agreement[item]) if agreement else 0]
         signals = {"tokens": sample.reply.tokens, "consistency": agreement.get(item)}
-        score = sample.read.answers[item].model_copy(update=signals)
+        score = sample.read.value[item].model_copy(update=signals)
         items[item] = recorded(item, score, prompt=prompt, extracted=extracted, settings=settings)
     return ParticipantScores(
         model=call.model,
@@ -97,7 +97,10 @@ def scoring_call(prompt: AssembledPrompt, settings: RunSettings, passages: Mappi
     )
 
 
-async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> UsableReply[ParsedScores]:
+_Scores = ParsedReply[dict[PHQ8Item, ItemScore]]
+
+
+async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> UsableReply[_Scores]:
     retries = settings.pydantic_ai.retries
     try:
         return await ask_until_usable(
@@ -121,7 +124,7 @@ async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> Usa
 
 async def _samples(
     call: ChatCall, *, chat: ChatModel, settings: RunSettings
-) -> tuple[list[UsableReply[ParsedScores]], int]:
+) -> tuple[list[UsableReply[_Scores]], int]:
     """The usable samples at the temperature of consistency, and how many could not be used.
 
     Each attempt has its own sample number and its own re-asks, and there are at most two for each sample. Without any
@@ -129,7 +132,7 @@ async def _samples(
     the ledger.
     """
     samples = settings.consistency.n_samples
-    usable: list[UsableReply[ParsedScores]] = []
+    usable: list[UsableReply[_Scores]] = []
     failed: list[LLMResponseParseError] = []
     for number in range(2 * samples):
         purpose = f"score sample {number + 1}" if number else call.purpose

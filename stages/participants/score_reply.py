@@ -14,7 +14,7 @@ from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeErr
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
-from stages.replies.parsing import RepairStep, closed_object, fenced_block, json_type, parse_reply
+from stages.replies.parsing import ParsedReply, RepairStep, closed_object, fenced_block, json_type, parse_reply
 from stages.texts.characters import can_be_stored
 
 NO_EVIDENCE = "No relevant evidence found"
@@ -184,15 +184,25 @@ _BY_NAME: Final = {_name(item.value): item.evidence_key for item in PHQ8Item}
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 
 
-class ParsedScores(NamedTuple):
-    """The answers for all items, and the repairs that reading the reply needed."""
+def parse_items(text: str, *, raw: str) -> tuple[ItemKeys, tuple[RepairStep, ...]]:
+    """The members of the object in a part of a reply, and the repairs that it needed.
 
-    answers: dict[PHQ8Item, ItemScore]
-    repairs: tuple[str, ...]
+    Raises LLMResponseParseError as `parse_reply` does, and ReplyShapeError for an item that is given more than once;
+    `raw` is the reply for their attributes.
+    """
+    try:
+        parsed = parse_reply(text)
+    except LLMResponseParseError as error:
+        raise LLMResponseParseError(raw, error.parse_error) from None
+    keys = match_keys(parsed.value)
+    if keys.repeated:
+        violations = listed_violations(dict.fromkeys(keys.repeated, "given more than once"))
+        raise ReplyShapeError(raw, violations, FailureCategory.SCORING_SCHEMA_INVALID)
+    return keys, (*parsed.repairs, *keys.repairs(parsed.value))
 
 
-def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
-    """The answers of a reply.
+def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedReply[dict[PHQ8Item, ItemScore]]:
+    """The answers for all items in a reply, and the repairs that reading it needed.
 
     Raises LLMResponseParseError when it has no object, or none that `parse_reply` can parse, and ReplyShapeError
     when the object has the wrong shape.
@@ -200,20 +210,11 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
     text = object_text(raw)
     if text is None:
         raise LLMResponseParseError(raw, "there is no JSON object in it")
-    try:
-        parsed = parse_reply(text)
-    except LLMResponseParseError as error:
-        raise LLMResponseParseError(raw, error.parse_error) from None
-    keys = match_keys(parsed.value)
-    if keys.repeated:
-        raise ReplyShapeError(
-            raw,
-            listed_violations(dict.fromkeys(keys.repeated, "given more than once")),
-            FailureCategory.SCORING_SCHEMA_INVALID,
-        )
+    keys, repairs = parse_items(text, raw=raw)
     answers = item_answers(keys.members, raw=raw, severity_mode=severity_mode)
-    several = (RepairStep.SEVERAL_ANSWERS,) if _has_several_answers(raw) else ()
-    return ParsedScores(answers, (*several, *parsed.repairs, *keys.repairs(parsed.value)))
+    distinct = {answer.strip() for answer in _answers(raw) if "{" in answer}
+    several = (RepairStep.SEVERAL_ANSWERS,) if len(distinct) > 1 else ()
+    return ParsedReply(answers, (*several, *repairs))
 
 
 def object_text(raw: str) -> str | None:
@@ -226,12 +227,8 @@ def object_text(raw: str) -> str | None:
     '{"PHQ8_Sleep": 1}'
     """
     answers = _answers(raw)
-    if answers:
-        text = answers[-1]
-    else:
-        block = fenced_block(raw)
-        text = raw if block is None else block
-    _, opening, rest = text.partition("{")
+    text = answers[-1] if answers else fenced_block(raw)
+    _, opening, rest = (raw if text is None else text).partition("{")
     if not opening:
         return None
     inside, closing, _ = rest.rpartition("}")
@@ -243,10 +240,6 @@ def _answers(raw: str) -> list[str]:
     tags = [*_ANSWER_TAG.finditer(raw)]
     ends = [tag.start() for tag in tags[1:]] + [len(raw)]
     return [raw[tag.end() : end] for tag, end in zip(tags, ends, strict=False) if not tag[1]]
-
-
-def _has_several_answers(raw: str) -> bool:
-    return len({answer.strip() for answer in _answers(raw) if "{" in answer}) > 1
 
 
 _HIGHEST = ITEM_SCORES[-1]

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from schemas.errors import LLMResponseParseError
 from stages.texts.characters import without_zero_width
@@ -342,14 +342,20 @@ class RepairStep(StrEnum):
     """Of several answers that differ, the last was taken."""
 
 
-class ParsedReply(NamedTuple):
-    """An object and the repairs that parsing needed, in order; none if strict parsing succeeded."""
+Found = TypeVar("Found")
 
-    value: dict[str, Any]
+
+class ParsedReply(NamedTuple, Generic[Found]):
+    """What a reply gives, and the repairs that parsing needed, in order; none if strict parsing succeeded."""
+
+    value: Found
     repairs: tuple[RepairStep, ...]
 
 
-def parse_reply(raw: str) -> ParsedReply:
+ReplyObject = ParsedReply[dict[str, Any]]
+
+
+def parse_reply(raw: str) -> ReplyObject:
     """The JSON object of a reply: as it is, unwrapped, corrected, as a Python literal, or repaired.
 
     Names of members have no zero-width characters, and the text has none from the first correction on. Raises
@@ -366,7 +372,7 @@ def parse_reply(raw: str) -> ParsedReply:
         raise LLMResponseParseError(raw, _TWICE) from None
 
 
-def _parsed(raw: str) -> ParsedReply:
+def _parsed(raw: str) -> ReplyObject:
     if (found := _strict_or_none(raw.strip())) is not None:
         return found
     text = unwrap(raw)
@@ -389,21 +395,21 @@ def _parsed(raw: str) -> ParsedReply:
     raise LLMResponseParseError(raw, first_error)
 
 
-def _strict(text: str, *repairs: RepairStep) -> ParsedReply:
+def _strict(text: str, *repairs: RepairStep) -> ReplyObject:
     value, had_zero_width_names = _reply_object(text)
     if had_zero_width_names and RepairStep.FIXUPS not in repairs:
         repairs = (RepairStep.FIXUPS, *repairs)
     return ParsedReply(value, repairs)
 
 
-def _strict_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
+def _strict_or_none(text: str, *repairs: RepairStep) -> ReplyObject | None:
     try:
         return _strict(text, *repairs)
     except ValueError:
         return None
 
 
-def _repaired_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
+def _repaired_or_none(text: str, *repairs: RepairStep) -> ReplyObject | None:
     if len(text) > _REPAIRABLE_CHARS:
         return None
     try:

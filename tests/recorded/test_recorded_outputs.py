@@ -295,7 +295,7 @@ def test_the_same_scores_are_read(case: Any) -> None:
 
 
 def read_scores(reply: str) -> dict[str, int | None]:
-    answers = parse_scores(reply, severity_mode="strict").answers
+    answers = parse_scores(reply, severity_mode="strict").value
     return {item.value: answer.score for item, answer in answers.items()}
 
 

@@ -39,7 +39,7 @@ def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repai
     parsed = score_reply.parse_scores(reply, severity_mode="strict")
 
     assert parsed.repairs == repairs
-    assert parsed.answers == score_reply.parse_scores(BODY, severity_mode="strict").answers
+    assert parsed.value == score_reply.parse_scores(BODY, severity_mode="strict").value
 
 
 def test_a_reply_that_is_cut_answers_nothing_or_an_item_twice_is_refused() -> None:
