@@ -184,26 +184,19 @@ _LINE: Final = re.compile(r"\s*(?P<number>[0-9]{1,9})\s*:(?P<word>[^:]*)(?::(?P<
 _FENCE: Final = "```"
 
 
-class HeadingLine(NamedTuple):
-    """A line of a reply."""
-
-    word: str
-    text: str
-    """What follows the second colon; empty where nothing does."""
-
-
-def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]) -> dict[int, HeadingLine]:
-    """The lines of a reply, by the lines of the headings. Empty lines and code fences are left out.
+def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]) -> dict[int, tuple[str, str]]:
+    """The lines of a reply, by the lines of the headings: the word, and what follows the second colon; empty where
+    nothing does. Empty lines and code fences are left out.
 
     Raises ReplyShapeError, without any text of the reply, for a line of another form, for a line of the document
     that is not among `headings`, and for one that occurs twice.
 
     >>> heading_lines("12 : H2 : Leaves: green and black", words=("H2",), headings=(12,))
-    {12: HeadingLine(word='H2', text='Leaves: green and black')}
+    {12: ('H2', 'Leaves: green and black')}
     """
     if len(raw) > MOST_CHARS:
         raise ReplyShapeError(raw, f"it has {len(raw)} characters; {MOST_CHARS} are read at most")
-    found: dict[int, HeadingLine] = {}
+    found: dict[int, tuple[str, str]] = {}
     malformed, unknown, repeated = list[int](), list[int](), list[int]()
     for place, line in enumerate(lines_of(raw), start=1):
         if not line.strip() or line.lstrip().startswith(_FENCE):
@@ -216,7 +209,7 @@ def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]
         elif named in found:
             repeated.append(named)
         else:
-            found[named] = HeadingLine(parts["word"].strip(), " ".join((parts["text"] or "").split()))
+            found[named] = (parts["word"].strip(), " ".join((parts["text"] or "").split()))
     problems = [
         (malformed, f"its lines {{}} have not the form NUMBER : {'|'.join(words)} : TEXT"),
         (unknown, "it names lines that are no heading: {}"),

@@ -132,10 +132,7 @@ def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]
     missing = [heading.line for heading in headings if heading.line not in found]
     if missing:
         raise ReplyShapeError(raw, f"it has no line for the headings {listed(missing)}")
-    repairs = tuple(
-        _repair(heading.line, heading.text, RepairAction(found[heading.line].word), found[heading.line].text)
-        for heading in headings
-    )
+    repairs = tuple(_repair(heading.line, heading.text, *found[heading.line]) for heading in headings)
     unusable = [repair.line for repair in repairs if not is_usable(repair)]
     if unusable:
         raise ReplyShapeError(
@@ -152,7 +149,7 @@ def changed_repairs(repairs: Sequence[Repair], changes: Mapping[int, str]) -> tu
     for repair in repairs:
         if repair.line in changes:
             action, _, text = changes[repair.line].partition(":")
-            repair = _repair(repair.line, repair.text, RepairAction(action), text)
+            repair = _repair(repair.line, repair.text, action, text)
         changed.append(repair)
     return tuple(changed)
 
@@ -165,8 +162,7 @@ def is_usable(repair: Repair) -> bool:
     return any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
 
 
-def _repair(line: int, own: str, action: RepairAction, text: str) -> Repair:
-    words = " ".join(text.split()) or own
-    if action is RepairAction.REMOVE:
-        words = own[:LONGEST_TITLE]
+def _repair(line: int, own: str, word: str, text: str) -> Repair:
+    action = RepairAction(word)
+    words = own[:LONGEST_TITLE] if action is RepairAction.REMOVE else " ".join(text.split()) or own
     return Repair(line=line, action=action, text=words)

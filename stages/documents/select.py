@@ -16,23 +16,17 @@ from stages.texts.characters import fenced
 
 #: Titles of what is found by other means, or by nobody: lists of places, of other works, and of rights.
 SKIPPED_TITLES: Final = {
-    "index": "an index",
-    "subjectindex": "an index",
-    "nameindex": "an index",
-    "authorindex": "an index",
-    "bibliography": "a bibliography",
-    "references": "a bibliography",
-    "workscited": "a bibliography",
-    "furtherreading": "a bibliography",
-    "contents": "a table of contents",
-    "tableofcontents": "a table of contents",
-    "listoffigures": "a list of figures",
-    "listoftables": "a list of tables",
-    "copyright": "a copyright page",
-    "copyrightpage": "a copyright page",
-    "legalnotice": "a copyright page",
-    "colophon": "a copyright page",
-    "alsobythisauthor": "an advertisement",
+    title: what
+    for what, titles in {
+        "an index": ("index", "subjectindex", "nameindex", "authorindex"),
+        "a bibliography": ("bibliography", "references", "workscited", "furtherreading"),
+        "a table of contents": ("contents", "tableofcontents"),
+        "a list of figures": ("listoffigures",),
+        "a list of tables": ("listoftables",),
+        "a copyright page": ("copyright", "copyrightpage", "legalnotice", "colophon"),
+        "an advertisement": ("alsobythisauthor",),
+    }.items()
+    for title in titles
 }
 
 
@@ -114,7 +108,7 @@ def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> 
 def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
     """Whether each section that the reply names is embedded, by its line."""
     found = heading_lines(raw, words=list(SelectionAction), headings={section.start_line for section in sections})
-    return {line: given.word == SelectionAction.VECTORIZE for line, given in found.items()}
+    return {line: word == SelectionAction.VECTORIZE for line, (word, _) in found.items()}
 
 
 def propagated(sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str) -> tuple[Selection, ...]:

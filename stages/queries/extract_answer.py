@@ -15,7 +15,7 @@ from stages.corpora.cut import captions, plain_sentences
 from stages.ports import Embedder, Terms, Vectors
 from stages.queries.augment import source_texts
 from stages.queries.rerank import Scores, select_diverse, z_scores
-from stages.queries.templates import CITATION, Citations, citations, stored_answer
+from stages.queries.templates import CITATION, citations, stored_answer
 from stages.vectors import unit_vectors
 
 EXTRACTIVE: Final = "extractive"
@@ -219,7 +219,7 @@ def _with_label(unit: Unit, label: str) -> str:
 def _cites_its_source_alone(unit: Unit) -> bool:
     if CITATION.search(unit.text):
         return False
-    return citations(_with_label(unit, "S1"), {"S1"}) == Citations(("S1",), ())
+    return citations(_with_label(unit, "S1"), {"S1"}) == (("S1",), ())
 
 
 def _units(block: Block, lines: Sequence[str], language: str) -> Iterator[tuple[str, str, bool, bool]]:

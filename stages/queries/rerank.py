@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,9 @@ from stages.corpora.works import WorkText
 from stages.ports import PairScorer
 
 
-class Ranked(NamedTuple):
-    """Scores of passages against the original query."""
-
-    by: str
-    """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`."""
-    scores: list[float]
-    """A finite number per candidate, in order; higher is better, and scales differ between rankers."""
-
+Ranked = tuple[str, list[float]]
+"""The ranker, and its model if it has one: `cross-encoder bge-reranker-base`. Its scores of passages against the
+original query: a finite number per candidate, in order; higher is better, and scales differ between rankers."""
 
 Ranker = Callable[[str, Sequence[RerankedChunk]], Awaitable[Ranked]]
 """Without candidates there are no scores, and no model is called."""
@@ -177,27 +172,17 @@ def entity_boost(entities: Iterable[str], text: str, *, boost: float) -> float:
 
 
 _LENGTH_BOOST = 0.01
-
-
-class IntentPreference(NamedTuple):
-    """The heading levels and the length that answers to queries of one intent tend to have."""
-
-    levels: frozenset[str]
-    level_boost: float
-    lengths: range
-    """Characters of the ranked text."""
-
-
 _SHORT, _MEDIUM, _LONG = range(500), range(400, 901), range(801, sys.maxsize)
-
-PREFERENCES: Final[Mapping[str, IntentPreference]] = {
-    Intent.DEFINITION: IntentPreference(frozenset({"H2", "H3"}), 0.03, _SHORT),
-    Intent.MECHANISM: IntentPreference(frozenset({"H3", "H4", "chunk"}), 0.02, _LONG),
-    Intent.COMPARISON: IntentPreference(frozenset({"H2", "H3"}), 0.02, _MEDIUM),
-    Intent.APPLICATION: IntentPreference(frozenset({"H4", "chunk", "sentence"}), 0.02, _MEDIUM),
-    Intent.STUDY_DETAIL: IntentPreference(frozenset({"H4", "chunk"}), 0.03, _LONG),
-    Intent.CRITIQUE: IntentPreference(frozenset({"H3", "H4"}), 0.02, _MEDIUM),
+_PREFERENCES: Final[Mapping[str, tuple[frozenset[str], float, range]]] = {
+    Intent.DEFINITION: (frozenset({"H2", "H3"}), 0.03, _SHORT),
+    Intent.MECHANISM: (frozenset({"H3", "H4", "chunk"}), 0.02, _LONG),
+    Intent.COMPARISON: (frozenset({"H2", "H3"}), 0.02, _MEDIUM),
+    Intent.APPLICATION: (frozenset({"H4", "chunk", "sentence"}), 0.02, _MEDIUM),
+    Intent.STUDY_DETAIL: (frozenset({"H4", "chunk"}), 0.03, _LONG),
+    Intent.CRITIQUE: (frozenset({"H3", "H4"}), 0.02, _MEDIUM),
 }
+"""The heading levels that answers to queries of one intent tend to have, the bonus for these, and the characters that
+the ranked text of such answers tends to have."""
 
 
 def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
@@ -209,11 +194,9 @@ def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
     >>> intent_boost(Intent.DEFINITION, level="H2-chunk", chars=499)
     0.04
     """
-    preference = PREFERENCES.get(intent or "")
-    if preference is None:
-        return 0.0
-    level_boost = preference.level_boost if level.removesuffix("-chunk") in preference.levels else 0.0
-    return level_boost + (_LENGTH_BOOST if chars in preference.lengths else 0.0)
+    levels, level_boost, lengths = _PREFERENCES.get(intent or "", (frozenset(), 0.0, range(0)))
+    of_level = level_boost if level.removesuffix("-chunk") in levels else 0.0
+    return of_level + (_LENGTH_BOOST if chars in lengths else 0.0)
 
 
 Scores = NDArray[np.float64]
@@ -291,7 +274,7 @@ NO_RANKER: Final = "none"
 
 async def keep_order(query: str, candidates: Sequence[RerankedChunk]) -> Ranked:
     """The fused scores, unchanged."""
-    return Ranked(NO_RANKER, [candidate.fused_score for candidate in candidates])
+    return NO_RANKER, [candidate.fused_score for candidate in candidates]
 
 
 async def by_cross_encoder(
@@ -305,11 +288,10 @@ async def by_cross_encoder(
 ) -> Ranked:
     """The raw logits of the pairs of query and enriched content; those of the ranker `instead`, if there is one, when
     the cross-encoder cannot be loaded, which the name then states."""
-    passages = [candidate.enriched_content for candidate in candidates]
     try:
         scores = await scorer.score_pairs(
             query,
-            passages,
+            [candidate.enriched_content for candidate in candidates],
             timeout_s=timeout_s,
             batch_size=preset.reranker_batch_size,
             max_tokens=preset.reranker_max_length,
@@ -317,9 +299,9 @@ async def by_cross_encoder(
     except RerankerUnavailableError:
         if instead is None:
             raise
-        ranked = await instead(query, candidates)
-        return ranked._replace(by=f"{ranked.by}, without the weights of {scorer.name}")
-    return Ranked(f"cross-encoder {scorer.name}", scores)
+        by, scores = await instead(query, candidates)
+        return f"{by}, without the weights of {scorer.name}", scores
+    return f"cross-encoder {scorer.name}", scores
 
 
 async def by_score_fusion(
@@ -341,7 +323,7 @@ async def by_score_fusion(
         raise chunks_gone(gone)
     cosines = np.array([float(chunk_vectors[id_].astype(np.float64) @ query_vector) for id_ in ids])
     lexical = np.array([lexical_scores.get(id_, 0.0) for id_ in ids])
-    return Ranked("score-fusion", [float(score) for score in z_scores(cosines) + z_scores(lexical)])
+    return "score-fusion", (z_scores(cosines) + z_scores(lexical)).tolist()
 
 
 def chunks_gone(chunk_ids: Sequence[int]) -> DomainError:

@@ -227,27 +227,18 @@ LABEL: Final = re.compile(r"S\d+")
 """One label of a citation."""
 
 
-class Citations(NamedTuple):
-    """Labels in order of first mention, each once."""
-
-    known: tuple[str, ...]
-    """Labels of sources in the prompt."""
-    unknown: tuple[str, ...]
-    """Other labels."""
-
-
-def citations(answer: str, labels: Collection[str]) -> Citations:
+def citations(answer: str, labels: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The labels that an answer in markdown cites: `[S1]`, or `[S1, S2]` for several. Labels in code do not count.
 
+    Those of the given labels, and others; both in order of first mention, each once.
+
     >>> citations("So it is [S2][S9], though not `x[S1]`.", ["S1", "S2"])
-    Citations(known=('S2',), unknown=('S9',))
+    (('S2',), ('S9',))
     """
     cited = dict.fromkeys(
         label for text in _texts(answer) for found in CITATION.findall(text) for label in LABEL.findall(found)
     )
-    return Citations(
-        tuple(label for label in cited if label in labels), tuple(label for label in cited if label not in labels)
-    )
+    return tuple(one for one in cited if one in labels), tuple(one for one in cited if one not in labels)
 
 
 def _texts(markdown: str) -> Iterator[str]:

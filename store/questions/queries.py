@@ -187,7 +187,7 @@ class StoredResult(Value):
     @property
     def cited(self) -> tuple[str, ...]:
         """The labels of the sources that it cites; the others were only in its prompt."""
-        return tuple(citations(self.response_text, [source.label for source in self.sources]).known)
+        return citations(self.response_text, [source.label for source in self.sources])[0]
 
     @computed_field(examples=[["The prompt has 5 of 8 available sources."]])  # type: ignore[prop-decorator]
     @property

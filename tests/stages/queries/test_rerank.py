@@ -42,7 +42,7 @@ class FixedRanker:
 
     async def __call__(self, query: str, candidates: Sequence[RerankedChunk]) -> Ranked:
         self.asked += len(candidates)
-        return Ranked("fixed", [self.by_id[candidate.chunk_id] for candidate in candidates])
+        return "fixed", [self.by_id[candidate.chunk_id] for candidate in candidates]
 
 
 async def rerank(

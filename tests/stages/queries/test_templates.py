@@ -118,11 +118,9 @@ def test_labels_are_found_in_order_each_once() -> None:
         "": (),
     }
     assert {answer: templates.citations(answer, LABELS) for answer in known} == {
-        answer: templates.Citations(labels, ()) for answer, labels in known.items()
+        answer: (labels, ()) for answer, labels in known.items()
     }
-    assert templates.citations("One [S1], two [S9], three [S4, S2].", LABELS) == templates.Citations(
-        ("S1", "S2"), ("S9", "S4")
-    )
+    assert templates.citations("One [S1], two [S9], three [S4, S2].", LABELS) == (("S1", "S2"), ("S9", "S4"))
 
 
 def test_code_and_what_only_looks_like_a_label_cite_nothing() -> None:
@@ -134,4 +132,4 @@ def test_code_and_what_only_looks_like_a_label_cite_nothing() -> None:
         "- item\n  ```\n  [S1]\n  ```",
         "```\nnever closed [S1]",
     ]
-    assert [templates.citations(answer, LABELS) for answer in answers] == [templates.Citations((), ())] * len(answers)
+    assert [templates.citations(answer, LABELS) for answer in answers] == [((), ())] * len(answers)
