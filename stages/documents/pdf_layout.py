@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final, NamedTuple
 
 from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry
@@ -71,6 +72,16 @@ class PdfPage(NamedTuple):
     lines: tuple[PdfLine, ...]
 
 
+_Lines = Sequence[tuple[int, PdfLine]]
+"""The lines of a page that are read, with their numbers there."""
+_Place = tuple[int, int]
+"""A page and a line of it."""
+_Headings = dict[_Place, tuple[int, int]]
+"""Where headings begin: their level, and how many lines they have."""
+_Starts = list[tuple[int, int, float, int]]
+"""Where headings may begin: page, line, `_rank`, and how many lines they have."""
+
+
 @dataclass
 class _Block:
     lines: list[str]
@@ -88,29 +99,25 @@ class _Block:
 class _Reader:
     """Joins the lines of pages to blocks."""
 
-    headings: Mapping[tuple[int, int], tuple[int, int]]
-    """By page and line: the level of a heading, and how many lines it has."""
+    headings: _Headings
     body: float
     words: frozenset[str]
     """Words that the document has within lines, those with a hyphen too."""
     blocks: list[_Block] = field(default_factory=list)
     hyphenations: int = 0
 
-    def read(self, number: int, lines: Sequence[tuple[int, PdfLine]]) -> None:
-        """The lines of a page, with their numbers there."""
+    def read(self, number: int, lines: _Lines) -> None:
+        """The lines of a page."""
         before: PdfLine | None = None
         skipped = 0
         notes = _footnotes(lines, self.body)
         for place, (at, line) in enumerate(lines):
             if skipped:
                 skipped -= 1
-                before = None
                 continue
             if (number, at) in self.headings:
                 level, count = self.headings[number, at]
-                text = ""
-                for _, part in lines[place : place + count]:
-                    text = self._joined(text, part.text.strip()) if text else part.text.strip()
+                text = reduce(self._joined, (part.text.strip() for _, part in lines[place : place + count]))
                 self.blocks.append(_Block([text], number, level))
                 skipped, before = count - 1, None
                 continue
@@ -118,7 +125,8 @@ class _Reader:
             is_note = place >= notes
             if place == notes:
                 before = None
-            if line.is_fixed and (_is_code(before) or _is_code(follows) or not self._continues(line, before, number)):
+            is_beside_code = any(beside is not None and beside.is_fixed for beside in (before, follows))
+            if line.is_fixed and (is_beside_code or not self._continues(line, before, number)):
                 self._code(number, line, before)
             elif not (is_note and before is None) and self._continues(line, before, number):
                 last = self._last(before)
@@ -178,16 +186,12 @@ class _Reader:
         return last[:-1] + text
 
 
-def _footnotes(lines: Sequence[tuple[int, PdfLine]], body: float) -> int:
+def _footnotes(lines: _Lines, body: float) -> int:
     """The place of the first of the small lines at the end of a page that also has lines of the text's size."""
     place = len(lines)
     while place and lines[place - 1][1].size <= _SMALLER * body and not lines[place - 1][1].is_fixed:
         place -= 1
     return place or len(lines)
-
-
-def _is_code(line: PdfLine | None) -> bool:
-    return line is not None and line.is_fixed
 
 
 def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> ConvertedDocument:
@@ -196,7 +200,10 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
     The outline decides where 80 % of its entries are found on their pages. Headers, footers and page numbers are left
     out, words that are divided at the end of a line are joined, and so are paragraphs that a page divides.
     """
-    pages = [_plain(page) for page in pages]
+    pages = [
+        page._replace(lines=tuple(line._replace(text=line.text.translate(_LIGATURES)) for line in page.lines))
+        for page in pages
+    ]
     running = _running_lines(pages)
     listed = _contents_lines(pages) if toc else set()
     left_out = running | listed
@@ -241,11 +248,7 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
     )
 
 
-def _plain(page: PdfPage) -> PdfPage:
-    return page._replace(lines=tuple(line._replace(text=line.text.translate(_LIGATURES)) for line in page.lines))
-
-
-def _words(pages: Sequence[Sequence[tuple[int, PdfLine]]]) -> frozenset[str]:
+def _words(pages: Sequence[_Lines]) -> frozenset[str]:
     """The words within lines; what ends a line may be a part of a word."""
     return frozenset(
         word[0].casefold()
@@ -256,20 +259,19 @@ def _words(pages: Sequence[Sequence[tuple[int, PdfLine]]]) -> frozenset[str]:
     )
 
 
-def _running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
-    """Headers, footers and page numbers, as pages and lines.
+def _running_lines(pages: Sequence[PdfPage]) -> set[_Place]:
+    """Headers, footers and page numbers.
 
     A line at the edge of a page is one of them when it is a page's number, when its text is at that height of three
     pages but for numbers, or when it stands apart from the text as most of what is at that height of a third of the
     pages does.
     """
-    by_text: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    by_text: dict[tuple[str, int], list[_Place]] = defaultdict(list)
     by_height: dict[int, list[tuple[int, int, bool]]] = defaultdict(list)
-    found: set[tuple[int, int]] = set()
+    found: set[_Place] = set()
     for number, page in enumerate(pages):
-        ordered = sorted(
-            (at for at, line in enumerate(page.lines) if line.text.strip()), key=lambda at: -page.lines[at].bottom
-        )
+        written = (at for at, line in enumerate(page.lines) if line.text.strip())
+        ordered = sorted(written, key=lambda at: -page.lines[at].bottom)
         for place, at in enumerate(ordered):
             is_edge = place < _EDGE_LINES or place >= len(ordered) - _EDGE_LINES
             line = page.lines[at]
@@ -294,9 +296,9 @@ def _running_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
     return found
 
 
-def _contents_lines(pages: Sequence[PdfPage]) -> set[tuple[int, int]]:
+def _contents_lines(pages: Sequence[PdfPage]) -> set[_Place]:
     """The lines of a printed table of contents: those with leaders, and all of a page where these are a third."""
-    found: set[tuple[int, int]] = set()
+    found: set[_Place] = set()
     for number, page in enumerate(pages):
         lines = [at for at, line in enumerate(page.lines) if line.text.strip()]
         led = [at for at in lines if _has_leaders(page.lines[at].text)]
@@ -308,7 +310,7 @@ def _has_leaders(text: str) -> bool:
     return _LEADERS.search(text[-_LONGEST_END:]) is not None
 
 
-def _body_size(pages: Sequence[Sequence[tuple[int, PdfLine]]]) -> float:
+def _body_size(pages: Sequence[_Lines]) -> float:
     counted: Counter[float] = Counter()
     for lines in pages:
         for _, line in lines:
@@ -316,10 +318,8 @@ def _body_size(pages: Sequence[Sequence[tuple[int, PdfLine]]]) -> float:
     return counted.most_common(1)[0][0] if counted else 0.0
 
 
-def _headings_by_style(
-    pages: Sequence[Sequence[tuple[int, PdfLine]]], body: float
-) -> dict[tuple[int, int], tuple[int, int]]:
-    starts: list[tuple[int, int, float, int]] = []
+def _headings_by_style(pages: Sequence[_Lines], body: float) -> _Headings:
+    starts: _Starts = []
     for number, lines in enumerate(pages):
         place = 0
         while place < len(lines):
@@ -344,41 +344,32 @@ def _headings_by_style(
     return {(number, at): (levels[rank], count) for number, at, rank, count in starts}
 
 
-def _without_labels(
-    starts: Sequence[tuple[int, int, float, int]], pages: Sequence[Sequence[tuple[int, PdfLine]]]
-) -> list[tuple[int, int, float, int]]:
+def _without_labels(starts: _Starts, pages: Sequence[_Lines]) -> _Starts:
     """Bold lines of the text's size that occur often, such as `Learning Objectives`, are labels and no headings."""
     texts = {(number, at): line.text.strip() for number, lines in enumerate(pages) for at, line in lines}
     often = Counter(texts[number, at] for number, at, rank, _ in starts if rank == 1)
     return [one for one in starts if one[2] > 1 or often[texts[one[0], one[1]]] < _FEWEST_LABELS]
 
 
-def _with_numbers(
-    starts: Sequence[tuple[int, int, float, int]], pages: Sequence[Sequence[tuple[int, PdfLine]]]
-) -> list[tuple[int, int, float, int]]:
+def _with_numbers(starts: _Starts, pages: Sequence[_Lines]) -> _Starts:
     """The number of a chapter that stands alone is a part of the heading that follows it."""
-    joined: list[tuple[int, int, float, int]] = []
+    joined: _Starts = []
     for number, at, rank, count in starts:
-        if joined:
-            before = joined[-1]
-            lines = [line for line in pages[number] if before[1] <= line[0] < at]
-            if (
-                before[0] == number
-                and len(lines) == before[3] == 1
-                and _ONLY_NUMBER.fullmatch(lines[0][1].text.strip())
-            ):
-                joined[-1] = (number, before[1], rank, 1 + count)
-                continue
-        joined.append((number, at, rank, count))
+        before, first, _, lines = joined[-1] if joined else (None, 0, 0.0, 0)
+        between = [line.text.strip() for place, line in pages[number] if first <= place < at]
+        if before == number and len(between) == lines == 1 and _ONLY_NUMBER.fullmatch(between[0]):
+            joined[-1] = (number, first, rank, 1 + count)
+        else:
+            joined.append((number, at, rank, count))
     return joined
 
 
 def _rank(line: PdfLine, body: float) -> float:
     """The size of a heading in sizes of the text; 1 for a bold line of the text's size, 0 for no heading."""
     text = line.text.strip()
-    if line.is_fixed or len(text) > _LONGEST_HEADING or not any(map(str.isalpha, text)) or _has_leaders(text):
+    if line.is_fixed or len(text) > _LONGEST_HEADING or not any(map(str.isalpha, text)):
         return 0.0
-    if _BULLET.match(text):
+    if _BULLET.match(text) or _has_leaders(text):
         return 0.0
     if line.size >= _LARGER * body:
         return round(line.size / body, 1)
@@ -386,11 +377,9 @@ def _rank(line: PdfLine, body: float) -> float:
     return 1.0 if is_title and len(text) <= _LONGEST_HEADING / 2 else 0.0
 
 
-def _headings_by_outline(
-    pages: Sequence[Sequence[tuple[int, PdfLine]]], toc: Sequence[TocEntry]
-) -> dict[tuple[int, int], tuple[int, int]]:
+def _headings_by_outline(pages: Sequence[_Lines], toc: Sequence[TocEntry]) -> _Headings:
     """Each entry of the outline at the first place of its page where its title stands, alone in one or more lines."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+    found: _Headings = {}
     for entry in toc:
         if entry.page is None or not 0 < entry.page <= len(pages):
             continue
@@ -402,7 +391,8 @@ def _headings_by_outline(
     return found
 
 
-def _places_of(lines: Sequence[tuple[int, PdfLine]], keys: set[str]) -> Iterator[tuple[int, int]]:
+def _places_of(lines: _Lines, keys: set[str]) -> Iterator[tuple[int, int]]:
+    """The lines at which a title with one of these keys begins, and how many it has."""
     longest = max(map(len, keys), default=0)
     for place, (at, _) in enumerate(lines):
         text = ""
