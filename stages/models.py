@@ -4,26 +4,19 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.values.chat import ChatCall, ChatReply, Message
 
 
-class Names(NamedTuple):
-    """The names of a model in the backends; None if a backend does not have it."""
-
-    ollama: str | None
-    huggingface: str | None
-
-
-ALIASES: dict[str, Names] = {
-    "gemma3:27b": Names("gemma3:27b", "google/gemma-3-27b-it"),
-    "medgemma:27b": Names(None, "google/medgemma-27b-text-it"),
-    "qwen3-embedding:8b": Names("qwen3-embedding:8b", "Qwen/Qwen3-Embedding-8B"),
+ALIASES: Final[dict[str, dict[str, str]]] = {
+    "gemma3:27b": {"ollama": "gemma3:27b", "huggingface": "google/gemma-3-27b-it"},
+    "medgemma:27b": {"huggingface": "google/medgemma-27b-text-it"},
+    "qwen3-embedding:8b": {"ollama": "qwen3-embedding:8b", "huggingface": "Qwen/Qwen3-Embedding-8B"},
 }
-"""Canonical name -> the names in the backends. Any other model has the same name everywhere."""
+"""Canonical name -> the name in each backend that has the model. Any other model has the same name everywhere."""
 
 
 class ModelNotServedError(Refused, ValueError):
@@ -36,7 +29,7 @@ def canonical_model(name: str) -> str:
     >>> canonical_model("Qwen/Qwen3-Embedding-8B"), canonical_model("all-minilm-l6-v2")
     ('qwen3-embedding:8b', 'all-minilm-l6-v2')
     """
-    return next((canonical for canonical, names in ALIASES.items() if name in (canonical, *names)), name)
+    return next((canonical for canonical, names in ALIASES.items() if name in (canonical, *names.values())), name)
 
 
 def resolved_model(name: str, backend: str) -> str:
@@ -47,14 +40,12 @@ def resolved_model(name: str, backend: str) -> str:
     >>> resolved_model("qwen3-embedding:8b", "huggingface")
     'Qwen/Qwen3-Embedding-8B'
     """
-    canonical = canonical_model(name)
-    if backend == "openai" or canonical not in ALIASES:
+    names = ALIASES.get(canonical_model(name))
+    if backend == "openai" or names is None:
         return name
-    names = ALIASES[canonical]._asdict()
-    if names[backend] is None:
-        others = " or ".join(other for other, known in names.items() if known is not None)
-        raise ModelNotServedError(f"The backend {backend} does not have the model {name}; choose {others}.")
-    return str(names[backend])
+    if backend not in names:
+        raise ModelNotServedError(f"The backend {backend} does not have the model {name}; choose {' or '.join(names)}.")
+    return names[backend]
 
 
 def server_name(url: str) -> str:

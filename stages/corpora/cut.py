@@ -246,28 +246,24 @@ def sections(document: MarkdownDocument, *, title: str) -> list[Section]:
     headings.
     """
     found: list[Section] = []
-    around: list[_Open] = []
+    # Open sections: the place of each, and the level of the deepest heading that ends it.
+    around: list[tuple[int, int]] = []
     for block in document.blocks:
         if block.kind is BlockKind.HEADING:
-            while around and around[-1].ends_at >= block.level:
-                found[around.pop().place].end_line = block.start_line - 1
-            parent = around[-1].place if around else None
+            while around and around[-1][1] >= block.level:
+                place, _ = around.pop()
+                found[place].end_line = block.start_line - 1
+            parent = around[-1][0] if around else None
             path = () if parent is None else found[parent].path
             own = (block.text,) if block.text else ()
-            around.append(_Open(len(found), block.level))
+            around.append((len(found), block.level))
             found.append(Section(parent, block.level, path + own, block.start_line, len(document.lines)))
             continue
         if not found:
-            around.append(_Open(0, DEEPEST_HEADING))
+            around.append((0, DEEPEST_HEADING))
             found.append(Section(None, 1, (title,), block.start_line, len(document.lines)))
         found[-1].own.append(block)
     return found
-
-
-class _Open(NamedTuple):
-    place: int
-    ends_at: int
-    """The level of the deepest heading that ends it."""
 
 
 _KEPT = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStatus.FIGURE}

@@ -1,6 +1,6 @@
 """Stage `assemble`: the reference block and the scoring prompt."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from schemas.errors import DomainError, FailureCategory
@@ -19,18 +19,16 @@ def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:
     Raises DomainError when the text is missing or differs from the one that was retrieved.
     """
     text = chunk_texts.get(reference.chunk_id)
-    if text is None or short_hash(text) != reference.chunk_hash:
-        found, category = (
-            ("is gone", FailureCategory.REFERENCE_ARTIFACT_MISSING)
-            if text is None
-            else ("has another text now", FailureCategory.REFERENCE_ARTIFACT_CORRUPT)
-        )
-        raise DomainError(
-            f"Chunk {reference.chunk_id} of participant {reference.participant_id} {found} since it was retrieved; "
-            "retry the job from stage 'retrieve'.",
-            category,
-        )
-    return text
+    if text is not None and short_hash(text) == reference.chunk_hash:
+        return text
+    found, category = "has another text now", FailureCategory.REFERENCE_ARTIFACT_CORRUPT
+    if text is None:
+        found, category = "is gone", FailureCategory.REFERENCE_ARTIFACT_MISSING
+    raise DomainError(
+        f"Chunk {reference.chunk_id} of participant {reference.participant_id} {found} since it was retrieved; "
+        "retry the job from stage 'retrieve'.",
+        category,
+    )
 
 
 PromptFormat = Literal["xml", "sentinel", "notebook"]
@@ -60,8 +58,7 @@ def reference_block(
 
     Raises DomainError when a chunk's text differs from the one that was retrieved.
     """
-    entries = list(_entries(items, chunk_texts))
-    if entries:
+    if entries := [entry(item, one, chunk_texts) for item in PHQ8Item for one in shown(items.get(item, ()))]:
         return "\n\n".join([_OPEN, *entries, _CLOSE[prompt_format]])
     return "" if prompt_format == "xml" else f"{_OPEN}\n{_SENTINEL}\n{_CLOSE[prompt_format]}"
 
@@ -74,12 +71,6 @@ def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
 def entry(item: PHQ8Item, reference: Reference, chunk_texts: Mapping[int, str]) -> str:
     """One reference of the block. Raises DomainError as `reference_block` does."""
     return f"({item.evidence_key} Score: {reference.score})\n{text_of(reference, chunk_texts)}"
-
-
-def _entries(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> Iterator[str]:
-    for item in PHQ8Item:
-        for reference in shown(items.get(item, ())):
-            yield entry(item, reference, chunk_texts)
 
 
 _BETWEEN = 3
@@ -133,20 +124,14 @@ def fitting(
 
     Of equal similarity, those of earlier items come first. The first that does not fit is left out with all after it.
     """
-    ranked = sorted(
-        ((item, place) for item in PHQ8Item for place in range(len(shown(references.get(item, ()))))),
-        key=lambda at: -shown(references[at[0]])[at[1]].similarity,
-    )
-    kept: set[tuple[PHQ8Item, int]] = set()
-    for item, place in ranked:
-        room -= most_tokens(entry(item, shown(references[item])[place], chunk_texts)) + _BETWEEN
+    all_shown = [(item, one) for item in PHQ8Item for one in shown(references.get(item, ()))]
+    kept: set[tuple[PHQ8Item, Reference]] = set()
+    for item, one in sorted(all_shown, key=lambda pair: -pair[1].similarity):
+        room -= most_tokens(entry(item, one, chunk_texts)) + _BETWEEN
         if room < 0:
             break
-        kept.add((item, place))
-    return {
-        item: tuple(one for place, one in enumerate(shown(of_item)) if (item, place) in kept)
-        for item, of_item in references.items()
-    }
+        kept.add((item, one))
+    return {item: tuple(one for one in of_item if (item, one) in kept) for item, of_item in references.items()}
 
 
 def similarity_statistics(references: tuple[Reference, ...]) -> SimilarityStatistics:

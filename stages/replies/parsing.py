@@ -50,7 +50,7 @@ def fenced_block(text: str) -> str | None:
 
 
 def _without_fence(reply: str) -> str:
-    """The reply without a code fence, or several of them, around all of it."""
+    """The reply without code fences around all of it."""
     text = reply.strip()
     if not text.endswith("```") or (opening := _OPENING_FENCES.match(text)) is None:
         return text
@@ -77,7 +77,6 @@ def parse_strict(raw: str) -> dict[str, Any]:
 
 
 def _unique(pairs: _Pairs) -> dict[str, Any]:
-    """The object with these members. Raises ValueError when two of them have one name."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError(_TWICE)
@@ -135,25 +134,20 @@ def _reply_object(text: str) -> tuple[dict[str, Any], bool]:
 
     Raises ValueError as `strict_object` does, and _RepeatedName.
     """
-    members = _Members()
-    value = strict_object(text, members=members)
-    return value, members.had_zero_width_names
+    had_zero_width_names = False
 
-
-class _Members:
-    """Builds each object of a text from its names and values."""
-
-    def __init__(self) -> None:
-        self.had_zero_width_names = False
-
-    def __call__(self, pairs: _Pairs) -> dict[str, Any]:
-        members: dict[str, Any] = {}
+    def members(pairs: _Pairs) -> dict[str, Any]:
+        nonlocal had_zero_width_names
+        found: dict[str, Any] = {}
         for name, value in pairs:
             visible = without_zero_width(name)
-            self.had_zero_width_names |= visible != name
-            if members.setdefault(visible, value) != value:
+            had_zero_width_names |= visible != name
+            if found.setdefault(visible, value) != value:
                 raise _RepeatedName
-        return members
+        return found
+
+    value = strict_object(text, members=members)
+    return value, had_zero_width_names
 
 
 # A quote closes a string when the next text after white space is one of `, } ] :`, the end of the text, or

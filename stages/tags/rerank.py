@@ -31,12 +31,14 @@ def best_first(candidate: Candidate | PhraseCandidate) -> tuple[float, int, str]
 IMPUTED_QUANTILE = 0.10
 
 
-def combined_score(similarity: float, score_context: float, *, context_weight: float) -> float:
-    """The weighted mean of similarity and context.
+def combined_score(similarity: float, score_context: float | None, *, context_weight: float) -> float:
+    """The weighted mean of similarity and context; the similarity alone without a context.
 
     >>> combined_score(1.0, 0.5, context_weight=0.5), combined_score(0.9, 0.1, context_weight=0)
     (0.75, 0.9)
     """
+    if score_context is None:
+        return similarity
     return (1 - context_weight) * similarity + context_weight * score_context
 
 
@@ -198,11 +200,8 @@ def rank_tags(
         raise ValueError(
             f"list lengths must be at least 1: per_phrase_final_k={per_phrase_final_k}, global_k={global_k}"
         )
-    scores = {} if context is None else _context_scores(retrieved, np.asarray(context), rows)
-    reports = [
-        _report(phrase, None if context is None else scores, context_weight=context_weight)
-        for phrase in retrieved.phrases
-    ]
+    scores = None if context is None else _context_scores(retrieved, np.asarray(context), rows)
+    reports = [_report(phrase, scores, context_weight=context_weight) for phrase in retrieved.phrases]
     lists = [
         (report.normalized, cut(report.candidates, required=phrase.required, per_phrase_final_k=per_phrase_final_k))
         for phrase, report in zip(retrieved.phrases, reports, strict=True)
@@ -228,18 +227,10 @@ def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, cont
     candidates = []
     for tag in found.found:
         context = None if contexts is None else contexts.get(tag.tag, default)
-        combined = (
-            tag.similarity
-            if context is None
-            else combined_score(tag.similarity, context, context_weight=context_weight)
-        )
+        combined = combined_score(tag.similarity, context, context_weight=context_weight)
+        is_imputed = contexts is not None and tag.tag not in contexts
         candidates.append(
-            PhraseCandidate(
-                **dict(tag),
-                score_context=context,
-                score_combined=combined,
-                context_imputed=contexts is not None and tag.tag not in contexts,
-            )
+            PhraseCandidate(**dict(tag), score_context=context, score_combined=combined, context_imputed=is_imputed)
         )
     return PhraseReport(
         **dict(found.phrase),
