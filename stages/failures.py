@@ -46,10 +46,8 @@ def type_name(error: BaseException) -> str:
 
 
 def is_transport_error(error: BaseException) -> bool:
-    """Whether a request or its reply was lost, so that a retry may help.
-
-    True for connection errors, time-outs, and replies with status 429 or 5xx.
-    """
+    """Whether a request or its reply was lost, so that a retry may help. True for connection errors, time-outs, and
+    replies with status 429 or 5xx."""
     if isinstance(error, errors.LLMTimeoutError):
         return True
     if isinstance(error, errors.LLMError):

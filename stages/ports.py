@@ -121,21 +121,16 @@ class PairScorer(Protocol):
 
 
 class Deferred(Exception):
-    """The reply to a call comes later; its stage is computed again then.
-
-    A stage makes its other calls first, where it will need them whatever the reply is.
-    """
+    """The reply to a call comes later; its stage is computed again then. A stage makes its other calls first, where it
+    will need them whatever the reply is."""
 
 
 class ChatModel(Protocol):
     """Answers chat calls."""
 
     async def identity(self, model: str) -> ModelIdentity:
-        """The server and the exact model behind a name, as the server reports them.
-
-        Cheap when repeated: it is part of the identity of a call, and at most a minute old. Raises as `chat` does for
-        an unknown model.
-        """
+        """The server and the exact model behind a name, as the server reports them. Cheap when repeated: it is part of
+        the identity of a call, and at most a minute old. Raises as `chat` does for an unknown model."""
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The complete reply to one call.
@@ -177,10 +172,8 @@ class ReferenceSearch(Protocol):
     async def count_untagged(
         self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
     ) -> list[int]:
-        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search.
-
-        Chunks of `exclude_participants` do not count. One round trip for all items.
-        """
+        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search. Chunks of
+        `exclude_participants` do not count. One round trip for all items."""
 
 
 class EvidenceSearch(Protocol):

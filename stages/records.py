@@ -202,11 +202,8 @@ Source = TypeVar("Source")
 def parse_records(
     read: Callable[[Source], Made], sources: Parsed[Iterable[tuple[int, Source]]], *, file: str, what_to_do: str
 ) -> Parsed[tuple[Made, ...]]:
-    """The record of each line or row, as `read` makes it of its text or cells.
-
-    Problems are those of the sources, what pydantic refuses, and ids that an earlier one has. They name the line, never
-    its content.
-    """
+    """The record of each line or row, as `read` makes it of its text or cells. Problems are those of the sources, what
+    pydantic refuses, and ids that an earlier one has. They name the line, never its content."""
     found = [*sources.problems]
     records = tuple(_records(lambda _, source: read(source), sources.value, found, file=file, what_to_do=what_to_do))
     return Parsed(records, tuple(found))

@@ -60,9 +60,7 @@ async def unit_vectors(
     truncate: bool = True,
 ) -> TextVectors:
     """One row of length 1 per text, in one call. Raises what `unit_rows` raises, and the embedder's errors unchanged.
-
-    Texts that are longer than the embedder reads are cut and named, unless they are not to be truncated.
-    """
+    Texts that are longer than the embedder reads are cut and named, unless they are not to be truncated."""
     found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
     return found._replace(vectors=unit_rows(found.vectors, rows=len(texts), dimension=dimension))
 

@@ -21,11 +21,8 @@ _ALLOW: Final = "set RAGQ_WEBHOOK_ALLOW_PRIVATE=true here and for the workers"
 
 
 def checked_url(url: str, *, allow_private: bool) -> str:
-    """The address of a webhook: https, or with `allow_private` http too.
-
-    Raises Refused for anything else, and for hosts that are private by their name or number. What a name resolves to
-    is looked at when a message is sent.
-    """
+    """The address of a webhook: https, or with `allow_private` http too. Raises Refused for anything else, and for
+    hosts that are private by their name or number. What a name resolves to is looked at when a message is sent."""
     parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused("The address of a webhook is https://host/path of at most 2,000 characters.")

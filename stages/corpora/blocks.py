@@ -55,10 +55,8 @@ class MarkdownDocument(NamedTuple):
 
 
 def read_markdown(markdown: str) -> MarkdownDocument:
-    """The blocks of a work in order. Code is text, and so is every line without a meaning in markdown.
-
-    Paragraphs, list items and quotes are blocks of their own. A figure is a paragraph of images and nothing else.
-    """
+    """The blocks of a work in order. Code is text, and so is every line without a meaning in markdown. Paragraphs, list
+    items and quotes are blocks of their own. A figure is a paragraph of images and nothing else."""
     lines = lines_of(markdown)
     tokens = _parser().parse(markdown)
     blocks: list[Block] = []

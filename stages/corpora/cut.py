@@ -31,10 +31,8 @@ class Sentence(NamedTuple):
 
 
 def sentences(block: Block, *, measure: Measure, most: int, language: str = ENGLISH) -> Iterator[Sentence]:
-    """The sentences of a block of text, in order. One that is longer than `most` is split.
-
-    If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
-    """
+    """The sentences of a block of text, in order. One that is longer than `most` is split. If the block's text does not
+    have a line for each of the block's lines, each sentence has all lines of the block."""
     line, counted = block.start_line, 0
     is_aligned = block.text.count("\n") == block.end_line - block.start_line
     for start, end in _spans(block.text, LANGUAGES[language]):
@@ -104,11 +102,8 @@ class ChunkSize:
 
 
 def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence, ...]]:
-    """The chunks of one section in order. No chunk is longer than `size.most` if no sentence is.
-
-    Every sentence is new in exactly one chunk, and each chunk has at least one new sentence. Without sentences there
-    are no chunks.
-    """
+    """The chunks of one section in order. No chunk is longer than `size.most` if no sentence is. Every sentence is new
+    in exactly one chunk, and each chunk has at least one new sentence. Without sentences there are no chunks."""
     chunks: list[_Chunk] = []
     for sentence in sentences:
         if not chunks or chunks[-1].length >= size.target or chunks[-1].length + sentence.length > size.most:
@@ -158,11 +153,8 @@ _LONGEST_NAME: Final = 80
 
 
 def captions(blocks: Sequence[Block]) -> dict[int, Block]:
-    """The captions of the tables and figures of a section, by their places among its blocks.
-
-    A caption is a text just before or after, which begins as `Table 1` or `Fig. 2.3` do, or with a colon. No text is
-    the caption of two.
-    """
+    """The captions of the tables and figures of a section, by their places among its blocks. A caption is a text just
+    before or after, which begins as `Table 1` or `Fig. 2.3` do, or with a colon. No text is the caption of two."""
     found: dict[int, Block] = {}
     taken: set[int] = set()
     for place, block in enumerate(blocks):
@@ -177,10 +169,8 @@ def captions(blocks: Sequence[Block]) -> dict[int, Block]:
 
 
 def searched_texts(block: Block, caption: Block | None, *, size: ChunkSize, measure: Measure) -> list[str]:
-    """The texts of the chunks by which a table or a figure is found, each below its caption.
-
-    None for a table without words and for a figure without a description, whose caption is found as text.
-    """
+    """The texts of the chunks by which a table or a figure is found, each below its caption. None for a table without
+    words and for a figure without a description, whose caption is found as text."""
     title, lines = (
         _table(block.rows) if block.kind is BlockKind.TABLE else ("", [_ended(cell) for cell in block.rows[0]])
     )
@@ -240,11 +230,8 @@ class Section:
 
 
 def sections(document: MarkdownDocument, *, title: str) -> list[Section]:
-    """The sections in the order of the work, sections before those inside them.
-
-    Content before the first heading is a section of level 1 under the work's title; so is a whole work without
-    headings.
-    """
+    """The sections in the order of the work, sections before those inside them. Content before the first heading is a
+    section of level 1 under the work's title; so is a whole work without headings."""
     found: list[Section] = []
     # Open sections: the place of each, and the level of the deepest heading that ends it.
     around: list[tuple[int, int]] = []

@@ -327,10 +327,8 @@ def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, ru
 
 
 def _read_scorer(files: _Files, rules: LoadRules) -> ChunkScoresMeta | None:
-    """The scorer of the chunks, whose prompt must be the current one; a missing file is a problem.
-
-    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning.
-    """
+    """The scorer of the chunks, whose prompt must be the current one; a missing file is a problem. With
+    EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning."""
     file = ArtifactFile.CHUNK_SCORES_META
     meta = files.description(ChunkScoresMeta, file)
     other = _ABSENT if file not in files.contents else None if meta is None else other_prompt(meta)

@@ -14,10 +14,8 @@ from stages.texts.characters import short_hash
 
 
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:
-    """The chunk's text, from texts by chunk id.
-
-    Raises DomainError when the text is missing or differs from the one that was retrieved.
-    """
+    """The chunk's text, from texts by chunk id. Raises DomainError when the text is missing or differs from the one
+    that was retrieved."""
     text = chunk_texts.get(reference.chunk_id)
     if text is not None and short_hash(text) == reference.chunk_hash:
         return text
@@ -120,10 +118,8 @@ def assemble_prompt(
 def fitting(
     references: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str], *, room: int
 ) -> dict[PHQ8Item, tuple[Reference, ...]]:
-    """The most similar references whose entries take `room` tokens together at most, in their order of before.
-
-    Of equal similarity, those of earlier items come first. The first that does not fit is left out with all after it.
-    """
+    """The most similar references whose entries take `room` tokens together at most, in their order of before. Of equal
+    similarity, those of earlier items come first. The first that does not fit is left out with all after it."""
     all_shown = [(item, one) for item in PHQ8Item for one in shown(references.get(item, ()))]
     kept: set[tuple[PHQ8Item, Reference]] = set()
     for item, one in sorted(all_shown, key=lambda pair: -pair[1].similarity):

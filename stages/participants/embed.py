@@ -49,10 +49,8 @@ async def embed_evidence(
 async def embed_spoken(
     texts: Sequence[str], embedder: Embedder, settings: RunSettings, *, dimension: int | None = None
 ) -> TextVectors:
-    """Rows as `unit_vectors` gives them, of texts that the embedder is given with straight apostrophes.
-
-    Raises what `unit_vectors` raises: TextTooLongError unless the settings have long texts truncated.
-    """
+    """Rows as `unit_vectors` gives them, of texts that the embedder is given with straight apostrophes. Raises what
+    `unit_vectors` raises: TextTooLongError unless the settings have long texts truncated."""
     return await unit_vectors(
         [straight_apostrophes(text) for text in texts],
         embedder=embedder,
@@ -86,10 +84,8 @@ async def embed_chunks(
 
 
 def settings_differences(built: ArtifactMeta | IndexSource, settings: RunSettings) -> Iterator[str]:
-    """A message per setting whose value differs from the one that the index was built with. None is not compared.
-
-    Two names of the same model are equal.
-    """
+    """A message per setting whose value differs from the one that the index was built with. None is not compared. Two
+    names of the same model are equal."""
     embedding, model = settings.embedding, settings.model.embedding_model
     if built.model is not None and canonical_model(built.model) == canonical_model(model):
         model = built.model
@@ -112,10 +108,8 @@ def split_difference(split: str, *, built: str, now: str) -> str | None:
 
 
 def variant_difference(built: TranscriptVariant, now: Mapping[TranscriptVariant, int]) -> str | None:
-    """A message if the index was built from another variant than the transcripts `now` counts; else None.
-
-    What is unknown cannot be compared.
-    """
+    """A message if the index was built from another variant than the transcripts `now` counts; else None. What is
+    unknown cannot be compared."""
     if built is TranscriptVariant.UNKNOWN or not now.keys() - {built, TranscriptVariant.UNKNOWN}:
         return None
     return f"transcripts: the index was built from variant {built}, those of the run are {counted_variants(now)}"

@@ -54,10 +54,8 @@ async def retrieve_references(
 
 
 def never_used(participant_id: int | None, excluded: Collection[int]) -> set[int]:
-    """Whom a participant is never compared with: themselves, and the participants of the run's own split.
-
-    The number is None in an index of another data set, where it is another person's.
-    """
+    """Whom a participant is never compared with: themselves, and the participants of the run's own split. The number is
+    None in an index of another data set, where it is another person's."""
     return {*excluded} if participant_id is None else {participant_id, *excluded}
 
 

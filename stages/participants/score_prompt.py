@@ -111,11 +111,8 @@ _INFERENCE = {
 
 
 def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode) -> tuple[Message, ...]:
-    """The messages about one participant.
-
-    The block is inserted with one newline before and after it. An empty block adds nothing, not even a newline:
-    few-shot without references is zero-shot, byte for byte.
-    """
+    """The messages about one participant. The block is inserted with one newline before and after it. An empty block
+    adds nothing, not even a newline: few-shot without references is zero-shot, byte for byte."""
     # A transcript that contains the closing tag would end early for the model.
     data = transcript.replace("</transcript>", "<\\/transcript>")
     references = f"\n{block}\n" if block else ""

@@ -202,11 +202,8 @@ def parse_items(text: str, *, raw: str) -> tuple[ItemKeys, tuple[RepairStep, ...
 
 
 def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedReply[dict[PHQ8Item, ItemScore]]:
-    """The answers for all items in a reply, and the repairs that reading it needed.
-
-    Raises LLMResponseParseError when it has no object, or none that `parse_reply` can parse, and ReplyShapeError
-    when the object has the wrong shape.
-    """
+    """The answers for all items in a reply, and the repairs that reading it needed. Raises LLMResponseParseError when
+    it has no object, or none that `parse_reply` can parse, and ReplyShapeError when the object has the wrong shape."""
     text = object_text(raw)
     if text is None:
         raise LLMResponseParseError(raw, "there is no JSON object in it")
@@ -308,9 +305,7 @@ def scores_by_item(labels: Iterable[Mapping[str, Any] | None]) -> dict[PHQ8Item,
 
 def baseline_record(source: str, labels: Collection[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     """The median and the mode of each item over the labels of a training split, by evidence key, as a run keeps them.
-
-    None unless each item has a label.
-    """
+    None unless each item has a label."""
     scores = scores_by_item(labels)
     if not all(scores.values()):
         return None

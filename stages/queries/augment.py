@@ -119,10 +119,8 @@ def _fitting(
 def _start(
     of: Source, passage: ContextGroup, room: int, parents: Mapping[int, CorpusChunk], *, must_fit: bool
 ) -> ContextGroup | None:
-    """The passage up to the last sentence, or line, that fits; None where that is not worth a source.
-
-    Where it `must_fit`, a part of a sentence is better than nothing.
-    """
+    """The passage up to the last sentence, or line, that fits; None where that is not worth a source. Where it
+    `must_fit`, a part of a sentence is better than nothing."""
     content = passage.content.strip()
 
     def cut(end: int) -> ContextGroup:

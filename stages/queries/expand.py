@@ -38,10 +38,8 @@ _LONGEST_IN_A_GRAMMAR: Final = 1500
 
 
 def expansion_json_schema(n: int, *, max_tokens: int | None = None) -> dict[str, Any]:
-    """The schema that the model's server is asked to enforce.
-
-    With a limit of tokens, the texts are so short that a reply ends before it: a cut one would be of no use.
-    """
+    """The schema that the model's server is asked to enforce. With a limit of tokens, the texts are so short that a
+    reply ends before it: a cut one would be of no use."""
     text = partial(_text_of, max_tokens)
     return closed_object(
         {

@@ -116,11 +116,8 @@ async def extracted_answer(
 
 
 def units_of(source: int, text: str, *, heading: str = "", language: str = ENGLISH) -> list[Unit]:
-    """The units of the text of a source, in order. `heading` is the one above the text.
-
-    Figures and their captions give none, and neither does what would cite something in the answer, or take its own
-    label into code.
-    """
+    """The units of the text of a source, in order. `heading` is the one above the text. Figures and their captions give
+    none, and neither does what would cite something in the answer, or take its own label into code."""
     document = read_markdown(text)
     captioned = captions(document.blocks).items()
     of_figures = [caption for place, caption in captioned if document.blocks[place].kind is BlockKind.FIGURE]

@@ -149,10 +149,8 @@ def drop_short(
 
 
 def enriched_content(chunk: CorpusChunk, work: WorkText, preset: RetrievalPreset) -> str:
-    """The content; with fewer than `min_content_length` characters, it is extended by the lines above and below.
-
-    Blank lines separate the parts. Lines beyond either end of the work are ignored, and so are blank surroundings.
-    """
+    """The content; with fewer than `min_content_length` characters, it is extended by the lines above and below. Blank
+    lines separate the parts. Lines beyond either end of the work are ignored, and so are blank surroundings."""
     if len(chunk.content) >= preset.min_content_length:
         return chunk.content
     above = passage(work.lines, chunk.start_line - preset.enrich_lines_above, chunk.start_line - 1)

@@ -186,10 +186,8 @@ async def generate_answer(
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
-    """An answer by an external model.
-
-    Raises LLMResponseParseError for a blank one, and for one with characters that Postgres cannot store.
-    """
+    """An answer by an external model. Raises LLMResponseParseError for a blank one, and for one with characters that
+    Postgres cannot store."""
     if not can_be_stored(text):
         raise LLMResponseParseError(text, "the answer contains characters that cannot be stored")
     return stored_answer(text, augmented, origin=Origin.PASTED, model=None)

@@ -28,10 +28,8 @@ You check passages before somebody answers a question from them. You answer with
 
 
 def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool) -> ValidatedChunks:
-    """Validation disabled: every chunk is kept, whatever the cap, without a call.
-
-    Raises NothingRelevantError when there are none, unless `allow_empty`.
-    """
+    """Validation disabled: every chunk is kept, whatever the cap, without a call. Raises NothingRelevantError when
+    there are none, unless `allow_empty`."""
     return _validated(None, chunks, (), (), allow_empty=allow_empty)
 
 

@@ -128,10 +128,8 @@ Decided = tuple[tuple[Candidate, ...], tuple[Verdict, ...]]
 async def decide(
     candidates: Sequence[Candidate], *, ask: Callable[[int, Candidate], Awaitable[Decision]], enough: int | None
 ) -> Decided[Candidate]:
-    """Ask about the candidates in order, until `enough` are accepted; None asks about all. Ranks count from 1.
-
-    Raises Deferred when a decision comes later, once those are asked for that are needed even if it accepts.
-    """
+    """Ask about the candidates in order, until `enough` are accepted; None asks about all. Ranks count from 1. Raises
+    Deferred when a decision comes later, once those are asked for that are needed even if it accepts."""
     accepted: list[Candidate] = []
     verdicts: list[Verdict] = []
     deferred: list[Deferred] = []
@@ -159,10 +157,8 @@ VERDICT_JSON_SCHEMA: Final = closed_object(
 async def ask_verdict(
     messages: tuple[Message, ...], *, purpose: str, chat: ChatModel, model: str, settings: RunSettings
 ) -> UsableReply[Decision]:
-    """Ask a validator at temperature 0, again while its reply is not exactly one verdict.
-
-    Raises LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
-    """
+    """Ask a validator at temperature 0, again while its reply is not exactly one verdict. Raises LLMResponseParseError
+    after the last re-ask, and the errors of the model's client unchanged."""
     call = ChatCall(
         model=model,
         messages=messages,

@@ -84,10 +84,8 @@ def _unique(pairs: _Pairs) -> dict[str, Any]:
 
 
 def strict_object(text: str, *, members: Callable[[_Pairs], dict[str, Any]] = _unique) -> dict[str, Any]:
-    """The JSON object in `text`; `members` builds each object in it.
-
-    Raises ValueError, whose message has the position but no part of the text.
-    """
+    """The JSON object in `text`; `members` builds each object in it. Raises ValueError, whose message has the position
+    but no part of the text."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=members)
     except json.JSONDecodeError as error:
@@ -130,10 +128,8 @@ class _RepeatedName(Exception):
 
 
 def _reply_object(text: str) -> tuple[dict[str, Any], bool]:
-    """The JSON object in `text`, and whether zero-width characters were removed from any of its names.
-
-    Raises ValueError as `strict_object` does, and _RepeatedName.
-    """
+    """The JSON object in `text`, and whether zero-width characters were removed from any of its names. Raises
+    ValueError as `strict_object` does, and _RepeatedName."""
     had_zero_width_names = False
 
     def members(pairs: _Pairs) -> dict[str, Any]:

@@ -78,10 +78,8 @@ def cut(
 
 
 def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: int) -> tuple[Candidate, ...]:
-    """One candidate per tag, best first, at most `global_k`. A list is a normalised phrase and its candidates.
-
-    Each score is its maximum over the lists, so the combined score need not result from the other two.
-    """
+    """One candidate per tag, best first, at most `global_k`. A list is a normalised phrase and its candidates. Each
+    score is its maximum over the lists, so the combined score need not result from the other two."""
     by_tag: dict[str, list[tuple[str, PhraseCandidate]]] = defaultdict(list)
     for phrase, candidates in lists:
         for candidate in candidates:
@@ -161,10 +159,8 @@ def permitted(tags: Iterable[Tag], *, allow_nsfw_tags: bool) -> tuple[Tag, ...]:
 
 
 def named(token: str, lexicon: Lexicon) -> tuple[Tag, ...]:
-    """The tag of this name, else the tags of this alias, else none; in alphabetical order.
-
-    A token that is both is the tag. Aliases are followed once: a target that is not a tag is dropped.
-    """
+    """The tag of this name, else the tags of this alias, else none; in alphabetical order. A token that is both is the
+    tag. Aliases are followed once: a target that is not a tag is dropped."""
     names = (token,) if token in lexicon.tags else lexicon.aliases.get(token, ())
     return tuple(lexicon.tags[name] for name in sorted(set(names)) if name in lexicon.tags)
 

@@ -101,10 +101,8 @@ class ContextModel:
 def term_weights(
     phrases: Sequence[Phrase], context_tags: Sequence[str], *, context_tag_weight: float
 ) -> dict[str, float]:
-    """The weight of each term: 1 as a final phrase plus `context_tag_weight` for each time it is a context tag.
-
-    Context tags are normalised like phrases; blank ones are dropped.
-    """
+    """The weight of each term: 1 as a final phrase plus `context_tag_weight` for each time it is a context tag. Context
+    tags are normalised like phrases; blank ones are dropped."""
     weights = {phrase.lookup: 1.0 for phrase in phrases}
     for lookup in filter(None, map(lookup_of, context_tags)):
         weights[lookup] = weights.get(lookup, 0.0) + context_tag_weight
@@ -175,10 +173,8 @@ def _unedited(words: str, others: Sequence[str]) -> NDArray[np.float64]:
 
 
 class CharacterModel:
-    """TF-IDF over the character n-grams of names, two to four characters long, with the space around each word.
-
-    Names are as `plain` writes them.
-    """
+    """TF-IDF over the character n-grams of names, two to four characters long, with the space around each word. Names
+    are as `plain` writes them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]  # Loads for a second.

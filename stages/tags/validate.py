@@ -17,11 +17,8 @@ def validate_tags(
     min_tag_count: int,
     global_k: int,
 ) -> ValidatedTags:
-    """The candidates unchanged, if they satisfy the contract.
-
-    `lexicon` is a fresh lookup of the candidates in the vocabulary. A required tag may be absent only if the list is
-    full. Raises DomainError with every violation.
-    """
+    """The candidates unchanged, if they satisfy the contract. `lexicon` is a fresh lookup of the candidates in the
+    vocabulary. A required tag may be absent only if the list is full. Raises DomainError with every violation."""
 
     def violations() -> Iterator[str]:
         candidates = ranked.candidates

@@ -172,10 +172,8 @@ _LONGEST_INLINE: Final = 10_000
 
 
 def commonmark(options: Mapping[str, Any] = MappingProxyType({})) -> MarkdownIt:
-    """A parser of CommonMark. A paragraph or heading of more than 10,000 characters is text without markup.
-
-    The library's time for one paragraph grows with the square of its length, for a run of asterisks for example.
-    """
+    """A parser of CommonMark. A paragraph or heading of more than 10,000 characters is text without markup. The
+    library's time for one paragraph grows with the square of its length, for a run of asterisks for example."""
     made = MarkdownIt("commonmark", dict(options))
     made.core.ruler.at("inline", _inline)
     return made
