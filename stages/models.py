@@ -100,11 +100,11 @@ def refuse_mixture(dtype: str, made_with: Collection[str], *, what: str, then: s
 
 def first_unlike(dtype: str, others: Collection[str]) -> str | None:
     """The first format whose vectors cannot be compared with those of `dtype`; None when all can."""
-    return next((other for other in others if not _fits(dtype, other)), None)
-
-
-def _fits(dtype: str, other: str) -> bool:
-    return dtype == other or {dtype, other} <= _COMPARABLE or not {dtype, other} <= set(FORMATS)
+    for other in others:
+        both = {dtype, other}
+        if len(both) == 2 and both <= set(FORMATS) and not both <= _COMPARABLE:
+            return other
+    return None
 
 
 _BYTES_PER_TOKEN: Final = 3

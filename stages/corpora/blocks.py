@@ -105,14 +105,10 @@ def _blocks(token: Token, inner: Sequence[Token], start: int, end: int, lines: S
             return [Block(BlockKind.FIGURE, start, end, passage(lines, start, end), rows=(images,))]
         case "bullet_list_open" | "ordered_list_open" | "blockquote_open":
             parts = [part for part in inner if part.content.strip()]
-            if parts:
-                return _tiled([_text(part, lines) for part in parts], start, end)
+            texts = [Block(BlockKind.TEXT, *_lines(part, lines), part.content.strip("\n")) for part in parts]
+            if texts:
+                return _tiled(texts, start, end)
     return [Block(BlockKind.TEXT, start, end, passage(lines, start, end))]
-
-
-def _text(token: Token, lines: Sequence[str]) -> Block:
-    start, end = _lines(token, lines)
-    return Block(BlockKind.TEXT, start, end, token.content.strip("\n"))
 
 
 def _tiled(parts: Sequence[Block], start: int, end: int) -> list[Block]:
@@ -154,12 +150,11 @@ def _rows(inner: Sequence[Token]) -> tuple[tuple[str, ...], ...]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline":
-            rows[-1].append(_plain(token))
+            rows[-1].append(_words(token.children or ()))
     return tuple(map(tuple, rows))
 
 
 def _heading(inline: Token) -> str:
-    """The words of a heading."""
     kept: list[Token] = []
     for child in inline.children or ():
         if child.type == "link_close":
@@ -171,11 +166,6 @@ def _heading(inline: Token) -> str:
             kept.append(child)
     words = _words(kept)
     return words.removesuffix("¶").rstrip() or words
-
-
-def _plain(inline: Token) -> str:
-    """The words of a line."""
-    return _words(inline.children or ())
 
 
 def _words(tokens: Sequence[Token]) -> str:

@@ -9,10 +9,6 @@ from stages.corpora.blocks import passage
 from stages.corpora.cut import SEPARATOR, pages_of
 from stages.corpora.works import WorkText, refuse_changed
 
-Section = tuple[int, int | None]
-"""Work id and parent id: the content under one heading."""
-
-
 def merge_until_stable(
     groups: Sequence[ContextGroup],
     *,
@@ -30,7 +26,10 @@ def merge_until_stable(
     while changed:
         changed = False
         merged: list[ContextGroup] = []
-        for (work_id, parent_id), own in _by_section(current).items():
+        sections: dict[tuple[int, int | None], list[ContextGroup]] = {}
+        for group in current:
+            sections.setdefault((group.work_id, group.parent_id), []).append(group)
+        for (work_id, parent_id), own in sections.items():
             parent = parents.get(parent_id) if parent_id is not None else None
             if preset.enrich_from_md and parent and coverage(own, parent) >= preset.coverage_threshold:
                 merged.append(_folded(own, parent, parents, works[work_id]))
@@ -94,13 +93,6 @@ def _folded(
 
 def _ids(groups: Iterable[ContextGroup]) -> tuple[int, ...]:
     return tuple(id_ for group in groups for id_ in group.chunk_ids)
-
-
-def _by_section(groups: Iterable[ContextGroup]) -> dict[Section, list[ContextGroup]]:
-    sections: dict[Section, list[ContextGroup]] = {}
-    for group in groups:
-        sections.setdefault((group.work_id, group.parent_id), []).append(group)
-    return sections
 
 
 def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:

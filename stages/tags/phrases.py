@@ -1,6 +1,6 @@
 """The phrases of a request, normalised for lookup."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final
 
@@ -58,22 +58,16 @@ def head_of(normalized: str) -> str | None:
 
 def final_phrases(rewrite_phrases: Sequence[str]) -> tuple[Phrase, ...]:
     """The phrases in the order of the request, then their heads; of equal ones the first. Blank ones are dropped."""
+    given = [
+        Phrase(phrase=phrase, normalized=normalized, lookup=lookup_of(phrase))
+        for phrase in rewrite_phrases
+        if (normalized := normalise(phrase))
+    ]
+    heads = [head for phrase in given if (head := head_of(phrase.normalized))]
     distinct: dict[str, Phrase] = {}
-    for phrase in (*_given(rewrite_phrases), *_heads(rewrite_phrases)):
+    for phrase in (*given, *(Phrase(phrase=head, normalized=head, lookup=head, is_head=True) for head in heads)):
         distinct.setdefault(phrase.normalized, phrase)
     return tuple(distinct.values())
-
-
-def _given(rewrite_phrases: Iterable[str]) -> Iterator[Phrase]:
-    for phrase in rewrite_phrases:
-        if normalized := normalise(phrase):
-            yield Phrase(phrase=phrase, normalized=normalized, lookup=lookup_of(phrase))
-
-
-def _heads(rewrite_phrases: Iterable[str]) -> Iterator[Phrase]:
-    for phrase in rewrite_phrases:
-        if head := head_of(normalise(phrase)):
-            yield Phrase(phrase=head, normalized=head, lookup=head, is_head=True)
 
 
 MAX_PHRASES: Final = 1000

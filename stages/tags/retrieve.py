@@ -63,7 +63,8 @@ async def retrieve_tags(
         neighbours = near.get(phrase.lookup, ())
         exact = permitted(exactly[phrase.lookup], allow_nsfw_tags=allow_nsfw_tags)
         reached = _reached(neighbours, around, allow_nsfw_tags, min_tag_count)
-        by_tag = {tag.tag: tag for tag in (*reached, *_exact(phrase.lookup, exact))}
+        named_exactly = (_found(tag, phrase.lookup, SourceScores(score_fasttext=EXACT)) for tag in exact)
+        by_tag = {tag.tag: tag for tag in (*reached, *named_exactly)}
         met = {tag.name: tag for tag in named(phrase.lookup, known)}
         met |= {tag.name: tag for neighbour in neighbours for tag in named(neighbour.token, around)}
         rare = [name for name, tag in met.items() if is_rare(tag, min_tag_count)]
@@ -100,10 +101,6 @@ def _reached(
         for tag in permitted(tags, allow_nsfw_tags=allow_nsfw_tags):
             nearest.setdefault(tag.name, _found(tag, neighbour.token, scores))
     return nearest.values()
-
-
-def _exact(lookup: str, tags: Iterable[Tag]) -> Iterable[FoundTag]:
-    return (_found(tag, lookup, SourceScores(score_fasttext=EXACT)) for tag in tags)
 
 
 def _found(tag: Tag, token: str, scores: SourceScores) -> FoundTag:

@@ -151,25 +151,20 @@ def in_any_order(words: str) -> str:
     return " ".join(sorted(words.split()))
 
 
-def spelling_scores(
-    words: str, others: Sequence[str], *, ordered: str, others_ordered: Sequence[str]
-) -> NDArray[np.float64]:
+def spelling_scores(words: str, others: Sequence[str], *, others_ordered: Sequence[str]) -> NDArray[np.float64]:
     """The square of the share of characters that need no edit, for the order of words that needs fewer.
 
     An edit inserts, deletes or replaces a character, or exchanges two neighbours. The square lowers the score of names
-    that share half of their characters by chance. `ordered` are the words in alphabetical order.
+    that share half of their characters by chance. `others_ordered` have their words in alphabetical order.
 
-    >>> spelling_scores("brest", ["breast", ""], ordered="brest", others_ordered=["breast", ""]).round(4).tolist()
+    >>> spelling_scores("brest", ["breast", ""], others_ordered=["breast", ""]).round(4).tolist()
     [0.6944, 0.0]
     """
-    as_written = _unedited(words, others)
-    return np.asarray(np.maximum(as_written, _unedited(ordered, others_ordered)) ** 2)
-
-
-def _unedited(words: str, others: Sequence[str]) -> NDArray[np.float64]:
     if not words:
         return np.zeros(len(others))
-    return np.asarray(cdist([words], others, scorer=OSA.normalized_similarity, dtype=np.float64)[0])
+    orders = ((words, others), (in_any_order(words), others_ordered))
+    unedited = [cdist([one], names, scorer=OSA.normalized_similarity, dtype=np.float64)[0] for one, names in orders]
+    return np.asarray(np.max(unedited, axis=0) ** 2)
 
 
 class CharacterModel:
@@ -338,12 +333,8 @@ class FusedSearch:
         rows = np.setdiff1d(np.concatenate(proposals), [] if own is None else [own])
         by_sentence, by_characters = near[rows], alike[rows]
         by_token = None if query.vector is None else self._table.cosines(query.vector, rows)
-        spelt = spelling_scores(
-            words,
-            [self._plain[row] for row in rows],
-            ordered=in_any_order(words),
-            others_ordered=[self._ordered[row] for row in rows],
-        )
+        others, ordered = ([names[row] for row in rows] for names in (self._plain, self._ordered))
+        spelt = spelling_scores(words, others, others_ordered=ordered)
         fused = np.maximum(spelt, CHARACTERS * by_characters + (1 - CHARACTERS) * by_sentence)
         if own is not None and by_token is not None:
             fused = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence

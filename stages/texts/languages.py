@@ -34,6 +34,8 @@ _LETTERS: Final = {
     "thai": re.compile(r"[\u0e01-\u0e5b]"),
     "chinese": re.compile(r"[\u4e00-\u9fff]"),
 }
+_LAST_LATIN: Final = "\u024f"
+"""Letters after it are of another alphabet than English has."""
 _LEAST_LETTERS: Final = 0.1
 """Of the characters of words: Japanese has Chinese characters too, and is looked for first."""
 
@@ -64,9 +66,5 @@ def language_of(texts: Iterable[str]) -> str:
     best = max(sorted(known), key=lambda name: (known[name], name == ENGLISH))
     if known[best] >= max(_LEAST_SHARE * words.total(), 1):
         return best
-    return ENGLISH if words.total() < _FEW_WORDS and not any(map(_is_foreign, words)) else SIMPLE
-
-
-def _is_foreign(word: str) -> bool:
-    """Letters of another alphabet than English has."""
-    return any(letter > "\u024f" for letter in word)
+    is_foreign = any(letter > _LAST_LATIN for word in words for letter in word)
+    return ENGLISH if words.total() < _FEW_WORDS and not is_foreign else SIMPLE

@@ -38,7 +38,7 @@ def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> Fu
 
 
 def spelt(one: str, other: str) -> float:
-    scores = spelling_scores(one, [other], ordered=in_any_order(one), others_ordered=[in_any_order(other)])
+    scores = spelling_scores(one, [other], others_ordered=[in_any_order(other)])
     return float(scores[0])
 
 
