@@ -31,7 +31,8 @@ def intent_of(text: str) -> str | None:
 
 _OPENING_FENCE = re.compile(r"```json\b", re.IGNORECASE)
 _ANY_OPENING_FENCE = re.compile(r"```\w*")
-_FENCE: Final = "```"
+_CLOSING_FENCE = re.compile(r"^[^\S\n]*```|```[^\S\n]*$", re.MULTILINE)
+"""JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
 _INTENT_CHARS: Final = 50
 _LONGEST_IN_A_GRAMMAR: Final = 1500
 """llama.cpp refuses to repeat a rule 2,000 times."""
@@ -118,21 +119,7 @@ def _object(raw: str) -> dict[str, Any]:
 def _unfenced(text: str) -> str:
     """The body of the first fence marked as JSON, else of the first fence of any kind, else the text."""
     opening = None if text.startswith("{") else _OPENING_FENCE.search(text) or _ANY_OPENING_FENCE.search(text)
-    if opening is None:
-        return text
-    return _before_closing_fence(text[opening.end() :]).strip()
-
-
-def _before_closing_fence(body: str) -> str:
-    """JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
-    at = 0
-    for line in body.splitlines(keepends=True):
-        if line.lstrip().startswith(_FENCE):
-            return body[:at]
-        if line.rstrip().endswith(_FENCE):
-            return body[: at + len(line.rstrip()) - len(_FENCE)]
-        at += len(line)
-    return body
+    return text if opening is None else _CLOSING_FENCE.split(text[opening.end() :], maxsplit=1)[0].strip()
 
 
 _SYSTEM = f"You prepare searches. You answer with one JSON object and with nothing else. {DATA_RULE}"

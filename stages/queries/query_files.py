@@ -110,22 +110,18 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
     lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = list(problems)
     is_beir = any(_cells(text, is_beir=True) == BEIR_HEADER for _, text in islice(lines, 1))
+    form = " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
     judgements: list[RelevanceJudgement] = []
     line_of: dict[tuple[str, str], int] = {}
     for line, text in islice(lines, is_beir, None):
         judgement = _judgement(_cells(text, is_beir=is_beir), is_beir=is_beir)
         if isinstance(judgement, str):
-            what_to_do = "write a query, a document and a whole number" + (
-                " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
-            )
-            found.append(FileProblem(file, line, judgement, what_to_do))
-            continue
-        first = line_of.setdefault((judgement.query_id, judgement.document), line)
-        if first != line:
+            found.append(FileProblem(file, line, judgement, f"write a query, a document and a whole number{form}"))
+        elif (first := line_of.setdefault((judgement.query_id, judgement.document), line)) != line:
             again = f"repeats the query and the document of line {first}"
             found.append(FileProblem(file, line, again, "keep one of them"))
-            continue
-        judgements.append(judgement)
+        else:
+            judgements.append(judgement)
     return Parsed(tuple(judgements), tuple(found))
 
 

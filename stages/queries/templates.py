@@ -101,7 +101,8 @@ def check_template(tag: TemplateTag, template: str) -> None:
     """Raise TemplateError, with every problem, for a text that cannot be a template of this tag."""
     rules = RULES[tag]
     used = placeholders(template)
-    problems = [*_unknown(used, rules.variables), *_missing(used, rules.required)]
+    missing = (" or ".join(f"{{{name}}}" for name in sorted(names)) for names in rules.required if names.isdisjoint(used))
+    problems = [*_unknown(used, rules.variables), *(f"{names} is missing" for names in missing)]
     if problems:
         raise TemplateError(f"The template of {tag} cannot be used: {'; '.join(problems)}.")
 
@@ -114,8 +115,7 @@ def render(template: str, values: Mapping[str, str]) -> str:
     >>> render('{{"query": "{query}"}}', {"query": "{n}", "n": "3"})
     '{"query": "{n}"}'
     """
-    unknown = list(_unknown(placeholders(template), values))
-    if unknown:
+    if unknown := list(_unknown(placeholders(template), values)):
         raise TemplateError(f"The template cannot be filled in: {'; '.join(unknown)}.")
     return "".join(literal + (values[name] if name is not None else "") for literal, name in _parts(template))
 
@@ -144,12 +144,6 @@ def _unknown(used: Collection[str], known: Collection[str]) -> Iterator[str]:
     for name in used:
         if name not in known:
             yield f"{{{name}}} is unknown; there are {', '.join(f'{{{variable}}}' for variable in known)}"
-
-
-def _missing(used: Collection[str], required: tuple[frozenset[str], ...]) -> Iterator[str]:
-    for names in required:
-        if names.isdisjoint(used):
-            yield f"{' or '.join(f'{{{name}}}' for name in sorted(names))} is missing"
 
 
 _SYSTEM = f"You answer questions from sources, and cite them. {DATA_RULE}"
