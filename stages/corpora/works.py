@@ -243,7 +243,6 @@ class WorkName(NamedTuple):
 class WorkText(NamedTuple):
     """The stored markdown of a work."""
 
-    title: str
     content_hash: str
     """SHA-256 of the markdown."""
     lines: Sequence[str]

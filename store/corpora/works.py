@@ -31,7 +31,7 @@ from store.corpora.corpora import CUT, FAILED
 from store.corpora.postings import withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold
 
-TEXTS = "SELECT id, title, content_hash, markdown, page_lines FROM works WHERE id = ANY($1::bigint[])"
+TEXTS = "SELECT id, content_hash, markdown, page_lines FROM works WHERE id = ANY($1::bigint[])"
 
 NAMES = """
 SELECT w.id, w.title, c.name AS corpus FROM works AS w JOIN corpus AS c ON c.id = w.corpus_id
@@ -63,10 +63,7 @@ async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, Wo
     Raises WorkChangedError when the markdown of one does not match its hash.
     """
     rows = await connection.fetch(TEXTS, list(work_ids), timeout=BULK_SECONDS)
-    return {
-        row["id"]: WorkText(row["title"], row["content_hash"], lines_of(_intact(row)), row["page_lines"])
-        for row in rows
-    }
+    return {row["id"]: WorkText(row["content_hash"], lines_of(_intact(row)), row["page_lines"]) for row in rows}
 
 
 async def markdown(connection: Connection, work_id: int) -> str:

@@ -15,7 +15,7 @@ from stages.queries.consolidate import breadcrumb_chain, consolidate_chunks, gro
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
 LINES = numbered_lines(200)
-WORKS = {work_id: WorkText(f"Work {work_id}", f"hash {work_id}", LINES) for work_id in (1, 2)}
+WORKS = {work_id: WorkText(f"hash {work_id}", LINES) for work_id in (1, 2)}
 HASHES = {work_id: work.content_hash for work_id, work in WORKS.items()}
 #: Lines 1 to 100, and in it lines 11 to 20.
 OUTER = chunk(90, "# Outer", level="H1", lines=(1, 100))
@@ -110,7 +110,7 @@ def test_merged_lines_are_read_from_the_work_with_the_best_score() -> None:
 
 def test_b4_passages_under_350_characters_are_dropped() -> None:
     lines = ["x" * 349, "", "y" * 350]
-    works = {1: WorkText("Work", "hash 1", lines)}
+    works = {1: WorkText("hash 1", lines)}
 
     context = consolidate(part(1, 1, 1), part(2, 3, 3), works=works, min_content_length=350, line_gap=0)
 
@@ -124,7 +124,7 @@ def test_groups_come_best_first_and_ties_in_order() -> None:
     assert [group.chunk_ids for group in consolidate(*chunks).groups] == [(2,), (1,), (3,)]
 
 
-@pytest.mark.parametrize("works", [{}, {1: WorkText("Work", "another hash", LINES)}])
+@pytest.mark.parametrize("works", [{}, {1: WorkText("another hash", LINES)}])
 def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
     with pytest.raises(WorkChangedError, match="Work 1 has changed"):
         consolidate(part(1, 1, 2), works=works)

@@ -28,7 +28,7 @@ from tests.refusals import failing
 from tests.stages.at_defaults import by_cross_encoder, rerank_chunks, retrieval, select_diverse
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
-WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
+WORKS = {1: WorkText("hash of tea", numbered_lines(30))}
 LONG = "word " * 160
 RETRIEVAL = retrieval()
 
