@@ -309,20 +309,16 @@ def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, ru
             files.refuse(meta, others, "import the participants it was built on, or name its split with --split")
         elif described.split_csv_hash is not None and not same_file:
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
-    embedding = rules.settings.embedding
+    built_with = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
     return IndexSource(
+        **rules.settings.embedding.model_dump(include=built_with),
         name=files.name,
         data_set="",
         split=split,
         split_csv_hash=described.split_csv_hash,
         split_ids_hash=hash_of_ids,
         variant=described.transcript_variant or rules.default_variant,
-        backend=embedding.backend,
         model=described.model or rules.settings.model.embedding_model,
-        dimension=embedding.dimension,
-        chunk_size=embedding.chunk_size,
-        chunk_step=embedding.chunk_step,
-        min_evidence_chars=embedding.min_evidence_chars,
     )
 
 

@@ -157,11 +157,8 @@ def retrieved_reference_events(validated: ValidatedReferences) -> list[AuditFiel
             "item": item.value,
             "evidence_key": item.evidence_key,
             "rank": rank,
-            "similarity": reference.similarity,
-            "participant_id": reference.participant_id,
             "reference_score": reference.score,
-            "chunk_hash": reference.chunk_hash,
-            "chunk_chars": reference.chunk_chars,
+            **reference.model_dump(include={"similarity", "participant_id", "chunk_hash", "chunk_chars"}),
         }
         for item in PHQ8Item
         for rank, reference in enumerate(validated.items.get(item, ()), start=1)

@@ -80,12 +80,9 @@ def _folded(
     groups: Sequence[ContextGroup], parent: CorpusChunk, parents: Mapping[int, CorpusChunk], work: WorkText
 ) -> ContextGroup:
     return ContextGroup(
+        **parent.model_dump(include={"work_id", "parent_id", "start_line", "end_line"}),
         chunk_ids=_ids(groups),
-        work_id=parent.work_id,
-        parent_id=parent.parent_id,
         content=passage(work.lines, parent.start_line, parent.end_line),
-        start_line=parent.start_line,
-        end_line=parent.end_line,
         score=max(group.score for group in groups),
         heading_chain=breadcrumb_chain(parent.parent_id, parents),
     )
@@ -151,13 +148,8 @@ def consolidate_chunks(
 def group_of(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
     """A chunk as a passage of its own."""
     return ContextGroup(
+        **chunk.model_dump(include={*ContextGroup.model_fields}),
         chunk_ids=(chunk.chunk_id,),
-        parent_id=chunk.parent_id,
-        work_id=chunk.work_id,
-        content=chunk.content,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
         score=chunk.final_score,
         heading_chain=breadcrumb_chain(chunk.parent_id, parents),
-        pages=chunk.pages,
     )

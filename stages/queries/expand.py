@@ -94,13 +94,7 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
         raise _wrong_shape(raw, dict(zip(places, (one["msg"] for one in wrong), strict=True))) from None
     if n is not None and "queries" in found and len(reply.queries) != n:
         raise _wrong_shape(raw, {"queries": f"expected {n} entries, found {len(reply.queries)}"})
-    return Expansion(
-        origin=origin,
-        queries=tuple(reply.queries),
-        hyde_answer=reply.hyde_answer,
-        intent=intent_of(reply.intent),
-        entities=tuple(reply.entities),
-    )
+    return Expansion(origin=origin, intent=intent_of(reply.intent), **reply.model_dump(exclude={"intent"}))
 
 
 def _wrong_shape(raw: str, violations: Mapping[str, str]) -> ReplyShapeError:
