@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
-from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -210,15 +209,11 @@ class _Files:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for part in chain(value.keys(), value.values()):
-                yield from _texts_in(part)
-        case list():
-            for part in value:
-                yield from _texts_in(part)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts_in(part)
 
 
 def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules) -> LoadedArtifact:

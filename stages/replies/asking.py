@@ -121,13 +121,10 @@ class Chunk(Protocol):
 
 Candidate = TypeVar("Candidate", bound=Chunk)
 
-Decided = tuple[tuple[Candidate, ...], tuple[Verdict, ...]]
-"""The accepted candidates, and all verdicts, by rank."""
-
 
 async def decide(
     candidates: Sequence[Candidate], *, ask: Callable[[int, Candidate], Awaitable[Decision]], enough: int | None
-) -> Decided[Candidate]:
+) -> tuple[tuple[Candidate, ...], tuple[Verdict, ...]]:
     """Ask about the candidates in order, until `enough` are accepted; None asks about all. Ranks count from 1. Raises
     Deferred when a decision comes later, once those are asked for that are needed even if it accepts."""
     accepted: list[Candidate] = []
