@@ -52,12 +52,7 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
 
 
 async def unit_vectors(
-    texts: Sequence[str],
-    *,
-    embedder: Embedder,
-    timeout_s: float,
-    dimension: int | None = None,
-    truncate: bool = True,
+    texts: Sequence[str], *, embedder: Embedder, timeout_s: float, dimension: int | None = None, truncate: bool = True
 ) -> TextVectors:
     """One row of length 1 per text, in one call. Raises what `unit_rows` raises, and the embedder's errors unchanged.
     Texts that are longer than the embedder reads are cut and named, unless they are not to be truncated."""

@@ -10,13 +10,7 @@ from statistics import fmean, pstdev
 from schemas.errors import FailureCategory, LLMResponseParseError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
-from schemas.values.participants import (
-    AssembledPrompt,
-    EmbeddedEvidence,
-    ExtractedEvidence,
-    Neighbour,
-    PHQ8Item,
-)
+from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, ExtractedEvidence, Neighbour, PHQ8Item
 from schemas.values.scoring import Consistency, ItemScore, NAReason, ParticipantScores, ScoreBasis
 from stages.participants.embed import evidence_text
 from stages.participants.retrieve import never_used, refuse_leaks
@@ -150,12 +144,7 @@ async def _samples(
 
 
 def recorded(
-    item: PHQ8Item,
-    score: ItemScore,
-    *,
-    prompt: AssembledPrompt,
-    extracted: ExtractedEvidence,
-    settings: RunSettings,
+    item: PHQ8Item, score: ItemScore, *, prompt: AssembledPrompt, extracted: ExtractedEvidence, settings: RunSettings
 ) -> ItemScore:
     """The record of one item: its score with the signals of its evidence and of its references."""
     quotes = extracted.quotes.get(item, ())

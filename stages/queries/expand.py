@@ -130,13 +130,7 @@ def pasted_expansion(reply: str) -> Expansion:
 
 
 async def expand_query(
-    query: str,
-    *,
-    template: str,
-    chat: ChatModel,
-    model: str,
-    settings: RunSettings,
-    preset: ExpansionPreset,
+    query: str, *, template: str, chat: ChatModel, model: str, settings: RunSettings, preset: ExpansionPreset
 ) -> Expansion:
     """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities.
 
