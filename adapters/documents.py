@@ -75,8 +75,8 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         markdown=markdown,
         reason="the document has its own headings",
         toc=toc,
-        title=described.title,
-        authors=described.authors,
+        title=described["title"],
+        authors=described["authors"],
     )
 
 

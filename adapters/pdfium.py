@@ -43,7 +43,7 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
         )
     toc = tuple(TocEntry(**entry) for entry in found["toc"])
     described = described_by({"title": found["title"], "author": found["authors"]})
-    by = {"converter": f"pypdfium2 {metadata.version('pypdfium2')}", **described._asdict()}
+    by = {"converter": f"pypdfium2 {metadata.version('pypdfium2')}", **described}
     return pdf_markdown(pages, toc).model_copy(update=by)
 
 

@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from schemas.errors import DocumentError, ReplyShapeError, WorkFileError
 from schemas.settings.run import RunSettings
@@ -277,34 +277,28 @@ _NO_TITLE: Final = re.compile(
 )
 
 
-class Described(NamedTuple):
-    """What a document says about itself."""
-
-    title: str | None = None
-    authors: str | None = None
-
-
-def without_metadata(markdown: str) -> tuple[str, Described]:
-    """Markdown without its front matter, and what that says; front matter that cannot be read says nothing."""
+def without_metadata(markdown: str) -> tuple[str, dict[str, str | None]]:
+    """Markdown without its front matter, and the title and authors that this has, as `described_by` reads them; none
+    where it cannot be read."""
     front = read_markdown(markdown).front_matter
     if not front:
-        return markdown, Described()
+        return markdown, described_by({})
     rest = "\n".join(lines_of(markdown)[len(lines_of(front)) + 2 :]).lstrip("\n")
     try:
         return rest, described_by(front_matter(front, ""))
     except WorkFileError:
-        return rest, Described()
+        return rest, described_by({})
 
 
-def described_by(found: Mapping[str, Any]) -> Described:
+def described_by(found: Mapping[str, Any]) -> dict[str, str | None]:
     """Title and authors among the fields of a document; a title that a program invented is none.
 
-    >>> described_by({"title": "Microsoft Word - tea.docx", "creator": [{"text": "A. Leaf"}, "B. Pot"]}).authors
-    'A. Leaf, B. Pot'
+    >>> described_by({"title": "Microsoft Word - tea.docx", "creator": [{"text": "A. Leaf"}, "B. Pot"]})
+    {'title': None, 'authors': 'A. Leaf, B. Pot'}
     """
     title = _text(found.get("title"))
     authors = next(filter(None, (_text(found.get(name)) for name in ("author", "authors", "creator"))), None)
-    return Described(None if title is None or _NO_TITLE.match(title) else title, authors)
+    return {"title": None if title is None or _NO_TITLE.match(title) else title, "authors": authors}
 
 
 def _text(value: Any) -> str | None:
