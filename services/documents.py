@@ -300,7 +300,7 @@ async def edit(
     changes do for the headings at these lines.
 
     A change of a repair is like `H2:Green leaves`, at a line of the converted document; one of a selection is SKIP or
-    VECTORIZE, at a line of the sanitised one. Raises HeadingReplyError for a reply that cannot be used,
+    VECTORIZE, at a line of the sanitised one. Raises ReplyShapeError for a reply that cannot be used,
     StageRunningError, Refused for lines without a heading, for words that are no title, for a job whose work has
     another text since and while an earlier stage is not done, and as `decision_prompt`.
     """

@@ -85,11 +85,8 @@ _COMPARABLE: Final = frozenset({"float32", "bfloat16"})
 
 
 def refuse_mixture(dtype: str, made_with: Collection[str], *, what: str, then: str = "retry the failed jobs") -> None:
-    """Raise EmbeddingArtifactMismatchError when vectors of a format cannot be compared with those of `what`.
-
-    Formats that are unknown, and those of servers, whose digest covers them, are not compared. `then` is what helps
-    after the workers were started with the other format.
-    """
+    """Raise EmbeddingArtifactMismatchError for `first_unlike` of the formats that `what` was made with. `then` is what
+    helps after the workers were started with the other format."""
     other = first_unlike(dtype, made_with)
     if other is not None:
         raise EmbeddingArtifactMismatchError(
@@ -99,7 +96,8 @@ def refuse_mixture(dtype: str, made_with: Collection[str], *, what: str, then: s
 
 
 def first_unlike(dtype: str, others: Collection[str]) -> str | None:
-    """The first format whose vectors cannot be compared with those of `dtype`; None when all can."""
+    """The first format whose vectors cannot be compared with those of `dtype`; None when all can. Formats that are
+    unknown, and those of servers, whose digest covers them, are not compared."""
     for other in others:
         both = {dtype, other}
         if len(both) == 2 and both <= set(FORMATS) and not both <= _COMPARABLE:

@@ -236,11 +236,8 @@ class ChunkSearch(Protocol):
     async def lexical_scores(
         self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
     ) -> dict[int, float]:
-        """The scores of `lexical` for these chunks, whatever their rank, by chunk id.
-
-        Chunks that the text does not match are absent, and so are those of other corpora. Without chunks the dictionary
-        is empty, without a round trip.
-        """
+        """The scores of `lexical` for these chunks, whatever their rank, by chunk id; absent are chunks that the text
+        does not match, and those of other corpora. Without chunks there is no round trip."""
 
 
 Vector = NDArray[np.float32]
@@ -261,11 +258,8 @@ class TagLexicon(Protocol):
     """Tags and aliases of vocabularies, by token."""
 
     async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
-        """The tags and the aliases among the tokens, and the tags of those aliases. Unknown tokens are absent.
-
-        One round trip for all tokens; without tokens the lexicon is empty, without a round trip. Raises
-        DomainError when there is no such vocabulary.
-        """
+        """The tags and the aliases among the tokens, and the tags of those aliases, in one round trip; without tokens
+        there is none. Unknown tokens are absent. Raises DomainError when there is no such vocabulary."""
 
 
 class NeighbourSearch(Protocol):

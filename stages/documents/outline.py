@@ -236,12 +236,8 @@ async def ask_in_parts(
     read: Callable[[str, Sequence[Asked]], Read],
     form: str,
 ) -> tuple[list[Read], DecidedHeadings]:
-    """What is read in the replies about `most` headings each, in order, and who decided so. A reply that cannot be used
-    is asked for again.
-
-    `prompt` gets a part and what was read about the parts before it. Raises HeadingReplyError or another
-    LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
-    """
+    """What is read in the replies about `most` headings each, in order, and who decided so; asked for as
+    `ask_until_usable` does. `prompt` gets a part and what was read about the parts before it."""
     found: list[Read] = []
     reasks: list[ReaskReason] = []
     for first in range(0, len(headings), most):

@@ -123,11 +123,8 @@ async def repair_by_model(
 
 
 def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:
-    """The repair that a reply gives each heading; one without words leaves the heading's own.
-
-    Raises ReplyShapeError for a reply that `heading_lines` cannot read, that leaves a heading out, or that gives one
-    words that are no title.
-    """
+    """The repair that a reply gives each heading; one without words leaves its own. Raises ReplyShapeError as
+    `heading_lines` does, and for a reply that leaves a heading out, or gives one words that are no title."""
     found = heading_lines(raw, words=list(RepairAction), headings={heading.line for heading in headings})
     missing = [heading.line for heading in headings if heading.line not in found]
     if missing:

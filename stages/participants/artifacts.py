@@ -153,11 +153,8 @@ class _Files:
     def lists(
         self, file: ArtifactFile, wrong: Callable[[Any], str | None], texts: Mapping[int, Sized] | None = None
     ) -> dict[int, list[Any]]:
-        """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
-
-        `texts` are those of the chunks; None where they are not known. With problems the lists are only usable for
-        further checks.
-        """
+        """One list per participant, ids ascending, of which no entry, one for each chunk, may be `wrong`. `texts` are
+        those of the chunks, where they are known. With problems the lists are only usable for further checks."""
         if file not in self.contents:
             self.refuse(file, _ABSENT)
             return {}

@@ -125,11 +125,8 @@ _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or nu
 
 
 async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSettings) -> ChunkScores:
-    """Ask about one chunk at temperature 0; a reply that cannot be used is asked for again.
-
-    Raises LLMResponseParseError and ReplyShapeError after the last re-ask, and the errors of the model's client
-    unchanged. A reply that cannot be used never becomes eight nulls.
-    """
+    """Ask about one chunk at temperature 0, as `ask_until_usable` does. A reply that cannot be used never becomes eight
+    nulls."""
     call = ChatCall(
         model=model,
         messages=messages_of(_SYSTEM, f"{fenced('interview', text)}\n\n{_TASK}"),

@@ -145,11 +145,8 @@ _TAG = re.compile(r"<[^<>\n]*>")
 def keep_grounded(
     quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, settings: QuantitativeSettings
 ) -> tuple[dict[PHQ8Item, tuple[str, ...]], dict[PHQ8Item, int]]:
-    """The quotes that occur in the transcript, in their order, and the number per item that do not; items without any
-    are absent there. With the check disabled all are kept.
-
-    Raises EvidenceGroundingError when there were quotes and none is kept, if that is set.
-    """
+    """The quotes that occur in the transcript, in their order, and how many of each item do not; all, where there is no
+    check. Raises EvidenceGroundingError when there were quotes and none is kept, if that is set."""
     given = {item: tuple(texts) for item, texts in quotes.items()}
     if not settings.evidence_quote_validation_enabled:
         return given, {}

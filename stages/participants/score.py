@@ -42,10 +42,7 @@ async def score_participant(
     passages: Mapping[PHQ8Item, str] | None,
 ) -> ParticipantScores:
     """The scores of one participant, by one reply or by several samples. `passages` are those that the prompt shows.
-
-    Raises LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged. Without
-    re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ReplyShapeError.
-    """
+    Raises as `ask_until_usable` does, but after re-asks LLMResponseParseError alone."""
     call = scoring_call(prompt, settings, passages)
     failed = 0
     agreement: dict[PHQ8Item, Consistency] = {}

@@ -185,11 +185,8 @@ _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 
 
 def parse_items(text: str, *, raw: str) -> tuple[ItemKeys, tuple[RepairStep, ...]]:
-    """The members of the object in a part of a reply, and the repairs that it needed.
-
-    Raises LLMResponseParseError as `parse_reply` does, and ReplyShapeError for an item that is given more than once;
-    `raw` is the reply for their attributes.
-    """
+    """The members of the object in a part of the reply `raw`, and the repairs that it needed. Raises as `parse_reply`
+    does, and ReplyShapeError for an item that is given more than once."""
     try:
         parsed = parse_reply(text)
     except LLMResponseParseError as error:

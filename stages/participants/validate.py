@@ -82,11 +82,8 @@ async def validate_references(
     chat: ChatModel,
     settings: RunSettings,
 ) -> ValidatedReferences:
-    """Judge each item's references in order, until enough are accepted; keep only those.
-
-    `unsure` excludes a reference as `reject` does. Raises DomainError when the text of a chunk differs from the one
-    that was ranked, and as `ask_verdict` does.
-    """
+    """Judge the references of each item in order, until enough are accepted; `unsure` excludes one as `reject` does.
+    Raises DomainError when the text of a chunk differs from the one that was ranked, and as `ask_verdict` does."""
     model = settings.validation_model
     reasks: list[ReaskReason] = []
 

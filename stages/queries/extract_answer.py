@@ -83,11 +83,8 @@ async def extracted_answer(
     timeout_s: float,
     language: str = ENGLISH,
 ) -> Answer:
-    """The best one to three sentences of the sources in the prompt, quoted to the letter, with their labels.
-
-    `chunks` are those that the sources were made of. The question and the sentences are embedded by `unit_vectors`.
-    Raises NothingRelevantError when no source has a sentence, and what `unit_vectors` raises.
-    """
+    """The best one to three sentences of the sources in the prompt, quoted to the letter, with their labels. `chunks`
+    are those of the sources. Raises NothingRelevantError without any sentence, and what `unit_vectors` raises."""
     texts = source_texts(augmented.prompt, augmented.sources)
     scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
     passage_scores = [max((scores.get(one, 0.0) for one in of.chunk_ids), default=0.0) for of in augmented.sources]

@@ -42,11 +42,8 @@ async def validate_chunks(
     settings: RunSettings,
     preset: ValidationPreset,
 ) -> ValidatedChunks:
-    """Ask about the chunks in order, until enough are accepted; keep only those.
-
-    `unsure` excludes a chunk as `reject` does. Raises NothingRelevantError when no chunk is accepted or there is none,
-    unless that is allowed, Deferred as `decide` does, and as `ask_verdict` does.
-    """
+    """Judge the chunks in order, until enough are accepted; `unsure` excludes one as `reject` does. Raises
+    NothingRelevantError when none is accepted, unless that is allowed, and as `decide` and `ask_verdict` do."""
     model = preset.model or settings.model.judge_model
     reasks: list[ReaskReason] = []
 
@@ -98,11 +95,8 @@ async def evidence(
     timeout_s: float,
     language: str = ENGLISH,
 ) -> Evidence | None:
-    """The numbers of a question and the first three chunks that were found for it; None if they have no sentence.
-
-    Each sentence is seen with the heading above it. The question and the sentences are embedded by `unit_vectors`,
-    whose errors are raised.
-    """
+    """The numbers of a question and the first three chunks that were found for it; None if they have no sentence. Each
+    sentence is seen with the heading above it. Raises what `unit_vectors` raises."""
     units = [
         unit
         for place, chunk in enumerate(chunks[:_PASSAGES])
