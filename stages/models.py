@@ -33,9 +33,8 @@ def canonical_model(name: str) -> str:
 
 
 def resolved_model(name: str, backend: str) -> str:
-    """The name of a model in a backend. Raises ModelNotServedError.
-
-    Servers with OpenAI's API name their models as they like: backend `openai` has the name as it is.
+    """The name of a model in a backend. Raises ModelNotServedError. Servers with OpenAI's API name their models as they
+    like: backend `openai` has the name as it is.
 
     >>> resolved_model("qwen3-embedding:8b", "huggingface")
     'Qwen/Qwen3-Embedding-8B'

@@ -76,9 +76,8 @@ class NumberedLines:
 
 
 def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[NumberedLines]:
-    r"""Every line that is not blank, and its number from 1. A byte order mark is ignored.
-
-    A file that is not UTF-8, or has no such line, is a problem; for the latter, `what_to_do` is the advice.
+    r"""Every line that is not blank, and its number from 1. A byte order mark is ignored. A file that is not UTF-8, or
+    has no such line, is a problem; for the latter, `what_to_do` is the advice.
 
     >>> list(numbered_lines(b"one\r\n\ntwo", file="a.txt", what_to_do="write a word a line").value)
     [(1, 'one'), (3, 'two')]

@@ -331,10 +331,8 @@ def _searched(section: Section, size: ChunkSize, measure: Measure) -> Iterator[B
 
 
 def pages_of(page_lines: Sequence[int], start_line: int, end_line: int) -> tuple[int, int] | None:
-    """The first and the last page of these lines, from 1; None for a work without pages.
-
-    `page_lines` has the line at which each page begins, in order. Of pages that begin at one line, all but the last
-    have no text of their own.
+    """The first and the last page of these lines, from 1; None for a work without pages. `page_lines` has the line at
+    which each page begins, in order. Of pages that begin at one line, all but the last have no text of their own.
 
     >>> pages_of([1, 5, 5, 9], 4, 6), pages_of([], 4, 6)
     ((1, 3), None)

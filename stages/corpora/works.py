@@ -138,9 +138,8 @@ class _Line(BaseModel):
 
 
 def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
-    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`.
-
-    A title alone is the text. Blank lines are not used. Problems name the line, never its content.
+    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`. A title alone is the text.
+    Blank lines are not used. Problems name the line, never its content.
 
     >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
     {'7': '# Tea\n\nA drink.\n'}
@@ -271,10 +270,8 @@ _YEARS: Final = {
 
 
 def work_filter(conditions: Iterable[str]) -> WorkFilter:
-    """The filter that all conditions together make.
-
-    Raises Refused for a condition that cannot be read, an unknown field, one that is given twice, and a year that is
-    none.
+    """The filter that all conditions together make. Raises Refused for a condition that cannot be read, an unknown
+    field, one that is given twice, and a year that is none.
 
     >>> str(work_filter(["author=Leaf", "year>=2001", "year<2010"]))
     'author=Leaf, year>=2001, year<=2009'

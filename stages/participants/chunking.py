@@ -60,9 +60,8 @@ _QUOTES = re.compile("['’‘`]")
 
 
 def tag_chunk(text: str) -> tuple[str, ...]:
-    """The evidence keys of the items with a phrase in a line of the text, each once, in alphabetical order.
-
-    A phrase matches whole words on one line, ignoring case, spacing and apostrophes.
+    """The evidence keys of the items with a phrase in a line of the text, each once, in alphabetical order. A phrase
+    matches whole words on one line, ignoring case, spacing and apostrophes.
 
     >>> tag_chunk("Participant: i CANT sleep\\nParticipant: since i retired i’m tired")
     ('PHQ8_Sleep', 'PHQ8_Tired')
@@ -164,10 +163,8 @@ def read_chunk_scores(reply: str) -> ParsedReply[dict[PHQ8Item, int | None]]:
 
 
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:
-    """The scores of an object with exactly the eight keys, each a whole number 0..3 or null.
-
-    Raises ReplyShapeError with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for
-    imported chunk scores.
+    """The scores of an object with exactly the eight keys, each a whole number 0..3 or null. Raises ReplyShapeError
+    with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for imported chunk scores.
 
     >>> chunk_scores_of({item.evidence_key: None for item in PHQ8Item} | {"PHQ8_Sleep": 2})[PHQ8Item.SLEEP]
     2

@@ -161,9 +161,8 @@ def keep_grounded(
 
 
 def normalise(text: str) -> str:
-    """The text without differences that models introduce: case, white space, typographic quotes, `<...>` tags.
-
-    A tag ends on its line, so that a single `<` does not remove the rest of the transcript.
+    """The text without differences that models introduce: case, white space, typographic quotes, `<...>` tags. A tag
+    ends on its line, so that a single `<` does not remove the rest of the transcript.
 
     >>> normalise("I’m <laughter> FINE,\\n really")
     "i'm fine, really"

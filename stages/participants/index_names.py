@@ -45,9 +45,8 @@ class NamedParts(NamedTuple):
 
 
 def named_parts(name: str, own: str | None = None) -> NamedParts:
-    """The training split and the transcript variant in a name; None where it names none.
-
-    A published split is known wherever it stands, and `own`, a split of a user's, at the end, before a variant.
+    """The training split and the transcript variant in a name; None where it names none. A published split is known
+    wherever it stands, and `own`, a split of a user's, at the end, before a variant.
 
     >>> named_parts("qwen3_8b_paper_train_participant_only")
     NamedParts(split='paper-train', variant=<TranscriptVariant.PARTICIPANT_ONLY: 'participant_only'>, rest='qwen3_8b')
@@ -65,9 +64,8 @@ def named_parts(name: str, own: str | None = None) -> NamedParts:
 
 
 def built_name(name: str, split: str, variant: TranscriptVariant) -> str:
-    """The name of an index of a training split and a variant: what `name` says of another split is replaced.
-
-    A split, or a variant other than raw, that the name lacks is appended.
+    """The name of an index of a training split and a variant: what `name` says of another split is replaced. A split,
+    or a variant other than raw, that the name lacks is appended.
 
     >>> built_name("qwen3_8b_paper_train", "avec-train", TranscriptVariant.RAW)
     'qwen3_8b_avec_train'

@@ -21,9 +21,8 @@ MAX_SHARED = 0.5
 
 
 def repeats(better: Reference, reference: Reference, embedding: EmbeddingSettings) -> bool:
-    """Whether two windows of one transcript share too many lines to show both, by their position alone.
-
-    The last window of a transcript may share a few more lines with its neighbour than counted here.
+    """Whether two windows of one transcript share too many lines to show both, by their position alone. The last window
+    of a transcript may share a few more lines with its neighbour than counted here.
 
     >>> first = Reference(
     ...     chunk_id=1, participant_id=302, ordinal=5, similarity=1.0, score=2, chunk_hash="", chunk_chars=0

@@ -171,9 +171,8 @@ _MARKDOWN = (".md", ".markdown")
 
 
 def document_name(source_path: str | None, title: str) -> str:
-    """The name of the file that a work was imported from, without a markdown suffix; its title if there is no file.
-
-    A work from a line of a corpus has its id, which may hold slashes.
+    """The name of the file that a work was imported from, without a markdown suffix; its title if there is no file. A
+    work from a line of a corpus has its id, which may hold slashes.
 
     >>> document_name("/data/dbpedia/corpus.jsonl/<dbpedia:AC/DC>.md", "AC/DC")
     '<dbpedia:AC/DC>'

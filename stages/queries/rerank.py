@@ -185,9 +185,7 @@ the ranked text of such answers tends to have."""
 
 def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
     """The bonus for the level of the chunk's heading, plus the one for the length of the ranked text; 0 without one of
-    these intents.
-
-    `H2-chunk`, content under a heading of level 2, counts as `H2`.
+    these intents. `H2-chunk`, content under a heading of level 2, counts as `H2`.
 
     >>> intent_boost(Intent.DEFINITION, level="H2-chunk", chars=499)
     0.04

@@ -108,9 +108,8 @@ def check_template(tag: TemplateTag, template: str) -> None:
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """The template with its placeholders filled in. Braces in values are kept.
-
-    Raises TemplateError for a placeholder that has no value. Values without a placeholder are not used.
+    """The template with its placeholders filled in. Braces in values are kept. Raises TemplateError for a placeholder
+    that has no value. Values without a placeholder are not used.
 
     >>> render('{{"query": "{query}"}}', {"query": "{n}", "n": "3"})
     '{"query": "{n}"}'
@@ -221,7 +220,6 @@ LABEL: Final = re.compile(r"S\d+")
 
 def citations(answer: str, labels: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The labels that an answer in markdown cites: `[S1]`, or `[S1, S2]` for several. Labels in code do not count.
-
     Those of the given labels, and others; both in order of first mention, each once.
 
     >>> citations("So it is [S2][S9], though not `x[S1]`.", ["S1", "S2"])

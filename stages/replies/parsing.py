@@ -20,10 +20,8 @@ _OPENING_FENCES: Final = re.compile(r"(?:```(?:json)?\s*)+", re.IGNORECASE)
 
 
 def unwrap(reply: str) -> str:
-    """The part of a reply that should be JSON.
-
-    The text between the last pair of answer tags if there is one; of that the fenced block if there is one; unclosed
-    fences are removed.
+    """The part of a reply that should be JSON. The text between the last pair of answer tags if there is one; of that
+    the fenced block if there is one; unclosed fences are removed.
 
     >>> unwrap('Thinking aloud. <answer>```json {"score": 1} ```</answer>')
     '{"score": 1}'
@@ -36,9 +34,8 @@ def unwrap(reply: str) -> str:
 
 
 def fenced_block(text: str) -> str | None:
-    """What follows the first fence after which an object begins, up to the next fence; else the first fenced block.
-
-    A fence that is opened twice, or an empty block before the object, is skipped. None without a fenced block.
+    """What follows the first fence after which an object begins, up to the next fence; else the first fenced block. A
+    fence that is opened twice, or an empty block before the object, is skipped. None without a fenced block.
 
     >>> fenced_block('```json\\n```\\n```json\\n{"score": 1}\\n```').strip()
     '{"score": 1}'
@@ -62,10 +59,8 @@ _Pairs = list[tuple[str, Any]]
 
 
 def parse_strict(raw: str) -> dict[str, Any]:
-    """The object of a validator's reply, which may be inside a code fence and nothing else.
-
-    Nothing is repaired, and a repeated name is refused, because either value would be a guess.
-    Raises LLMResponseParseError.
+    """The object of a validator's reply, which may be inside a code fence and nothing else. Nothing is repaired, and a
+    repeated name is refused, because either value would be a guess. Raises LLMResponseParseError.
 
     >>> parse_strict('```json\\n{"decision": "accept"}\\n```')
     {'decision': 'accept'}
@@ -158,9 +153,8 @@ _SHORT_ESCAPES = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
 def tolerant_fixups(text: str) -> str:
-    """The text after as many corrections as needed to make it JSON, or after all of them.
-
-    Valid JSON is returned unchanged, and so is any earlier result of this function.
+    """The text after as many corrections as needed to make it JSON, or after all of them. Valid JSON is returned
+    unchanged, and so is any earlier result of this function.
 
     >>> tolerant_fixups('{"quotes": ["she said "never again"",],}')
     '{"quotes": ["she said \\\\"never again\\\\""]}'
@@ -274,7 +268,6 @@ _PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
 
 def python_literal_object(text: str) -> dict[str, Any] | None:
     """The object in `text`, parsed as a Python literal; None if it is not a literal or has no equivalent in JSON.
-
     JSON's true, false and null are accepted outside strings. Raises _RepeatedName for a name that is given twice.
 
     >>> python_literal_object("{'slept': true, 'hours': (3, 4)}")

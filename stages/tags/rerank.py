@@ -43,9 +43,8 @@ def combined_score(similarity: float, score_context: float | None, *, context_we
 
 
 def imputed_context(scores: Iterable[float | None]) -> float:
-    """The context score of tags that have none: the 10th percentile of the others, linearly interpolated.
-
-    0 if no tag of the phrase has one.
+    """The context score of tags that have none: the 10th percentile of the others, linearly interpolated. 0 if no tag
+    of the phrase has one.
 
     >>> round(imputed_context([0.9, None, 0.2, 0.4]), 12)
     0.24

@@ -41,9 +41,8 @@ _LEAST_LETTERS: Final = 0.1
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The language that texts have in common; `simple` for one that is not known.
-
-    The beginnings of the texts are read, in time that is linear in their length. The same texts have the same language.
+    """The language that texts have in common; `simple` for one that is not known. The beginnings of the texts are read,
+    in time that is linear in their length. The same texts have the same language.
 
     >>> language_of(["Die Blätter werden nach der Ernte gerollt."]), language_of(["Tea."])
     ('german', 'english')
