@@ -271,7 +271,7 @@ _YEARS: Final = {
 
 def work_filter(conditions: Iterable[str]) -> WorkFilter:
     """The filter that all conditions together make. Raises Refused for a condition that cannot be read, an unknown
-    field, one that is given twice, and a year that is none.
+    field, one that is given twice, and a value that cannot be used.
 
     >>> str(work_filter(["author=Leaf", "year>=2001", "year<2010"]))
     'author=Leaf, year>=2001, year<=2009'
@@ -282,11 +282,6 @@ def work_filter(conditions: Iterable[str]) -> WorkFilter:
             if name in fields:
                 raise Refused(f"Works are filtered by `{name.replace('_', ' ')}` twice; give each condition once.")
             fields[name] = value
-    return filter_of(fields)
-
-
-def filter_of(fields: dict[str, Any]) -> WorkFilter:
-    """The filter of these fields. Raises Refused for a value that cannot be used."""
     try:
         return WorkFilter(**fields)
     except ValidationError as error:

@@ -33,29 +33,21 @@ async def embed_query(
 ) -> tuple[EmbeddedQuery, Vectors]:
     """One row per text of a query, as `unit_vectors` gives it, by the model weights that embedded the corpus.
 
-    `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not
-    compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call, and what
-    `unit_vectors` raises.
+    `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not compared. Raises
+    EmbeddingArtifactMismatchError for other weights or number formats, before any call, and what `unit_vectors` raises.
     """
-    await refuse_other_weights(embedder, digest, dtypes)
+    now = await embedder.digest()
+    if digest and now and digest != now:
+        raise EmbeddingArtifactMismatchError(
+            f"The corpus was embedded with weights {digest[:12]}, and model '{embedder.name}' now has {now[:12]}; "
+            "embed the corpus again, or restore the model."
+        )
+    refuse_mixture(await embedder.dtype(), dtypes, what="The corpus")
     kinds, texts = zip(*query_texts(query, expansion), strict=True)
     timeout_s, dimension = embedding.query_embed_timeout_seconds, embedding.dimension
     found = await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s, dimension=dimension)
     by = await embedded_by(embedder, [found], dimension=dimension)
     return EmbeddedQuery(**dict(by), texts=kinds, cut=found.cut), found.vectors
-
-
-async def refuse_other_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> None:
-    """Raise EmbeddingArtifactMismatchError when the corpus has another known digest than the embedder, or number
-    formats whose vectors cannot be compared.
-    """
-    found = await embedder.digest()
-    if digest and found and digest != found:
-        raise EmbeddingArtifactMismatchError(
-            f"The corpus was embedded with weights {digest[:12]}, and model '{embedder.name}' now has {found[:12]}; "
-            "embed the corpus again, or restore the model."
-        )
-    refuse_mixture(await embedder.dtype(), dtypes, what="The corpus")
 
 
 Fusion = Callable[[Sequence[RankedList], RetrievalPreset], Mapping[int, float]]
