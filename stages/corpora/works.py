@@ -48,7 +48,8 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
     if isinstance(fields.get("title"), str):
         fields["title"] = _text(fields["title"])
     if not fields.get("title"):
-        fields["title"] = _first_heading(document) or PurePath(file_name).stem
+        first_level = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
+        fields["title"] = next(filter(None, first_level), PurePath(file_name).stem)
     try:
         return Bibliography.model_validate(fields)
     except ValidationError as error:
@@ -97,11 +98,6 @@ def _value(value: Any) -> Any:
 def _text(title: str) -> str:
     words = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", title))
     return " ".join(words.split()).removesuffix("¶").rstrip()
-
-
-def _first_heading(document: MarkdownDocument) -> str | None:
-    headings = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
-    return next(filter(None, headings), None)
 
 
 SUFFIX: Final = ".jsonl"

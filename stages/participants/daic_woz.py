@@ -43,10 +43,6 @@ class _Row(BaseModel):
     patched: PHQ8Item | None = None
     """The item whose blank cell was computed from the score."""
 
-    def labels(self) -> Labels:
-        """What the row says of the participant."""
-        return Labels(**self.model_dump(exclude={"patched"}))
-
 
 class _ScoredRow(_Row):
     """A row of a full test file: `PHQ_Binary` and `PHQ_Score` (without the 8), no items."""
@@ -163,7 +159,7 @@ def parse_data_set(
         splits[TRAIN_AND_DEV] = train_and_dev([*avec.values()])
     # The later files have fewer labels, so the first row on each participant is kept.
     rows = {row.id: row for parsed in reversed(labels.values()) for row in parsed.value}
-    known = {number: rows[number].labels() for number in sorted(rows)}
+    known = {number: Labels(**rows[number].model_dump(exclude={"patched"})) for number in sorted(rows)}
     data_set = DataSet(
         participants={
             number: transcripts[number].value.model_copy(update=dict(known.get(number, ())))

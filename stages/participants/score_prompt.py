@@ -116,15 +116,11 @@ def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode
     # A transcript that contains the closing tag would end early for the model.
     data = transcript.replace("</transcript>", "<\\/transcript>")
     references = f"\n{block}\n" if block else ""
-    user = f"<transcript>\n{data}\n</transcript>\n{references}\n{_task(severity_mode)}"
+    form = _ANSWER | (_INFERENCE if severity_mode == "infer" else {})
+    task = f"{_STEPS}\n{json.dumps(form, indent=2)}\n\nThe keys: {', '.join(item.evidence_key for item in PHQ8Item)}"
+    user = f"<transcript>\n{data}\n</transcript>\n{references}\n{task}"
     system = f"{_ROLE}\n\n{_FREQUENCY[severity_mode]}"
     return messages_of(system, user)
-
-
-def _task(severity_mode: SeverityMode) -> str:
-    form = _ANSWER | (_INFERENCE if severity_mode == "infer" else {})
-    keys = ", ".join(item.evidence_key for item in PHQ8Item)
-    return f"{_STEPS}\n{json.dumps(form, indent=2)}\n\nThe keys: {keys}"
 
 
 _SYSTEM = """\
@@ -149,15 +145,9 @@ NOTHING_SAID = "nothing was said"
 
 def evidence_messages(passages: Mapping[PHQ8Item, str], block: str) -> tuple[Message, ...]:
     """The messages about one participant, of whom each item shows its passage. An empty block adds nothing."""
-    said = "\n".join(
-        f"{item.evidence_key} ({MEANINGS[item]}): {_quoted(passages[item]) if item in passages else NOTHING_SAID}"
-        for item in PHQ8Item
-    )
+    # A quotation mark in a passage would end it early for the model.
+    quoted = {item: '"' + passage.replace('"', "'") + '"' for item, passage in passages.items()}
+    said = "\n".join(f"{item.evidence_key} ({MEANINGS[item]}): {quoted.get(item, NOTHING_SAID)}" for item in PHQ8Item)
     references = f"\n{block}\n" if block else ""
     user = f"What the person said about each problem:\n\n{said}\n{references}\n{_TASK}"
     return messages_of(_SYSTEM, user)
-
-
-def _quoted(passage: str) -> str:
-    """A quotation mark in the passage would end it early for the model."""
-    return '"' + passage.replace('"', "'") + '"'

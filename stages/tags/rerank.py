@@ -195,7 +195,11 @@ def rank_tags(
         raise ValueError(
             f"list lengths must be at least 1: per_phrase_final_k={per_phrase_final_k}, global_k={global_k}"
         )
-    scores = None if context is None else _context_scores(retrieved, np.asarray(context), rows)
+    scores: dict[str, float] | None = None
+    if context is not None:
+        of_request = np.asarray(context)
+        found = {tag: context_score(of_request, rows[tag]) for tag in sorted(retrieved.tags & rows.keys())}
+        scores = {tag: score for tag, score in found.items() if score is not None}
     reports = [_report(phrase, scores, context_weight=context_weight) for phrase in retrieved.phrases]
     lists = [
         (report.normalized, cut(report.candidates, required=phrase.required, per_phrase_final_k=per_phrase_final_k))
@@ -208,13 +212,6 @@ def rank_tags(
         phrase_reports=tuple(reports),
         phrase_rank_by_tag={candidate.tag: ranks[candidate.tag] for candidate in candidates},
     )
-
-
-def _context_scores(
-    retrieved: RetrievedTags, context: np.ndarray[tuple[int], np.dtype[np.float64]], rows: Mapping[str, Vector]
-) -> dict[str, float]:
-    found = {tag: context_score(context, rows[tag]) for tag in sorted(retrieved.tags & rows.keys())}
-    return {tag: score for tag, score in found.items() if score is not None}
 
 
 def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, context_weight: float) -> PhraseReport:
