@@ -169,8 +169,9 @@ SHARES: Mapping[str, float] = {"train": 0.41, "val": 0.30, "test": 0.29}
 def stratified_split(people: Sequence[Labels], *, seed: int) -> dict[str, tuple[int, ...]]:
     """The participants of each part, ids ascending. The same people and seed give the same parts, in any order of them.
 
-    Participants, who all have a total score, are grouped by it. A group of one goes to train; of a group of two, one goes to val and one to
-    test. All others are drawn so that the sizes are those of SHARES, and totals and genders are spread evenly.
+    Participants are grouped by total score, which all have. A group of one goes to train; of a group of two, one goes
+    to val and one to test. All others are drawn so that the sizes are those of SHARES, and totals and genders are
+    spread evenly.
 
     Raises Refused when a part would be empty, which happens with few participants.
     """

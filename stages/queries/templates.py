@@ -101,8 +101,10 @@ def check_template(tag: TemplateTag, template: str) -> None:
     """Raise TemplateError, with every problem, for a text that cannot be a template of this tag."""
     rules = RULES[tag]
     used = placeholders(template)
-    missing = (" or ".join(f"{{{name}}}" for name in sorted(names)) for names in rules.required if names.isdisjoint(used))
-    problems = [*_unknown(used, rules.variables), *(f"{names} is missing" for names in missing)]
+    problems = list(_unknown(used, rules.variables))
+    for names in rules.required:
+        if names.isdisjoint(used):
+            problems.append(f"{' or '.join(f'{{{name}}}' for name in sorted(names))} is missing")
     if problems:
         raise TemplateError(f"The template of {tag} cannot be used: {'; '.join(problems)}.")
 

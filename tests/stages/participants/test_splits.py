@@ -59,7 +59,7 @@ def test_too_few_with_a_total_in_common_are_refused() -> None:
     st.integers(0, 2**32),
 )
 def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], seed: int) -> None:
-    labelled = [Labels(id=at, phq8_score=total, gender=gender) for at, (total, gender) in enumerate(people, start=1)]
+    labelled = [Labels(id=at, phq8_score=total, gender=of) for at, (total, of) in enumerate(people, start=1)]
     try:
         parts = stratified_split(labelled, seed=seed)
     except Refused:
