@@ -107,24 +107,22 @@ def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence,
     chunks: list[_Chunk] = []
     for sentence in sentences:
         if not chunks or chunks[-1].length >= size.target or chunks[-1].length + sentence.length > size.most:
-            chunks.append(_Chunk(_shared(chunks[-1], sentence, size) if chunks else []))
-        chunks[-1].add(sentence)
+            shared = _shared(chunks[-1], sentence, size) if chunks else []
+            chunks.append(_Chunk(shared, _length(shared)))
+        chunks[-1].new.append(sentence)
+        chunks[-1].length += sentence.length
     if len(chunks) > 1 and (left := _length(chunks[-1].new)) < size.least and chunks[-2].length + left <= size.most:
         last = chunks.pop()
         chunks[-1].new.extend(last.new)
     return [(*chunk.shared, *chunk.new) for chunk in chunks]
 
 
+@dataclass
 class _Chunk:
-    def __init__(self, shared: list[Sentence]) -> None:
-        self.shared = shared
-        """Repeated from the chunk before it."""
-        self.new: list[Sentence] = []
-        self.length = _length(shared)
-
-    def add(self, sentence: Sentence) -> None:
-        self.new.append(sentence)
-        self.length += sentence.length
+    shared: list[Sentence]
+    """Repeated from the chunk before it."""
+    length: int
+    new: list[Sentence] = field(default_factory=list)
 
 
 def _shared(before: _Chunk, first: Sentence, size: ChunkSize) -> list[Sentence]:
@@ -223,11 +221,6 @@ class Section:
     end_line: int
     own: list[Block] = field(default_factory=list)
 
-    @property
-    def breadcrumbs(self) -> str | None:
-        """The path in one line; None if it is empty."""
-        return SEPARATOR.join(self.path) or None
-
 
 def sections(document: MarkdownDocument, *, title: str) -> list[Section]:
     """The sections in the order of the work, sections before those inside them. Content before the first heading is a
@@ -277,7 +270,7 @@ def cut_work(
     places: list[int] = []
     for section in sections(document, title=title):
         places.append(len(chunks))
-        path, around = section.breadcrumbs, None if section.parent is None else places[section.parent]
+        path, around = SEPARATOR.join(section.path) or None, None if section.parent is None else places[section.parent]
         text = passage(document.lines, section.start_line, section.end_line)
         if not text.strip():
             continue
