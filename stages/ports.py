@@ -211,11 +211,9 @@ class ChunkSearch(Protocol):
     async def dense(
         self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
     ) -> list[list[Hit]]:
-        """For each row of `vectors`, in order, the `limit` nearest chunks: cosine down, ties by chunk id.
-
-        One round trip for all rows. Without rows, or with a limit of 0, the lists are empty, without a round trip.
-        Raises EmbeddingDimensionMismatchError when the rows have another dimension than a corpus.
-        """
+        """For each row of `vectors`, in order, the `limit` nearest chunks: cosine down, ties by chunk id. One round
+        trip for all rows. Without rows, or with a limit of 0, the lists are empty, without a round trip. Raises
+        EmbeddingDimensionMismatchError when the rows have another dimension than a corpus."""
 
     async def lexical(
         self,

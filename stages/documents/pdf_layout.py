@@ -195,11 +195,9 @@ def _footnotes(lines: _Lines, body: float) -> int:
 
 
 def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> ConvertedDocument:
-    """Markdown with the headings of the PDF's own outline, or with those that its fonts show.
-
-    The outline decides where 80 % of its entries are found on their pages. Headers, footers and page numbers are left
-    out, words that are divided at the end of a line are joined, and so are paragraphs that a page divides.
-    """
+    """Markdown with the headings of the PDF's own outline, or with those that its fonts show. The outline decides where
+    80 % of its entries are found on their pages. Headers, footers and page numbers are left out, words that are divided
+    at the end of a line are joined, and so are paragraphs that a page divides."""
     pages = [
         page._replace(lines=tuple(line._replace(text=line.text.translate(_LIGATURES)) for line in page.lines))
         for page in pages
@@ -260,12 +258,9 @@ def _words(pages: Sequence[_Lines]) -> frozenset[str]:
 
 
 def _running_lines(pages: Sequence[PdfPage]) -> set[_Place]:
-    """Headers, footers and page numbers.
-
-    A line at the edge of a page is one of them when it is a page's number, when its text is at that height of three
-    pages but for numbers, or when it stands apart from the text as most of what is at that height of a third of the
-    pages does.
-    """
+    """Headers, footers and page numbers. A line at the edge of a page is one of them when it is a page's number, when
+    its text is at that height of three pages but for numbers, or when it stands apart from the text as most of what is
+    at that height of a third of the pages does."""
     by_text: dict[tuple[str, int], list[_Place]] = defaultdict(list)
     by_height: dict[int, list[tuple[int, int, bool]]] = defaultdict(list)
     found: set[_Place] = set()

@@ -49,11 +49,9 @@ def repair_by_rules(headings: Sequence[Heading]) -> tuple[Repair, ...]:
 
 
 def sanitise(markdown: str, repairs: Sequence[Repair], page_lines: Sequence[int]) -> tuple[str, tuple[int, ...]]:
-    """The markdown with its headings repaired, and the line at which each page begins there.
-
-    REMOVE leaves the heading out. H1 to H4 write it at that level, NO_CHANGE at its own; both with the repair's text,
-    and with the markup of the heading's words where these are the repair's.
-    """
+    """The markdown with its headings repaired, and the line at which each page begins there. REMOVE leaves the heading
+    out. H1 to H4 write it at that level, NO_CHANGE at its own; both with the repair's text, and with the markup of the
+    heading's words where these are the repair's."""
     lines = lines_of(markdown)
     by_line = {repair.line: repair for repair in repairs}
     dropped: list[int] = []

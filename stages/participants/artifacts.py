@@ -366,11 +366,9 @@ _UNREADABLE: Final = (ValueError, EOFError, OSError, RuntimeError, MemoryError, 
 
 
 def _read_vectors(files: _Files) -> dict[int, Vectors]:
-    """The arrays as written, ids ascending. Arrays with other names are ignored.
-
-    An array of pickled objects, an array of numbers that are not exact in float32, and a file that is not an intact
-    `.npz` are problems, and so is one that unpacks to more than 16 MB and 20 times its size.
-    """
+    """The arrays as written, ids ascending. Arrays with other names are ignored. An array of pickled objects, an array
+    of numbers that are not exact in float32, and a file that is not an intact `.npz` are problems, and so is one that
+    unpacks to more than 16 MB and 20 times its size."""
     try:
         arrays = _arrays(files.contents[ArtifactFile.VECTORS])
     except _UNREADABLE as error:

@@ -28,11 +28,9 @@ def evidence_text(quotes: Sequence[str]) -> str:
 async def embed_evidence(
     extracted: ExtractedEvidence, *, embedder: Embedder, settings: RunSettings
 ) -> tuple[EmbeddedEvidence, Vectors]:
-    """Embed the items with enough evidence, in the order of the questionnaire.
-
-    One vector of length 1 per item. In batch mode all texts are embedded in one call, otherwise each in its own.
-    Without any such item the embedder is not called, and the digest is empty. Raises as `embed_spoken` does.
-    """
+    """Embed the items with enough evidence, in the order of the questionnaire. One vector of length 1 per item. In
+    batch mode all texts are embedded in one call, otherwise each in its own. Without any such item the embedder is not
+    called, and the digest is empty. Raises as `embed_spoken` does."""
     texts = embedded_texts(extracted, settings.embedding)
     said = list(texts.values())
     calls = [said] if settings.embedding.enable_batch_query_embedding and said else [[text] for text in said]

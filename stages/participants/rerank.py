@@ -85,10 +85,8 @@ def _fit(reference: Reference) -> float:
 
 def _chosen(ranked: Sequence[Reference], settings: RunSettings) -> tuple[tuple[Reference, ...], dict[str, int]]:
     """Those of one item, best first, after de-duplication, top-k and budget (Spec A.5), and what each of these dropped.
-
     A reference that repeats a better one is replaced by the next. One without a score takes a place like all others.
-    The budget ends at the first reference whose text exceeds it, even if a later one would fit; it is off at 0.
-    """
+    The budget ends at the first reference whose text exceeds it, even if a later one would fit; it is off at 0."""
     embedding, top, repeated = settings.embedding, list[Reference](), 0
     for reference in ranked:
         if len(top) == embedding.top_k_references:

@@ -26,11 +26,9 @@ _CONFIDENCES = range(1, 6)
 
 
 def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None) -> dict[str, Any]:
-    """The schema that the model's server can be asked to enforce.
-
-    A reply under this schema starts with the answer, without reasoning before it. The reason precedes the score
-    instead. `max_text_chars` limits each evidence and each reason, which small models otherwise make too long.
-    """
+    """The schema that the model's server can be asked to enforce. A reply under this schema starts with the answer,
+    without reasoning before it. The reason precedes the score instead. `max_text_chars` limits each evidence and each
+    reason, which small models otherwise make too long."""
     text: dict[str, Any] = {"type": "string"}
     if max_text_chars is not None:
         text["maxLength"] = max_text_chars
@@ -48,11 +46,9 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
 
 
 def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: int | None) -> dict[str, Any]:
-    """The schema of a reply to a prompt that shows passages.
-
-    Such a reply repeats the passage of each item, cut at `max_text_chars`, before its score: a small model has it in
-    view then. An item with a passage has a score, one without is "N/A"; there are no reasons.
-    """
+    """The schema of a reply to a prompt that shows passages. Such a reply repeats the passage of each item, cut at
+    `max_text_chars`, before its score: a small model has it in view then. An item with a passage has a score, one
+    without is "N/A"; there are no reasons."""
 
     def answer(passage: str | None) -> dict[str, Any]:
         return closed_object(

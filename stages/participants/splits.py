@@ -284,11 +284,9 @@ _IDS = range(1, 1_000_000)
 
 
 def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
-    """The splits that a file lists, participants in its order.
-
-    A file that starts with `{` is JSON in the form of the paper's metadata, whose parts train, val and test are the
-    splits paper-train, paper-val and paper-test. Any other file is a CSV whose column `split` has the names.
-    """
+    """The splits that a file lists, participants in its order. A file that starts with `{` is JSON in the form of the
+    paper's metadata, whose parts train, val and test are the splits paper-train, paper-val and paper-test. Any other
+    file is a CSV whose column `split` has the names."""
     parsed = _of_json(data, file) if data.lstrip()[:1] == b"{" else _of_csv(data, file)
     problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
     if not problems and not parsed.value:

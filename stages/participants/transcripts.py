@@ -143,10 +143,8 @@ def vary(person: Participant, variant: TranscriptVariant) -> Participant:
 
 def clean(utterances: Sequence[Utterance], *, participant_id: int) -> tuple[Utterance, ...]:
     """The rows of the interview, in order: from the interviewer's first row, without sync markers and interruptions.
-
     Without any interviewer row, only sync markers and interruptions are removed. A row is an interruption if it
-    overlaps one of INTERRUPTIONS_S; a row without times never is. Nonverbal tags are kept.
-    """
+    overlaps one of INTERRUPTIONS_S; a row without times never is. Nonverbal tags are kept."""
     first = next((at for at, utterance in enumerate(utterances) if _is_interviewer(utterance)), 0)
     return tuple(
         utterance

@@ -16,11 +16,9 @@ def merge_until_stable(
     works: Mapping[int, WorkText],
     preset: ConsolidationPreset,
 ) -> list[ContextGroup]:
-    """Merge section by section, and repeat until a pass changes nothing.
-
-    A section that replaced its chunks belongs to the section around it, which may replace it in turn. Without
-    `enrich_from_md` texts are joined, and no section replaces its chunks.
-    """
+    """Merge section by section, and repeat until a pass changes nothing. A section that replaced its chunks belongs to
+    the section around it, which may replace it in turn. Without `enrich_from_md` texts are joined, and no section
+    replaces its chunks."""
     changed = True
     current = list(groups)
     while changed:

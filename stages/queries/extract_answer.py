@@ -166,12 +166,9 @@ def lexical_scores(terms: Sequence[Mapping[str, int]], asked: Collection[str]) -
 def chosen_units(
     units: Sequence[Unit], scores: Scores, vectors: Vectors, *, cosines: Scores, lexical: Scores
 ) -> list[Unit]:
-    """One to three units that say different things, with those that they point to, in the order of the sources.
-
-    One that asks is chosen where there is no other.
-    The second and the third score above the average, and stand beside the best one or are nearly as close to the
-    question, both by meaning and by words. `vectors` have length 1.
-    """
+    """One to three units that say different things, with those that they point to, in the order of the sources. One
+    that asks is chosen where there is no other. The second and the third score above the average, and stand beside the
+    best one or are nearly as close to the question, both by meaning and by words. `vectors` have length 1."""
     ranked = np.argsort(-scores, kind="stable")
     order = [at for at in ranked if not units[at].asks] or list(ranked)
     alike = vectors[order].astype(np.float64) @ vectors[order].T

@@ -80,11 +80,9 @@ def reciprocal_ranks(lists: Sequence[RankedList], preset: RetrievalPreset) -> di
 
 
 def _lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
-    """The upper bound of the score of a chunk that is not in the list.
-
-    A full list omits chunks that score less than its last hit, and so does a dense list, which omits none unless it is
-    full. A lexical list that is not full omits chunks without any word of the text: 0.
-    """
+    """The upper bound of the score of a chunk that is not in the list. A full list omits chunks that score less than
+    its last hit, and so does a dense list, which omits none unless it is full. A lexical list that is not full omits
+    chunks without any word of the text: 0."""
     if not ranked.hits or (ranked.leg is Leg.LEXICAL and len(ranked.hits) < lexical_limit):
         return 0.0
     return min(hit.score for hit in ranked.hits)

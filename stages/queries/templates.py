@@ -160,13 +160,9 @@ async def generate_answer(
     sample: int = 0,
     on_text: OnText | None = None,
 ) -> Answer:
-    """Ask the model once; `sample` distinguishes several answers to the same prompt.
-
-    `on_text` is given the pieces of the answer while the model writes it. An answer that the token limit ended is
-    marked as cut.
-
-    Raises LLMResponseParseError for a blank answer, and the errors of the client unchanged.
-    """
+    """Ask the model once; `sample` distinguishes several answers to the same prompt. `on_text` is given the pieces of
+    the answer while the model writes it. An answer that the token limit ended is marked as cut. Raises
+    LLMResponseParseError for a blank answer, and the errors of the client unchanged."""
     call = ChatCall(
         model=model,
         messages=answer_messages(augmented.prompt),

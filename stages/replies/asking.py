@@ -31,11 +31,9 @@ def is_cut_off(reply: ChatReply) -> bool:
 
 
 def whole_reply(reply: ChatReply, *, token_setting: str | None) -> str:
-    """The text of a reply. Raises LLMResponseParseError when the token limit cut it off.
-
-    A cut object can often be repaired into a shorter one, which would be mistaken for the complete answer. The error
-    names the setting of the limit; None if the server alone sets it.
-    """
+    """The text of a reply. Raises LLMResponseParseError when the token limit cut it off. A cut object can often be
+    repaired into a shorter one, which would be mistaken for the complete answer. The error names the setting of the
+    limit; None if the server alone sets it."""
     if is_cut_off(reply):
         tokens = f" after {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
         remedy = f"raise {token_setting}" if token_setting else "use a model or a server with a longer context"

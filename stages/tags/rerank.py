@@ -62,11 +62,9 @@ MOST_NEAR: Final = 5
 def cut(
     ranked: Sequence[PhraseCandidate], *, required: Collection[str], per_phrase_final_k: int | None
 ) -> tuple[PhraseCandidate, ...]:
-    """The first `per_phrase_final_k`, in order, where required tags replace the last ones that are not required.
-
-    None keeps those whose score is at least NEAR of the best one's, MOST_NEAR at most. If more tags are required than
-    there are places, all are kept and the list is longer.
-    """
+    """The first `per_phrase_final_k`, in order, where required tags replace the last ones that are not required. None
+    keeps those whose score is at least NEAR of the best one's, MOST_NEAR at most. If more tags are required than there
+    are places, all are kept and the list is longer."""
     if per_phrase_final_k is None:
         near = [one for one in ranked[:MOST_NEAR] if one.score_combined >= NEAR * ranked[0].score_combined]
         per_phrase_final_k = max(len(near), 1)

@@ -46,11 +46,9 @@ def training_lists(
     alias_lists: int = ALIAS_LISTS,
     max_words: int = MAX_WORDS,
 ) -> list[list[str]]:
-    """The documents, and each tag with its aliases, in an order set by the seed.
-
-    A document of weight w appears 1 + floor(log2(w)) times, each time with other tags replaced. Every tag and alias is
-    in at least one list. Of too many words, half are of lists of aliases, and documents are drawn at random.
-    """
+    """The documents, and each tag with its aliases, in an order set by the seed. A document of weight w appears 1 +
+    floor(log2(w)) times, each time with other tags replaced. Every tag and alias is in at least one list. Of too many
+    words, half are of lists of aliases, and documents are drawn at random."""
     random = Random(seed)
     aliases: dict[str, list[str]] = {}
     for alias, targets in vocabulary.aliases.items():
@@ -110,11 +108,9 @@ def term_weights(
 
 
 def context_vector(model: ContextModel, weights: Mapping[str, float]) -> NDArray[np.float64] | None:
-    """The weighted terms times their idf, projected on the components, at length 1; None if that is all zeros.
-
-    Terms that are not in the model do not count. Weights are raw: no logarithm is taken. The result does not depend on
-    the order of the terms, to the last bit.
-    """
+    """The weighted terms times their idf, projected on the components, at length 1; None if that is all zeros. Terms
+    that are not in the model do not count. Weights are raw: no logarithm is taken. The result does not depend on the
+    order of the terms, to the last bit."""
     summed = np.zeros(model.components.shape[1])
     for term in sorted(weights.keys() & model.terms.keys()):
         row = model.terms[term]
