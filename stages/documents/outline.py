@@ -8,6 +8,7 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
@@ -154,14 +155,11 @@ def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
     for place, entry in enumerate(toc):
         free[title_key(without_number(entry.title))].append(place)
     headings = []
-    met: set[int] = set()
     for block in read_markdown(markdown).blocks:
         if block.kind is not BlockKind.HEADING:
             continue
         places = free[title_key(without_number(block.text))]
         found = places.popleft() if places else None
-        if found is not None:
-            met.add(found)
         headings.append(
             Heading(
                 line=block.start_line,
@@ -170,7 +168,7 @@ def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
                 toc_level=None if found is None else toc[found].level,
             )
         )
-    missing = tuple(entry for place, entry in enumerate(toc) if place not in met)
+    missing = tuple(toc[place] for place in sorted(chain.from_iterable(free.values())))
     return DocumentOutline(headings=tuple(headings), missing=missing)
 
 
