@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.values.chat import ChatCall, ChatReply, Message
 
-
 ALIASES: Final[dict[str, dict[str, str]]] = {
     "gemma3:27b": {"ollama": "gemma3:27b", "huggingface": "google/gemma-3-27b-it"},
     "medgemma:27b": {"huggingface": "google/medgemma-27b-text-it"},

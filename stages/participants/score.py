@@ -113,9 +113,7 @@ async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> Usa
         raise exhausted from error
 
 
-async def _samples(
-    call: ChatCall, *, chat: ChatModel, settings: RunSettings
-) -> tuple[list[UsableReply[_Scores]], int]:
+async def _samples(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> tuple[list[UsableReply[_Scores]], int]:
     """The usable samples at the temperature of consistency, and how many could not be used. Each attempt has its own
     sample number and its own re-asks, and there are at most two for each sample. Without any usable one the last error
     is raised. Errors of the model's client are raised unchanged: the samples before are in the ledger."""

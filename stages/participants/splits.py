@@ -102,9 +102,7 @@ def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
         if one.name not in TEST_SPLITS
     ]
     rank = {name: place for place, name in enumerate(TRAINING_SPLITS.values())}
-    return sorted(
-        allowed, key=lambda one: (rank.get(one.name, len(rank)), "train" not in one.name.lower(), one.called)
-    )
+    return sorted(allowed, key=lambda one: (rank.get(one.name, len(rank)), "train" not in one.name.lower(), one.called))
 
 
 def first_index(stored: Iterable[StoredSplit]) -> str:

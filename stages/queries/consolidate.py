@@ -9,6 +9,7 @@ from stages.corpora.blocks import passage
 from stages.corpora.cut import SEPARATOR, pages_of
 from stages.corpora.works import WorkText, refuse_changed
 
+
 def merge_until_stable(
     groups: Sequence[ContextGroup],
     *,

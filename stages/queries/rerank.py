@@ -23,7 +23,6 @@ from stages.corpora.cut import pages_of
 from stages.corpora.works import WorkText
 from stages.ports import PairScorer
 
-
 Ranked = tuple[str, list[float]]
 """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`. Its scores of passages against the
 original query: a finite number per candidate, in order; higher is better, and scales differ between rankers."""
