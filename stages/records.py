@@ -131,8 +131,11 @@ def parse_rows(
     text, of_text = _decoded(data, file)
     if of_text:
         return Parsed((), of_text)
-    quoting = csv.QUOTE_NONE if separator is Separator.TAB else csv.QUOTE_MINIMAL
-    lines = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator.value, quoting=quoting, strict=True)
+    source = io.StringIO(text, newline="\n")
+    if separator is Separator.TAB:
+        lines = csv.reader(source, delimiter=separator.value, quoting=csv.QUOTE_NONE)
+    else:
+        lines = csv.reader(source, delimiter=separator.value, strict=True)
     try:
         numbered = [(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
