@@ -33,7 +33,7 @@ async def csrf(request: Request) -> None:
 
     A request with an API token of its own needs none: no browser adds that by itself. Raises HTTPException.
     """
-    principal = _principal(request)
+    principal: Principal | None = getattr(request.state, "principal", None)
     if principal is not None and principal.token_in_request:
         return
     in_header = request.headers.get(HEADER)
@@ -53,11 +53,6 @@ def csrf_token(request: Request) -> str:
     secret = _secret(request)
     if secret is None:
         secret = request.state.new_browser = new_secret()
-    return csrf_token_for(secret)
-
-
-def csrf_token_for(secret: str) -> str:
-    """The token that belongs to the value of a cookie."""
     return _signer(secret).get_signature(_PURPOSE).decode()
 
 
@@ -76,16 +71,11 @@ def set_browser_cookie(scope: Scope, headers: MutableHeaders) -> None:
 
 
 def _secret(request: Request) -> str | None:
-    principal = _principal(request)
+    principal: Principal | None = getattr(request.state, "principal", None)
     if principal is not None and principal.has_session:
         return request.cookies[SESSION_COOKIE]
     found: str = getattr(request.state, "new_browser", request.cookies.get(BROWSER_COOKIE, ""))
     return found if _SECRET.fullmatch(found) else None
-
-
-def _principal(request: Request) -> Principal | None:
-    found: Principal | None = getattr(request.state, "principal", None)
-    return found
 
 
 def _signer(secret: str) -> Signer:
