@@ -48,7 +48,6 @@ class TokenMeasure:
         return None
 
     def length(self, text: str) -> int:
-        """See Measure."""
         return self._remembered(text)
 
     def _count(self, text: str) -> int:
@@ -73,7 +72,6 @@ class TokenMeasure:
             yield from self._halved(rest, most)
 
     def around(self, headings: str | None) -> int:
-        """See Measure."""
         added = int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
         return added + (self.length(f"{headings}\n") if self._embeds_headings and headings else 0)
 

@@ -69,7 +69,6 @@ class _LocalModel:
 
     @property
     def name(self) -> str:
-        """See TextEncoder and PairScorer."""
         return self._name
 
     def _prepare(self) -> None:
@@ -118,7 +117,6 @@ class SentenceTransformerEncoder(_LocalModel):
 
     @property
     def digest(self) -> str:
-        """See TextEncoder."""
         with self._turn:
             return self._digest
 
@@ -144,11 +142,9 @@ class SentenceTransformerEncoder(_LocalModel):
 
     @property
     def forward_passes(self) -> int:
-        """See TextEncoder."""
         return self._forward_passes
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
-        """See TextEncoder."""
         with self._turn:
             if not self._counted.keys() >= set(texts):
                 ids = self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
@@ -157,7 +153,6 @@ class SentenceTransformerEncoder(_LocalModel):
 
     @property
     def max_tokens(self) -> int | None:
-        """See TextEncoder."""
         with self._turn:
             return self._model.max_seq_length
 
@@ -247,7 +242,6 @@ class CrossEncoderScorer(_LocalModel):
         self._running: Future[list[float]] | None = None
 
     async def digest(self) -> str:
-        """See PairScorer."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: self._digest)
 
     async def score_pairs(

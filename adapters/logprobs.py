@@ -67,7 +67,6 @@ class OptionalLogprobs:
         self._refused: set[str] = set()
 
     async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel."""
         return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:

@@ -328,21 +328,17 @@ class BatchedEmbedder:
 
     @property
     def name(self) -> str:
-        """See Embedder."""
         return self._batcher.encoder.name
 
     async def digest(self) -> str:
-        """See Embedder."""
         if self._digest is None:
             self._digest = await _of_loaded(lambda: self._batcher.encoder.digest)
         return self._digest
 
     async def dtype(self) -> str:
-        """See Embedder."""
         return await _of_loaded(lambda: self._batcher.encoder.dtype)
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
-        """See Embedder."""
         try:
             return await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate, priority=self._priority)
         except TimeoutError:

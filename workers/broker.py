@@ -99,7 +99,6 @@ class CheckingConsumer(Consumer):
     """Celery's consumer, which receives messages of ragq alone."""
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Message], None]:
-        """See Consumer."""
         return checked(super().create_task_handler(*args, **kwargs))
 
 

@@ -105,7 +105,6 @@ class LedgerChat:
         self._hours: Remembered[int, float | None] = Remembered()
 
     async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel."""
         return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:

@@ -45,15 +45,12 @@ class ReusingEmbedder:
 
     @property
     def name(self) -> str:
-        """See Embedder."""
         return self._embedder.name
 
     async def digest(self) -> str:
-        """See Embedder."""
         return await self._embedder.digest()
 
     async def dtype(self) -> str:
-        """See Embedder."""
         return await self._embedder.dtype()
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
