@@ -6,7 +6,8 @@ Only HTTP, so that a submission can ask without loading a model.
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import PureWindowsPath
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import httpx
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, ModelMissingError
 from schemas.values.chat import ModelIdentity
@@ -66,24 +67,33 @@ LOOKUP_VALID_S = 60.0
 """After this time a model is looked up again: another may be served under its name."""
 
 
-class Lookups:
-    """The models of a server, each looked up once a minute."""
+@asynccontextmanager
+async def time_limit(timeout_s: float) -> AsyncIterator[None]:
+    """Raises LLMTimeoutError when the block takes longer."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError:
+        raise LLMTimeoutError(timeout_s) from None
 
-    def __init__(self, look_up: Callable[[str], Awaitable[ModelIdentity]]) -> None:
-        self._look_up = look_up
+
+class ModelServer:
+    """A server, each model of which is looked up once a minute."""
+
+    def __init__(self) -> None:
         self._found: dict[str, tuple[float, ModelIdentity]] = {}
 
     async def identity(self, model: str) -> ModelIdentity:
         """The model behind a name. Raises LLMTimeoutError after 30 s, and what the lookup raises."""
         asked_at, found = self._found.get(model, (0.0, None))
         if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
-            try:
-                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                    found = await self._look_up(model)
-            except TimeoutError:
-                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            async with time_limit(LOOKUP_TIMEOUT_S):
+                found = await self._look_up(model)
             self._found[model] = time.monotonic(), found
         return found
+
+    async def _look_up(self, model: str) -> ModelIdentity:
+        raise NotImplementedError
 
 
 LISTED_FIELDS = ("id", "owned_by", "meta")
@@ -114,16 +124,19 @@ class _Tags(BaseModel):
     server: str | None = None
 
 
-class _Shown(BaseModel):
+class _Answer(BaseModel):
+    """What is read of the other answers, each of which has one of these."""
+
     model_info: dict[str, Any] = {}
+    default_generation_settings: dict[str, Any] = {}
+    data: list[dict[str, Any]] = []
 
 
-class _Props(BaseModel):
-    default_generation_settings: dict[str, Any]
-
-
-class _Models(BaseModel):
-    data: list[dict[str, Any]] = Field(default_factory=list)
+def _read(response: httpx.Response) -> _Answer:
+    try:
+        return _Answer.model_validate_json(response.content)
+    except ValidationError:
+        return _Answer()
 
 
 async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> ModelIdentity:
@@ -134,7 +147,7 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     """
     response = await client.get(f"{url}/api/tags")
     if response.is_error:
-        raise _status_error(url, model, response)
+        raise status_error(url, model, response)
     try:
         tags = _Tags.model_validate_json(response.content)
     except ValidationError as error:
@@ -146,24 +159,15 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     found = listed.get(model, listed.get(f"{model}:latest"))
     if found is None:
         raise ModelMissingError(server_name(url), model, list(listed), is_embedded=tags.server is not None)
+    shown = _read(await client.post(f"{url}/api/show", json={"model": model})).model_info
     return ModelIdentity(
         backend="ollama",
         server=tags.server or server_name(url),
         model=model,
         digest=found.digest,
         quantization=found.details.quantization_level or None,
-        context_tokens=await _shown_context(client, url, model),
+        context_tokens=next((_tokens(n) for key, n in shown.items() if key.endswith(".context_length")), None),
     )
-
-
-async def _shown_context(client: httpx.AsyncClient, url: str, model: str) -> int | None:
-    """The longest context of a model of an Ollama server; None where it does not say."""
-    response = await client.post(f"{url}/api/show", json={"model": model})
-    try:
-        shown = _Shown.model_validate_json(response.content).model_info
-    except ValidationError:
-        return None
-    return next((_tokens(value) for key, value in shown.items() if key.endswith(".context_length")), None)
 
 
 def _listed_context(entry: dict[str, Any]) -> int | None:
@@ -192,7 +196,8 @@ async def openai_identity(client: httpx.AsyncClient, base_url: str, model: str) 
     url = f"{base_url.rstrip('/')}/models"
     entries = await _entries(client, url, model)
     context = await _context(client, url, entries[0]) if len(entries) == 1 else None
-    return unlisted(base_url, model).model_copy(update={"listed": tuple(_listed(entries)), "context_tokens": context})
+    listed = tuple(sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id"))))
+    return unlisted(base_url, model).model_copy(update={"listed": listed, "context_tokens": context})
 
 
 def unlisted(base_url: str, model: str) -> ModelIdentity:
@@ -203,12 +208,8 @@ def unlisted(base_url: str, model: str) -> ModelIdentity:
 async def _context(client: httpx.AsyncClient, url: str, entry: dict[str, Any]) -> int | None:
     """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
     if entry.get("owned_by") == "llamacpp":
-        response = await client.get(f"{url.removesuffix('/v1/models')}/props")
-        try:
-            found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
-        except ValidationError:
-            found = None
-        if tokens := _tokens(found):
+        props = _read(await client.get(f"{url.removesuffix('/v1/models')}/props"))
+        if tokens := _tokens(props.default_generation_settings.get("n_ctx")):
             return tokens
     return _listed_context(entry)
 
@@ -218,32 +219,22 @@ async def _entries(client: httpx.AsyncClient, url: str, model: str) -> list[dict
     if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
         return []
     if response.is_error:
-        raise _status_error(url, model, response)
-    try:
-        entries = _Models.model_validate_json(response.content).data
-    except ValidationError:
-        return []
+        raise status_error(url, model, response)
+    entries = _read(response).data
     return [entry for entry in entries if entry.get("id") == model] or entries
-
-
-def _listed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id")))
 
 
 def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:
     known = {name: entry[name] for name in LISTED_FIELDS if name in entry}
     if isinstance(known.get("id"), str):
         # llama.cpp names a model by the path of its file, which may name a person.
-        known["id"] = _without_folder(known["id"])
+        path = PureWindowsPath(known["id"])
+        known["id"] = path.name if path.root else known["id"]
     return known
 
 
-def _without_folder(name: str) -> str:
-    path = PureWindowsPath(name)
-    return path.name if path.root else name
-
-
-def _status_error(url: str, model: str, response: httpx.Response) -> LLMError:
+def status_error(url: str, model: str, response: httpx.Response) -> LLMError:
+    """The error of an answer with an error to a request about a model."""
     return LLMError(
         f"{server_name(url)} answered a request for model '{model}' with status {response.status_code}.",
         status=response.status_code,

@@ -1,6 +1,5 @@
 """Language models and embedders behind an Ollama server."""
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -16,8 +15,8 @@ from ollama import ChatResponse
 from ollama._types import Logprob
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import Lookups, matrix_of, ollama_identity, retry_after_s
-from schemas.errors import LLMError, LLMTimeoutError, TextTooLongError
+from adapters.model_lists import ModelServer, matrix_of, ollama_identity, retry_after_s, time_limit
+from schemas.errors import LLMError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server
 from stages.ports import OnText, TextVectors
@@ -31,21 +30,14 @@ LONGER = (
 _IN_STREAM = -1
 
 
-class OllamaServer:
+class OllamaServer(ModelServer):
     """One server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self._url = url
         self._client = ollama.AsyncClient(host=url, transport=_WholePrompts())
         self._lists = httpx.AsyncClient(timeout=None, trust_env=False)
-        self._lookups = Lookups(self._look_up)
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """The model behind a name; requested once a minute.
-
-        Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
-        """
-        return await self._lookups.identity(model)
 
     @asynccontextmanager
     async def _asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
@@ -54,11 +46,9 @@ class OllamaServer:
         The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
         """
         try:
-            with naming_server(self._url):
-                async with asyncio.timeout(timeout_s):
+            async with time_limit(timeout_s):
+                with naming_server(self._url):
                     yield
-        except TimeoutError:
-            raise LLMTimeoutError(timeout_s) from None
         except ollama.ResponseError as error:
             raise self._refusal(model, error) from None
         except (json.JSONDecodeError, UnicodeDecodeError, pydantic.ValidationError) as error:
@@ -68,7 +58,6 @@ class OllamaServer:
             ) from None
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.close()  # type: ignore[no-untyped-call]
         await self._lists.aclose()
 
@@ -82,7 +71,11 @@ class OllamaServer:
 
     def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
         if error.status_code == httpx.codes.NOT_FOUND:
-            return self._unknown(model)
+            return LLMError(
+                f"{self._url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
+                "`ollama list` shows.",
+                status=httpx.codes.NOT_FOUND,
+            )
         said, status = str(error.error), error.status_code
         if status == _IN_STREAM:
             # The status of the reply was sent before: by then it is 200. The request itself was accepted.
@@ -94,13 +87,6 @@ class OllamaServer:
         else:
             message = f"{self._url} answered a request for model '{model}' with status {status}."
         return LLMError(message, status=status, detail=said, retry_after_s=_retry_after_s.get())
-
-    def _unknown(self, model: str) -> LLMError:
-        return LLMError(
-            f"{self._url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
-            "`ollama list` shows.",
-            status=httpx.codes.NOT_FOUND,
-        )
 
 
 def is_too_long(error: ollama.ResponseError) -> bool:
@@ -160,7 +146,8 @@ class OllamaChat(OllamaServer):
                 "model": call.model,
                 "messages": [message.model_dump() for message in call.messages],
                 "format": call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
-                "options": _options(call, num_ctx),
+                "options": {"temperature": call.temperature, "seed": call.seed, "num_ctx": num_ctx}
+                | ({} if call.max_tokens is None else {"num_predict": call.max_tokens}),
                 "logprobs": True if call.top_logprobs else None,
                 "top_logprobs": call.top_logprobs or None,
             }
@@ -175,6 +162,7 @@ class OllamaChat(OllamaServer):
                 f"The prompt filled the context of {num_ctx} tokens of model '{call.model}' and may have been cut. "
                 f"{LONGER}"
             )
+        tokens = (call.top_logprobs and answer.logprobs) or ()
         return ChatReply(
             text=answer.message.content,
             model=call.model,
@@ -183,7 +171,7 @@ class OllamaChat(OllamaServer):
             prompt_tokens=answer.prompt_eval_count,
             reply_tokens=answer.eval_count,
             seconds=time.perf_counter() - began,
-            tokens=signals_of(_reported(answer)) if call.top_logprobs else None,
+            tokens=signals_of([ReportedToken.model_validate(token, from_attributes=True) for token in tokens]),
         )
 
     async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ChatResponse:
@@ -211,10 +199,6 @@ class OllamaChat(OllamaServer):
         return self._contexts[call.model]
 
 
-def _reported(answer: ChatResponse) -> list[ReportedToken]:
-    return [ReportedToken.model_validate(token, from_attributes=True) for token in answer.logprobs or ()]
-
-
 def context_tokens(call: ChatCall) -> int:
     """A context that is large enough for the prompt and the reply: a power of two, at least 4,096 tokens.
 
@@ -228,13 +212,6 @@ def context_tokens(call: ChatCall) -> int:
         + (call.max_tokens or REPLY_TOKENS)
     )
     return max(MIN_CONTEXT, 1 << (needed - 1).bit_length())
-
-
-def _options(call: ChatCall, num_ctx: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"temperature": call.temperature, "seed": call.seed, "num_ctx": num_ctx}
-    if call.max_tokens is not None:
-        options["num_predict"] = call.max_tokens
-    return options
 
 
 # By default, Ollama cuts a text that is longer than the context and still answers 200. So each text is first sent with

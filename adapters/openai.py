@@ -7,15 +7,15 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import httpx
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import Lookups, matrix_of, openai_identity, retry_after_s, unlisted
-from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, TextTooLongError
+from adapters.model_lists import ModelServer, matrix_of, openai_identity, status_error, time_limit, unlisted
+from schemas.errors import EmbeddingValidationError, LLMError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server, server_name
 from stages.ports import OnText, TextVectors
@@ -23,27 +23,23 @@ from stages.ports import OnText, TextVectors
 Reply = TypeVar("Reply", bound=BaseModel)
 
 
-class OpenAIServer:
+class OpenAIServer(ModelServer):
     """One path of a server whose base URL ends in the version, such as `http://127.0.0.1:8000/v1`."""
 
     def __init__(self, base_url: str, path: str, *, api_key: str | None) -> None:
+        super().__init__()
         self._base_url = base_url
         self._url = f"{base_url.rstrip('/')}/{path}"
         self._shown_url = f"{server_name(base_url)}/{path}"
         """As people and logs may see it."""
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
-        self._lookups = Lookups(self._look_up)
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """The model behind a name; requested once a minute. A key that may not read the list has no entry."""
-        return await self._lookups.identity(model)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def _look_up(self, model: str) -> ModelIdentity:
+        """A key that may not read the list has no entry."""
         try:
             with naming_server(self._base_url):
                 return await openai_identity(self._client, self._base_url, model)
@@ -62,19 +58,11 @@ class OpenAIServer:
             async with self._client.stream("POST", self._url, json=body) as response:
                 if response.is_error:
                     await response.aread()
-                    wait_s = retry_after_s(response)
-                    raise self._failure(model, response.status_code, response.text, retry_after_s=wait_s)
+                    raise status_error(self._url, model, response)
                 yield response
 
-    def _failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
-        """The error of an answer with an error."""
-        found = "an error" if status is None else f"status {status}"
-        return LLMError(
-            f"{self._shown_url} answered a request for model '{model}' with {found}.",
-            status=status,
-            detail=detail,
-            retry_after_s=retry_after_s,
-        )
+    def _failure(self, model: str, detail: str) -> LLMError:
+        return LLMError(f"{self._shown_url} answered a request for model '{model}' with an error.", detail=detail)
 
     def _parsed(self, kind: type[Reply], model: str, content: bytes | str, *, expected: str) -> Reply:
         """The content of a reply. Raises LLMError for anything but what is `expected`, without quoting it."""
@@ -108,26 +96,21 @@ class OpenAIChat(OpenAIServer):
         LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
         """
         began = time.perf_counter()
-        try:
-            async with asyncio.timeout(call.timeout_s):
-                completion = await (self._whole(call) if on_text is None else self._streamed(call, on_text))
-        except TimeoutError:
-            raise LLMTimeoutError(call.timeout_s) from None
+        async with time_limit(call.timeout_s):
+            completion = await self._complete(call, on_text)
         return completion.reply_to(call, self._shown_url, seconds=time.perf_counter() - began)
 
-    async def _whole(self, call: ChatCall) -> "Completion":
-        async with self._asking(call.model, chat_request(call) | {"stream": False}) as response:
-            content = await response.aread()
-        return self._parsed(Completion, call.model, content, expected=_EXPECTED)
-
-    async def _streamed(self, call: ChatCall, on_text: OnText) -> "Completion":
-        """The reply in pieces, as the completion that the server would have sent whole."""
-        request = chat_request(call) | {"stream": True, "stream_options": {"include_usage": True}}
+    async def _complete(self, call: ChatCall, on_text: OnText | None) -> "Completion":
+        """The reply, also one in pieces as the completion that the server would have sent whole."""
+        request = chat_request(call) | {"stream": on_text is not None}
+        if on_text is not None:
+            request["stream_options"] = {"include_usage": True}
         texts: list[str] = []
         tokens: list[ReportedToken] = []
         usage, finish_reason = _Usage(), None
         async with self._asking(call.model, request) as response:
-            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+            if on_text is None or not is_stream:
                 return self._parsed(Completion, call.model, await response.aread(), expected=_EXPECTED)
             async for line in response.aiter_lines():
                 data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
@@ -137,7 +120,7 @@ class OpenAIChat(OpenAIServer):
                     continue
                 chunk = self._parsed(_Chunk, call.model, data, expected=_EXPECTED)
                 if chunk.error is not None:
-                    raise self._failure(call.model, None, data)
+                    raise self._failure(call.model, data)
                 usage = chunk.usage or usage
                 for choice in chunk.choices[:1]:
                     finish_reason = choice.finish_reason or finish_reason
@@ -253,15 +236,13 @@ class _Row(BaseModel):
 
 class _Embeddings(BaseModel):
     data: list[_Row]
+    """In the order of the texts."""
     usage: _Usage = _Usage()
 
-
-class _Embedded(NamedTuple):
-    """The vectors of a request, in the order of its texts."""
-
-    rows: list[list[float]]
-    tokens: int | None
-    """Of all texts together, as far as the server read them; None if it does not report it."""
+    @property
+    def tokens(self) -> int | None:
+        """Of all texts together, as far as the server read them; None if it does not report it."""
+        return self.usage.prompt_tokens
 
 
 class OpenAIEmbedder(OpenAIServer):
@@ -286,11 +267,8 @@ class OpenAIEmbedder(OpenAIServer):
         """See Embedder. Raises LLMError when the server answers with an error; `timeout_s` holds for all requests."""
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
-        try:
-            async with asyncio.timeout(timeout_s):
-                rows, cut = await self._embed(texts, truncate=truncate)
-        except TimeoutError:
-            raise LLMTimeoutError(timeout_s) from None
+        async with time_limit(timeout_s):
+            rows, cut = await self._embed(texts, truncate=truncate)
         return TextVectors(matrix_of(rows, model=self.name, texts=len(texts)), tuple(cut))
 
     async def _embed(self, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], list[int]]:
@@ -308,7 +286,7 @@ class OpenAIEmbedder(OpenAIServer):
             if embedded is None:
                 alone += group
             else:
-                rows.update(zip(group, embedded.rows, strict=True))
+                rows.update((at, row.embedding) for at, row in zip(group, embedded.data, strict=True))
         cut: list[int] = []
         for at in sorted(alone):
             embedded = await self._whole([texts[at]])
@@ -316,10 +294,10 @@ class OpenAIEmbedder(OpenAIServer):
                 if not truncate:
                     raise TextTooLongError(self.name, at, texts=len(texts), chars=len(texts[at]))
                 cut.append(at)
-            rows[at] = (embedded or await self._start_of(texts[at])).rows[0]
+            rows[at] = (embedded or await self._start_of(texts[at])).data[0].embedding
         return [rows[at] for at in range(len(texts))], cut
 
-    async def _whole(self, texts: Sequence[str]) -> _Embedded | None:
+    async def _whole(self, texts: Sequence[str]) -> _Embeddings | None:
         """The vectors of texts; None if the server refuses one of them as too long."""
         try:
             return await self._ask(texts)
@@ -328,7 +306,7 @@ class OpenAIEmbedder(OpenAIServer):
                 return None
             raise
 
-    async def _start_of(self, text: str) -> _Embedded:
+    async def _start_of(self, text: str) -> _Embeddings:
         """The vector of about the longest start that the server takes, which depends on nothing after it."""
         kept, found, step = 0, None, 1 << len(text).bit_length() - 1
         while step > kept * PRECISION:
@@ -336,7 +314,7 @@ class OpenAIEmbedder(OpenAIServer):
                 kept, found = kept + step, longer
             step //= 2
         if found is None:
-            raise self._failure(self.name, None, "It refuses a text of one character as too long.")
+            raise self._failure(self.name, "It refuses a text of one character as too long.")
         return found
 
     async def _probe(self) -> None:
@@ -358,14 +336,14 @@ class OpenAIEmbedder(OpenAIServer):
             self._cuts_at = tokens if tokens < PROBE_TOKENS else None
         self._is_probed = True
 
-    async def _ask(self, texts: Sequence[str]) -> _Embedded:
+    async def _ask(self, texts: Sequence[str]) -> _Embeddings:
         body = {"model": self.name, "input": list(texts), "encoding_format": "float"}
         async with self._asking(self.name, body) as response:
             content = await response.aread()
         reply = self._parsed(_Embeddings, self.name, content, expected="embeddings")
-        ordered = sorted(reply.data, key=lambda row: row.index)
-        if [row.index for row in ordered] != list(range(len(texts))):
+        reply.data.sort(key=lambda row: row.index)
+        if [row.index for row in reply.data] != list(range(len(texts))):
             raise EmbeddingValidationError(
-                f"{self.name} returned {len(ordered)} vectors for {len(texts)} texts, or not one for each."
+                f"{self.name} returned {len(reply.data)} vectors for {len(texts)} texts, or not one for each."
             )
-        return _Embedded([row.embedding for row in ordered], reply.usage.prompt_tokens)
+        return reply

@@ -47,11 +47,6 @@ class Batch(BaseModel):
         return self.status in _UNDER_WAY
 
     @property
-    def is_failed(self) -> bool:
-        """It was not begun: none of its calls was made."""
-        return self.status == "failed"
-
-    @property
     def answered(self) -> int:
         """Calls that have an answer or failed."""
         counts = self.request_counts or _Counts()
@@ -172,7 +167,6 @@ class OpenAIBatches:
             await self._client.delete(f"files/{file}")
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def _get(self, path: str, **query: str) -> bytes:

@@ -109,7 +109,8 @@ class BatchSender:
 
     async def _look(self, batch: ClaimedBatch, provider_id: str) -> None:
         found = await self._provider.look(provider_id)
-        if found.is_failed:
+        if found.status == "failed":
+            # It was not begun: none of its calls was made.
             await self._database.once(batches.end, batch, refused=f"{self._server} refused the batch {provider_id}.")
             await self._forget(found.files)
             return
