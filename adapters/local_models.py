@@ -64,12 +64,8 @@ class _LocalModel:
     """
 
     def __init__(self, name: str, *, threads: int | None) -> None:
-        self._name = name
+        self.name = name
         self._threads = threads
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def _prepare(self) -> None:
         """Before sentence-transformers is imported."""
@@ -87,7 +83,7 @@ class _LocalModel:
 
     @cached_property
     def _folder(self) -> Path | None:
-        return embedder_folder() if self._name == PACKAGED_EMBEDDER else local_folder(self._name)
+        return embedder_folder() if self.name == PACKAGED_EMBEDDER else local_folder(self.name)
 
     @cached_property
     def _digest(self) -> str:
@@ -95,7 +91,7 @@ class _LocalModel:
         if self._folder is not None:
             return weights_digest(self._folder)
         _ = self._model  # Loading downloads files that are not in the hub's cache yet.
-        return weights_digest(cached_folder(self._name))
+        return weights_digest(cached_folder(self.name))
 
 
 class SentenceTransformerEncoder(_LocalModel):
@@ -113,7 +109,7 @@ class SentenceTransformerEncoder(_LocalModel):
         self._turn = RLock()
         self._counted: dict[str, int] = {}
         """The whole tokens of the texts that were counted last: who counts texts encodes them next."""
-        self._forward_passes = 0
+        self.forward_passes = 0
 
     @property
     def digest(self) -> str:
@@ -140,10 +136,6 @@ class SentenceTransformerEncoder(_LocalModel):
                 matrix[positions] = self._pass([texts[position] for position in positions])
             return matrix
 
-    @property
-    def forward_passes(self) -> int:
-        return self._forward_passes
-
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         with self._turn:
             if not self._counted.keys() >= set(texts):
@@ -164,8 +156,7 @@ class SentenceTransformerEncoder(_LocalModel):
         yield from alike.values()
 
     def _pass(self, texts: list[str]) -> Vectors:
-        """The rows of texts of one padded length."""
-        self._forward_passes += -(-len(texts) // self._batch_size)
+        self.forward_passes += -(-len(texts) // self._batch_size)
         model = self._model
         if self._threads is None:
             _adapt_threads()
@@ -193,7 +184,7 @@ class SentenceTransformerEncoder(_LocalModel):
 
         folder = self._folder
         model = SentenceTransformer(
-            self._name if folder is None else str(folder),
+            self.name if folder is None else str(folder),
             local_files_only=folder is not None,
             model_kwargs={"dtype": getattr(torch, dtype)},
         )
@@ -201,7 +192,7 @@ class SentenceTransformerEncoder(_LocalModel):
         model.to(dtype=getattr(torch, dtype))
         log.info(
             "embedding_model_loaded",
-            model=self._name,
+            model=self.name,
             device=model.device.type,
             dtype=dtype,
             requested_dtype=self._asked_dtype,
@@ -265,7 +256,7 @@ class CrossEncoderScorer(_LocalModel):
                 raise LLMTimeoutError(timeout_s) from None
         if unusable := sum(not isfinite(logit) for logit in logits):
             raise DomainError(
-                f"Cross-encoder '{self._name}' gave {unusable} of {len(logits)} scores that are not finite numbers; "
+                f"Cross-encoder '{self.name}' gave {unusable} of {len(logits)} scores that are not finite numbers; "
                 "its weights are invalid, or this machine does not support its number format. Choose another model.",
                 FailureCategory.RERANK_ERROR,
             )
@@ -301,22 +292,19 @@ class CrossEncoderScorer(_LocalModel):
 
         folder = self._folder
         try:
-            model: CrossEncoder = CrossEncoder(str(folder or self._name), local_files_only=folder is not None)
+            model: CrossEncoder = CrossEncoder(str(folder or self.name), local_files_only=folder is not None)
         except (OSError, ValueError) as error:
             raise RerankerUnavailableError(
-                f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name the folder of one, or "
+                f"Cross-encoder '{self.name}' cannot be loaded ({type(error).__name__}); name the folder of one, or "
                 "its id on the model hub."
             ) from error
         # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
-        if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):
+        has_head = any(name.endswith(_TRAINED_TO_SCORE) for name in architectures)
+        if model.num_labels != 1 or (len(model) == 1 and not has_head):
             raise DomainError(
-                f"'{self._name}' is not a cross-encoder: it does not return one score per pair "
+                f"'{self.name}' is not a cross-encoder: it does not return one score per pair "
                 f"({', '.join(architectures) or 'unknown architecture'}, {model.num_labels} labels).",
                 FailureCategory.RERANK_ERROR,
             )
         return model
-
-
-def _is_trained_to_score(architecture: str) -> bool:
-    return architecture.endswith(_TRAINED_TO_SCORE)

@@ -68,7 +68,6 @@ def waiting() -> Iterator[Waited]:
 
 
 def note_wait(seconds: float) -> None:
-    """Note that the current piece of work waited so long."""
     current = _CURRENT.get()
     if current is not None:
         current.seconds += seconds
@@ -217,7 +216,7 @@ class Batcher:
 
     async def _answer(self, requests: list[_Request], priority: int) -> None:
         try:
-            await self._encode_all(requests, priority)
+            await self._compute(requests, priority)
         except Exception as error:  # noqa: BLE001  (whatever the model raises belongs to the request that caused it)
             if len(requests) == 1:
                 if not requests[0].is_over:
@@ -226,13 +225,7 @@ class Batcher:
             for request in requests:
                 await self._answer([request], priority)
 
-    async def _encode_all(self, requests: list[_Request], priority: int) -> None:
-        await self._fill(requests, priority)
-        for request in requests:
-            if not request.is_over:
-                request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
-
-    async def _fill(self, requests: Sequence[_Request], priority: int) -> None:
+    async def _compute(self, requests: Sequence[_Request], priority: int) -> None:
         loop = asyncio.get_running_loop()
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
@@ -257,6 +250,9 @@ class Batcher:
             for text, row in zip(wanted, rows, strict=True):
                 text.request.rows[text.position] = row
         log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
+        for request in requests:
+            if not request.is_over:
+                request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
 
     async def _give_way(self, priorities: Sequence[int]) -> None:
         clock = asyncio.get_running_loop().time
@@ -315,6 +311,7 @@ class BatchedEmbedder:
     """The port Embedder over an encoder in this process."""
 
     def __init__(self, batcher: Batcher, *, priority: int = FIRST) -> None:
+        self.name = batcher.encoder.name
         self._batcher = batcher
         self._priority = priority
         self._at: dict[int, BatchedEmbedder] = {priority: self}
@@ -325,10 +322,6 @@ class BatchedEmbedder:
         if priority not in self._at:
             self._at[priority] = BatchedEmbedder(self._batcher, priority=priority)
         return self._at[priority]
-
-    @property
-    def name(self) -> str:
-        return self._batcher.encoder.name
 
     async def digest(self) -> str:
         if self._digest is None:

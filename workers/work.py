@@ -37,15 +37,12 @@ class ReusingEmbedder:
     """
 
     def __init__(self, embedder: Embedder, database: Database, *, dimension: int) -> None:
+        self.name = embedder.name
         self._embedder = embedder
         self._database = database
         self._dimension = dimension
         self.texts: list[tuple[bytes, bool]] = []
         """The key of each text that was embedded, in order, to be stored with its vector, and whether it was cut."""
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
 
     async def digest(self) -> str:
         return await self._embedder.digest()
