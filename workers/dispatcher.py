@@ -32,7 +32,6 @@ from workers.reaper import Reaper
 from workers.turns import (
     AWAITED_SECONDS,
     Depths,
-    DueJob,
     QueueDepths,
     Turns,
     WaitingFlow,
@@ -161,7 +160,6 @@ class Dispatcher:
             await asyncio.sleep(wait_s)
 
     def close(self) -> None:
-        """Close the connection to the broker."""
         self._depths.close()
 
     async def _lead(self, connection: Connection) -> None:
@@ -246,7 +244,7 @@ class Dispatcher:
                 flow: WaitingFlow(
                     queued.of.priority,
                     queued.of.kind in INDEXING,
-                    [DueJob(job_id, chain.queues) for job_id, chain in queued.chains.items()],
+                    {job_id: chain.queues for job_id, chain in queued.chains.items()},
                 )
                 for flow, queued in self._queued.items()
             },
@@ -259,16 +257,16 @@ class Dispatcher:
         chains = {
             job_id: queued.chains.pop(job_id)
             for queued in self._queued.values()
-            for job_id in queued.chains.keys() & {job.job_id for job in chosen}
+            for job_id in queued.chains.keys() & chosen
         }
-        marked = await backlog.mark_sent(connection, {job.job_id: None for job in chosen})
-        due = [chains[job.job_id] for job in chosen if job.job_id in marked]
-        sent = await asyncio.to_thread(send, self._app, due, {job.job_id: job.priority for job in chosen})
+        marked = await backlog.mark_sent(connection, dict.fromkeys(chosen))
+        due = [chains[job_id] for job_id in chosen if job_id in marked]
+        sent = await asyncio.to_thread(send, self._app, due, chosen)
         if sent < len(due):
             await backlog.mark_not_sent(connection, [chain.job_id for chain in due[sent:]])
             raise BrokerLostError
-        self._awaited |= {job.job_id: time.monotonic() for job in chosen if job.priority == FIRST}
-        self._yielding.sent(sum(job.priority != FIRST for job in chosen), is_awaited=is_awaited)
+        self._awaited |= {job_id: time.monotonic() for job_id, priority in chosen.items() if priority == FIRST}
+        self._yielding.sent(sum(priority != FIRST for priority in chosen.values()), is_awaited=is_awaited)
         return sent
 
     async def _is_awaited(self, connection: Connection) -> bool:

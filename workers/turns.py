@@ -40,28 +40,13 @@ _AHEAD_AGAIN: Final = Priority.INTERACTIVE.weight // Priority.NORMAL.weight
 _MOST_OWED: Final = 16
 
 
-class DueJob(NamedTuple):
-    """A job that may be sent."""
-
-    job_id: int
-    queues: tuple[str, ...]
-    """Those that its stages lead through, the next first."""
-
-
-@dataclass(frozen=True)
-class WaitingFlow:
+class WaitingFlow(NamedTuple):
     """A flow and its oldest jobs."""
 
     priority: Priority
     is_background: bool
-    jobs: Sequence[DueJob]
-
-
-class Chosen(NamedTuple):
-    """A job to send, and the priority of its messages."""
-
-    job_id: int
-    priority: int
+    jobs: Mapping[int, tuple[str, ...]]
+    """The oldest first, each with the queues that its stages lead through, the next first."""
 
 
 @dataclass
@@ -85,8 +70,8 @@ class Turns(Generic[Key]):
     is_contested: bool = False
     """Whether there are others."""
 
-    def choose(self, waiting: Mapping[Key, WaitingFlow], room: Room, *, is_held: bool = False) -> list[Chosen]:
-        """The jobs to send now, in order. Nothing stays behind for which there is room.
+    def choose(self, waiting: Mapping[Key, WaitingFlow], room: Room, *, is_held: bool = False) -> dict[int, int]:
+        """The jobs to send now, in order, with the priority of their messages. Nothing stays behind that has room.
 
         `waiting` has every flow, also those none of whose jobs may be sent now. A queue that is not in `room` has none.
         `is_held` when messages wait in the broker that are not interactive.
@@ -94,37 +79,37 @@ class Turns(Generic[Key]):
         others = [flow for flow in waiting.values() if flow.jobs and not flow.is_background]
         self.is_contested = is_held or any(flow.priority is not Priority.INTERACTIVE for flow in others)
         self.ahead = self.ahead if self.is_contested else 0
-        starting: dict[tuple[str, bool], dict[Key, list[DueJob]]] = {}
+        starting: dict[tuple[str, bool], dict[Key, list[int]]] = {}
         for key, flow in waiting.items():
-            for job in flow.jobs:
-                starting.setdefault((job.queues[0], flow.is_background), {}).setdefault(key, []).append(job)
+            for job_id, queues in flow.jobs.items():
+                starting.setdefault((queues[0], flow.is_background), {}).setdefault(key, []).append(job_id)
         left = dict(room)
-        chosen: list[Chosen] = []
+        chosen: dict[int, int] = {}
         for place, jobs in starting.items():
             lane = self.lanes.setdefault(place, _Lane())
             lane.passes = {key: turns for key, turns in lane.passes.items() if key in waiting}
-            chosen += self._take_turns(waiting, jobs, left, lane)
+            chosen |= self._take_turns(waiting, jobs, left, lane)
         return chosen
 
     def _take_turns(
         self,
         waiting: Mapping[Key, WaitingFlow],
-        jobs: Mapping[Key, Sequence[DueJob]],
+        jobs: Mapping[Key, Sequence[int]],
         left: dict[tuple[str, int], int],
         lane: _Lane[Key],
-    ) -> list[Chosen]:
+    ) -> dict[int, int]:
         earliest = lane.turn - _MOST_OWED / Priority.NORMAL.weight
         lane.passes |= {key: max(lane.passes.get(key, lane.turn), earliest) for key in jobs}
         turns = [(lane.passes[key], place, key, 0) for place, key in enumerate(jobs)]
         heapq.heapify(turns)
-        chosen: list[Chosen] = []
+        chosen: dict[int, int] = {}
         while turns:
             turn, place, key, at = heapq.heappop(turns)
-            flow, job = waiting[key], jobs[key][at]
-            priority = self._priority(flow)
-            if all(left.get((queue, priority), 0) > 0 for queue in job.queues):
-                chosen.append(Chosen(job.job_id, priority))
-                for queue in job.queues:
+            flow, job_id = waiting[key], jobs[key][at]
+            queues, priority = flow.jobs[job_id], self._priority(flow)
+            if all(left.get((queue, priority), 0) > 0 for queue in queues):
+                chosen[job_id] = priority
+                for queue in queues:
                     left[queue, priority] -= 1
                 lane.turn = turn
                 turn = lane.passes[key] = turn + 1 / flow.priority.weight
@@ -172,7 +157,6 @@ class QueueDepths:
         return self._of_any(queues) if self._redis is None else _of_redis(self._redis, queues)
 
     def close(self) -> None:
-        """Close the connection."""
         if self._redis is not None:
             self._redis.close()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from schemas.statuses import Priority
 from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES
-from workers.turns import MOST_AHEAD, DueJob, Turns, WaitingFlow
+from workers.turns import MOST_AHEAD, Turns, WaitingFlow
 
 STAGES = ("extract", "embed", "validate")
 CHAINS = (STAGES, ("embed", "validate"), ("extract", "validate"), ("validate",))
@@ -22,7 +22,7 @@ rooms = st.fixed_dictionaries({(stage, priority): st.integers(-2, 8) for stage i
 
 def endless(priority: Priority, start: int, taken: int, count: int = 64) -> WaitingFlow:
     """The oldest jobs of a flow that never ends, of which some were taken."""
-    return WaitingFlow(priority, False, [DueJob(start + taken + at, STAGES) for at in range(count)])
+    return WaitingFlow(priority, False, {start + taken + at: STAGES for at in range(count)})
 
 
 def open_room(count: int) -> dict[tuple[str, int], int]:
@@ -36,25 +36,24 @@ def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_ol
     # Jobs are numbered through, so that a lower number is older.
     waiting: dict[int, WaitingFlow] = {}
     for place, (priority, is_background, chains) in enumerate(drawn):
-        due = [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
+        due = {100 * place + at: chain for at, chain in enumerate(chains)}
         waiting[place] = WaitingFlow(priority, is_background, due)
-    stages = {job.job_id: job.queues for flow in waiting.values() for job in flow.jobs}
+    stages = {job_id: queues for flow in waiting.values() for job_id, queues in flow.jobs.items()}
 
     chosen = Turns[int]().choose(waiting, room)
 
-    assert len({job.job_id for job in chosen}) == len(chosen)
     left = Counter(room)
-    for one in chosen:
-        for stage in stages[one.job_id]:
-            left[stage, one.priority] -= 1
-            assert left[stage, one.priority] >= 0
-    turn = {job.job_id: at for at, job in enumerate(chosen)}
+    for job_id, sent_with in chosen.items():
+        for stage in stages[job_id]:
+            left[stage, sent_with] -= 1
+            assert left[stage, sent_with] >= 0
+    turn = {job_id: at for at, job_id in enumerate(chosen)}
     for flow in waiting.values():
         usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
-        for job in flow.jobs:
-            assert job.job_id in turn or min(left[stage, usual] for stage in job.queues) <= 0
+        for job_id, queues in flow.jobs.items():
+            assert job_id in turn or min(left[stage, usual] for stage in queues) <= 0
         for chain in CHAINS:
-            places = [turn.get(job.job_id, len(turn)) for job in flow.jobs if job.queues == chain]
+            places = [turn.get(job_id, len(turn)) for job_id, queues in flow.jobs.items() if queues == chain]
             assert places == sorted(places)
 
 
@@ -71,8 +70,8 @@ class Endless:
             place: endless(priority, 1_000_000 * place, self.taken[place])
             for place, priority in enumerate(self._priorities)
         }
-        for job in self._turns.choose(waiting, room, is_held=True):
-            self.taken[job.job_id // 1_000_000] += 1
+        for job_id in self._turns.choose(waiting, room, is_held=True):
+            self.taken[job_id // 1_000_000] += 1
 
 
 @given(st.lists(st.integers(1, 40), min_size=20, max_size=40))
@@ -99,19 +98,19 @@ def test_a_bulk_run_gets_a_share_whatever_else_waits(others: list[Priority], siz
 def test_interactive_work_goes_ahead_of_everything_and_not_for_ever() -> None:
     turns: Turns[str] = Turns()
     room = open_room(1000)
-    questions = WaitingFlow(Priority.INTERACTIVE, False, [DueJob(at, STAGES) for at in range(MOST_AHEAD + 5)])
-    batch = WaitingFlow(Priority.NORMAL, False, [])
+    questions = WaitingFlow(Priority.INTERACTIVE, False, dict.fromkeys(range(MOST_AHEAD + 5), STAGES))
+    batch = WaitingFlow(Priority.NORMAL, False, {})
 
     sent = turns.choose({"questions": questions, "batch": batch}, room, is_held=True)
 
-    assert [job.priority for job in sent] == [FIRST] * MOST_AHEAD + [NORMAL] * 5
+    assert [*sent.values()] == [FIRST] * MOST_AHEAD + [NORMAL] * 5
     # Each job of the others lets more of them pass, and so does a moment without others.
-    one = WaitingFlow(Priority.NORMAL, False, [DueJob(500, STAGES)])
+    one = WaitingFlow(Priority.NORMAL, False, {500: STAGES})
     turns.choose({"batch": one}, room, is_held=True)
     again = turns.choose({"questions": questions}, room, is_held=True)
-    assert 0 < [job.priority for job in again].count(FIRST) < MOST_AHEAD
+    assert 0 < [*again.values()].count(FIRST) < MOST_AHEAD
     alone = turns.choose({"questions": questions}, room)
-    assert {job.priority for job in alone} == {FIRST}
+    assert {*alone.values()} == {FIRST}
 
 
 def test_a_new_run_starts_with_the_others_and_not_before_them() -> None:
@@ -122,4 +121,4 @@ def test_a_new_run_starts_with_the_others_and_not_before_them() -> None:
         {"old": endless(Priority.NORMAL, 0, 40), "new": endless(Priority.NORMAL, 1000, 0)}, open_room(10)
     )
 
-    assert abs(2 * sum(job.job_id >= 1000 for job in sent) - 10) <= 2
+    assert abs(2 * sum(job_id >= 1000 for job_id in sent) - 10) <= 2
