@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from celery.concurrency.base import apply_target
 from celery.concurrency.thread import TaskPool
@@ -32,14 +32,6 @@ _STAGE_OF_TASK: Final = {f"ragq.{stage}": stage for stage in STAGES}
 _ACCEPTED: Final = prepare_accept_content(["json"])
 
 
-class _Ended(NamedTuple):
-    """A stage that has ended, and what Celery does then."""
-
-    work: "asyncio.Task[Outcome]"
-    seconds: float
-    finish: Callable[[float], None]
-
-
 class StagePool(TaskPool):
     """Runs stages on the loop, and anything else on threads."""
 
@@ -47,7 +39,8 @@ class StagePool(TaskPool):
         super().__init__(*args, **kwargs)
         self._hub: Any = None
         self._running = 0
-        self._ended: SimpleQueue[_Ended] = SimpleQueue()
+        self._ended: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        """What ends the task of each stage that has ended, on Celery's thread."""
 
     def register_with_event_loop(self, loop: Any) -> None:
         """After each connection to the broker; what ended while there was none is finished then."""
@@ -81,7 +74,7 @@ class StagePool(TaskPool):
     def on_stop(self) -> None:
         """Wait for the stages that run, and finish each."""
         while self._running:
-            self._finish(self._ended.get())
+            self._ended.get()()
         super().on_stop()
 
     def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[float], None]) -> None:
@@ -96,7 +89,7 @@ class StagePool(TaskPool):
             return outcome
 
         def ended(work: "asyncio.Task[Outcome]") -> None:
-            self._ended.put(_Ended(work, time.monotonic() - started - in_queues.seconds, finish))
+            self._ended.put(partial(self._finish, work, finish, time.monotonic() - started - in_queues.seconds))
             self._hub.call_soon(self._finish_all)
 
         loop.create_task(run()).add_done_callback(ended)
@@ -105,14 +98,14 @@ class StagePool(TaskPool):
         """On Celery's thread, like on_apply and on_stop."""
         try:
             while True:
-                self._finish(self._ended.get_nowait())
+                self._ended.get_nowait()()
         except Empty:
             return
 
-    def _finish(self, ended: _Ended) -> None:
+    def _finish(self, work: "asyncio.Task[Outcome]", finish: Callable[[float], None], seconds: float) -> None:
         self._running -= 1
-        with ending_as(ended.work):
-            ended.finish(ended.seconds)
+        with ending_as(work):
+            finish(seconds)
 
 
 def _end_task(
