@@ -38,52 +38,52 @@ from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 
-async def run_convert(work: Work) -> Result[ConvertedDocument]:
+async def run_convert(work: Work) -> ConvertedDocument:
     """The file that the job was submitted with as markdown, converted in a process of its own."""
     named: str = work.claim.inputs["original"]
     work.read["original"] = named
     content = await work.database.ask(corpora.original, named)
     name: str = work.claim.inputs["name"]
     form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
-    return Result(await convert(content, form, work.wiring.document_limits))
+    return await convert(content, form, work.wiring.document_limits)
 
 
-async def run_outline(work: Work) -> Result[DocumentOutline]:
+async def run_outline(work: Work) -> DocumentOutline:
     """The headings of the chosen variant beside the document's own table of contents."""
     converted = await work.output(ConvertedDocument)
-    return Result(await asyncio.to_thread(outline, converted.markdown, converted.toc))
+    return await asyncio.to_thread(outline, converted.markdown, converted.toc)
 
 
-async def run_repair(work: Work) -> Result[RepairedTitles]:
+async def run_repair(work: Work) -> RepairedTitles:
     """What becomes of each heading. A model whose replies cannot be used fails the job."""
     headings = (await work.output(DocumentOutline)).headings
     if work.settings.ragq.repair_by == "rules":
-        return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
+        return RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES)
     toc = (await work.output(ConvertedDocument)).toc
     template = (await work.template(TemplateTag.TITLE_REPAIR)).text
-    return Result(await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings))
+    return await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings)
 
 
-async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
+async def run_sanitise(work: Work) -> SanitisedDocument:
     """The document with its repairs: the markdown that becomes the work."""
     converted = await work.output(ConvertedDocument)
     repaired = await work.output(RepairedTitles)
     markdown, pages = await asyncio.to_thread(sanitise, converted.markdown, repaired.repairs, converted.page_lines)
     content_hash = sha256(markdown.encode()).hexdigest()
-    return Result(SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages))
+    return SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages)
 
 
-async def run_select(work: Work) -> Result[SelectedSections]:
+async def run_select(work: Work) -> SelectedSections:
     """Which sections are embedded. A model whose replies cannot be used fails the job."""
     markdown = (await work.output(SanitisedDocument)).markdown
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
-        return Result(SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES))
+        return SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES)
     template = (await work.template(TemplateTag.SECTION_SELECTION)).text
-    return Result(await select_by_model(found, template=template, chat=work.chat, settings=work.settings))
+    return await select_by_model(found, template=template, chat=work.chat, settings=work.settings)
 
 
-async def run_cut(work: Work) -> Result[CutDocument]:
+async def run_cut(work: Work) -> CutDocument:
     """Store the work before the stage is: an attempt that was interrupted finds it unchanged.
 
     Raises DocumentError when another work of the corpus has the same text.
@@ -118,14 +118,12 @@ async def run_cut(work: Work) -> Result[CutDocument]:
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
     waiting = await work.database.ask(works.waiting_of, stored.work_id)
-    return Result(
-        CutDocument(
-            work_id=stored.work_id,
-            title=fields.title,
-            outcome=stored.outcome,
-            chunk_ids=tuple(waiting),
-            skipped_chunks=skipped,
-        )
+    return CutDocument(
+        work_id=stored.work_id,
+        title=fields.title,
+        outcome=stored.outcome,
+        chunk_ids=tuple(waiting),
+        skipped_chunks=skipped,
     )
 
 

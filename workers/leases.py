@@ -17,7 +17,7 @@ import structlog
 from schemas.statuses import WaitReason
 from schemas.values.runs import RunLimitState
 from stages.ports import Deferred
-from store.database import DATABASE_ERRORS, Connection, Database, LoopThread
+from store.database import DATABASE_ERRORS, Database, LoopThread
 from store.runs import ledger, stages
 from store.runs.stages import Claim
 
@@ -113,7 +113,6 @@ class Leases:
             await asyncio.sleep(self._heartbeat_s)
 
     def stop(self) -> None:
-        """End the heartbeat."""
         self._thread.stop()
 
     async def _beat(self, database_url: str) -> None:
@@ -193,13 +192,11 @@ class BudgetSpent(PutOff):
 
 async def give_back(database: Database, claim: Claim, why: PutOff) -> None:
     """Make a stage that is held due again after its time, or pause its job."""
-
-    async def store(connection: Connection) -> bool:
-        if isinstance(why, Waits):
-            return await ledger.wait(
-                connection, claim, server=why.server, reason=why.reason, wait_s=why.wait_s, refusals=why.refusals
-            )
-        return await ledger.pause(connection, claim, str(why))
-
-    if await database.with_retry(store):
+    if isinstance(why, Waits):
+        is_ours = await database.ask(
+            ledger.wait, claim, server=why.server, reason=why.reason, wait_s=why.wait_s, refusals=why.refusals
+        )
+    else:
+        is_ours = await database.ask(ledger.pause, claim, str(why))
+    if is_ours:
         log.info("stage_put_off", run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, reason=str(why))

@@ -33,7 +33,6 @@ class Remembered(dict[Key, Found]):
     """What was loaded last, at most so many; what was forgotten is loaded again."""
 
     async def load(self, key: Key, load: Callable[[], Awaitable[Found]]) -> Found:
-        """The value of a key."""
         if key in self:
             return self[key]
         found = self[key] = await load()

@@ -1,5 +1,7 @@
 """The stages of participants, of indexing their transcripts, and of scoring the chunks of an index."""
 
+from functools import partial
+
 import structlog
 
 from schemas.errors import DomainError, EmbeddingArtifactMismatchError, EmptyTranscriptError, FailureCategory
@@ -34,7 +36,6 @@ from stages.participants.score import score_by_neighbours, score_participant
 from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
 from stages.texts.characters import short_hash
-from store.database import Connection
 from store.references import index_runs, references
 from store.references.references import PostgresReferenceSearch
 from workers.work import Result, Work
@@ -42,13 +43,13 @@ from workers.work import Result, Work
 log = structlog.get_logger("ragq.evidence")
 
 
-async def run_extract(work: Work) -> Result[ExtractedEvidence]:
+async def run_extract(work: Work) -> ExtractedEvidence:
     """Quotes per item: given, by a language model, or by similarity."""
     extracted = await _extracted(work, await work.transcript())
     if work.settings.quantitative.evidence_quote_log_rejections:
         for item, count in extracted.rejected.items():
             log.info("quotes_rejected", job_id=work.claim.job_id, evidence_key=item.evidence_key, quotes=count)
-    return Result(extracted)
+    return extracted
 
 
 async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
@@ -80,7 +81,7 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
     return Result(embedded, vectors, texts=embedder.texts)
 
 
-async def run_retrieve(work: Work) -> Result[RetrievedReferences]:
+async def run_retrieve(work: Work) -> RetrievedReferences:
     """The nearest references of all items in one round trip, without participants of the run's own split."""
     embedded = await work.output(EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
@@ -98,43 +99,34 @@ async def run_retrieve(work: Work) -> Result[RetrievedReferences]:
         settings=work.settings,
     )
     # After the search: scores that were stored during it are noticed too.
-    await _refuse_other_scores(work, index_id)
-    return Result(retrieved)
-
-
-async def _refuse_other_scores(work: Work, index_id: int) -> None:
     submitted_on = work.claim.inputs.get("chunk_scores")
-    if submitted_on is None:
-        return
-    found = await work.database.ask(index_runs.scored_by, index_id)
-    if found != submitted_on:
+    if submitted_on is not None and submitted_on != await work.database.ask(index_runs.scored_by, index_id):
         raise DomainError(
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "
             "submit it again, so that all its participants see the same scores.",
             FailureCategory.INPUT_CHANGED,
         )
+    return retrieved
 
 
-async def run_rerank(work: Work) -> Result[RankedReferences]:
+async def run_rerank(work: Work) -> RankedReferences:
     """The references in their order, by the cross-encoder where the run has one, after the filters."""
     retrieved = await work.output(RetrievedReferences)
     if work.settings.ragq.reranker == "similarity":
-        return Result(rank_references(retrieved, work.settings))
-    return Result(
-        await rerank_by_cross_encoder(
-            retrieved,
-            extracted=await work.output(ExtractedEvidence),
-            chunk_texts=await work.chunk_texts(retrieved.items),
-            scorer=work.wiring.pair_scorer(work.settings.ragq.reranker_model),
-            settings=work.settings,
-        )
+        return rank_references(retrieved, work.settings)
+    return await rerank_by_cross_encoder(
+        retrieved,
+        extracted=await work.output(ExtractedEvidence),
+        chunk_texts=await work.chunk_texts(retrieved.items),
+        scorer=work.wiring.pair_scorer(work.settings.ragq.reranker_model),
+        settings=work.settings,
     )
 
 
 audit_log = structlog.get_logger("ragq.audit")
 
 
-async def run_validate(work: Work) -> Result[ValidatedReferences]:
+async def run_validate(work: Work) -> ValidatedReferences:
     """The references that are accepted, or all when validation is off; with the audit trail."""
     settings = work.settings
     ranked = await work.output(RankedReferences)
@@ -154,10 +146,10 @@ async def run_validate(work: Work) -> Result[ValidatedReferences]:
     if settings.embedding.enable_retrieval_audit:
         for event in retrieved_reference_events(validated):
             audit_log.info(RETRIEVED_REFERENCE, run_id=work.claim.run_id, job_id=work.claim.job_id, **event)
-    return Result(validated)
+    return validated
 
 
-async def run_assemble(work: Work) -> Result[AssembledPrompt]:
+async def run_assemble(work: Work) -> AssembledPrompt:
     """The scoring prompt, with references in few-shot mode.
 
     It fits into the context of the model that is going to score, as far as that is known.
@@ -175,19 +167,17 @@ async def run_assemble(work: Work) -> Result[AssembledPrompt]:
             work.settings.model.quantitative_model
         )
         work.read["context_tokens"] = context_tokens
-    return Result(
-        assemble_prompt(
-            transcript,
-            items,
-            await work.chunk_texts(items or {}),
-            passages=passages,
-            settings=work.settings,
-            context_tokens=context_tokens,
-        )
+    return assemble_prompt(
+        transcript,
+        items,
+        await work.chunk_texts(items or {}),
+        passages=passages,
+        settings=work.settings,
+        context_tokens=context_tokens,
     )
 
 
-async def run_score(work: Work) -> Result[ParticipantScores]:
+async def run_score(work: Work) -> ParticipantScores:
     """The eight items: by the nearest evidence of the index, by one reply, or by several samples."""
     settings = work.settings
     prompt = await work.output(AssembledPrompt)
@@ -196,28 +186,24 @@ async def run_score(work: Work) -> Result[ParticipantScores]:
         index_id: int = work.claim.inputs["index_id"]
         excluded: list[int] = work.claim.inputs["excluded"]
         work.read["index"], work.read["excluded"] = index_id, ids_hash(excluded)
-        return Result(
-            await score_by_neighbours(
-                await work.output(EmbeddedEvidence),
-                await work.vectors(EmbeddedEvidence),
-                extracted=extracted,
-                prompt=prompt,
-                search=PostgresReferenceSearch(work.database),
-                index_id=index_id,
-                participant_id=work.number_in_index,
-                excluded=excluded,
-                settings=settings,
-            )
+        return await score_by_neighbours(
+            await work.output(EmbeddedEvidence),
+            await work.vectors(EmbeddedEvidence),
+            extracted=extracted,
+            prompt=prompt,
+            search=PostgresReferenceSearch(work.database),
+            index_id=index_id,
+            participant_id=work.number_in_index,
+            excluded=excluded,
+            settings=settings,
         )
     passages = None
     if settings.ragq.score_input == "evidence":
         passages = passages_of(await work.transcript(), extracted.quotes)
-    return Result(
-        await score_participant(prompt, extracted=extracted, chat=work.chat, settings=settings, passages=passages)
-    )
+    return await score_participant(prompt, extracted=extracted, chat=work.chat, settings=settings, passages=passages)
 
 
-async def index_chunk(work: Work) -> Result[ChunkedTranscript]:
+async def index_chunk(work: Work) -> ChunkedTranscript:
     """The windows of the transcript, with tags where they are asked for; without any window the job fails."""
     settings = work.settings.embedding
     texts = chunk_transcript(await work.transcript(), settings)
@@ -230,13 +216,13 @@ async def index_chunk(work: Work) -> Result[ChunkedTranscript]:
     chunks = tuple(
         Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
     )
-    return Result(ChunkedTranscript(chunks=chunks))
+    return ChunkedTranscript(chunks=chunks)
 
 
-async def index_extract(work: Work) -> Result[ExtractedEvidence]:
+async def index_extract(work: Work) -> ExtractedEvidence:
     """The utterances nearest to each item, for scores by neighbours, whatever the extractor of the settings."""
     transcript = await work.transcript()
-    return Result(await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings))
+    return await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings)
 
 
 async def index_embed(work: Work) -> Result[EmbeddedChunks]:
@@ -259,14 +245,13 @@ async def index_publish(work: Work) -> Result[FinishedBatch]:
     if index is None:
         raise DomainError(f"Run r{run_id} has no index to publish.", FailureCategory.INPUT_CHANGED)
     embedded = await work.output(EmbeddedChunks)
+    return Result(
+        FinishedBatch(index_id=index.id, chunks=embedded.vectors),
+        effect=partial(index_runs.publish_when_complete, run_id=run_id),
+    )
 
-    async def publish(connection: Connection) -> None:
-        await index_runs.publish_when_complete(connection, run_id)
 
-    return Result(FinishedBatch(index_id=index.id, chunks=embedded.vectors), effect=publish)
-
-
-async def chunk_score(work: Work) -> Result[ChunkScores]:
+async def chunk_score(work: Work) -> ChunkScores:
     """The eight items of a chunk whose index is the current one of its name."""
     inputs = work.claim.inputs
     if inputs["prompt_hash"] != PROMPT_HASH:
@@ -279,7 +264,7 @@ async def chunk_score(work: Work) -> Result[ChunkScores]:
     text = await work.database.ask(
         index_runs.text_to_score, inputs["index_id"], int(work.claim.subject), inputs["chunk_hash"]
     )
-    return Result(await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings))
+    return await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings)
 
 
 async def chunk_publish(work: Work) -> Result[FinishedBatch]:
@@ -295,8 +280,5 @@ async def chunk_publish(work: Work) -> Result[FinishedBatch]:
         temperature=0.0,
         allow_same_model=claim.inputs["is_circular"],
     )
-
-    async def store(connection: Connection) -> None:
-        await index_runs.store_when_complete(connection, claim.run_id, index_id, meta)
-
+    store = partial(index_runs.store_when_complete, run_id=claim.run_id, index_id=index_id, meta=meta)
     return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)

@@ -6,7 +6,7 @@ from functools import partial
 
 from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
-from schemas.values.documents import CorpusChunk, StoredCorpus
+from schemas.values.documents import StoredCorpus
 from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
 from schemas.values.queries import (
     Answer,
@@ -21,7 +21,6 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
-from stages.corpora.works import WorkText
 from stages.evaluations.judge import judge_answer, score_answer, split_answer
 from stages.ports import Terms
 from stages.queries.augment import source_texts
@@ -46,24 +45,22 @@ from workers.ledger_chat import published
 from workers.work import Result, Work
 
 
-async def run_expand(work: Work) -> Result[Expansion]:
+async def run_expand(work: Work) -> Expansion:
     """By a model, by a pasted reply, or not at all, as submitted."""
     asked = work.claim.inputs["expansion"]
     if asked["origin"] == Origin.NONE:
-        return Result(no_expansion())
+        return no_expansion()
     if asked["origin"] == Origin.PASTED:
-        return Result(pasted_expansion(asked["reply"]))
+        return pasted_expansion(asked["reply"])
     query = await question(work)
     asked_by = await work.template(TemplateTag.QUERY_EXPANSION)
-    return Result(
-        await expand_query(
-            query.original_query,
-            template=asked_by.text,
-            chat=work.resampling_chat,
-            model=asked_model(work),
-            settings=work.settings,
-            preset=work.preset.expansion,
-        )
+    return await expand_query(
+        query.original_query,
+        template=asked_by.text,
+        chat=work.resampling_chat,
+        model=asked_model(work),
+        settings=work.settings,
+        preset=work.preset.expansion,
     )
 
 
@@ -83,7 +80,7 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
     return Result(embedded, vectors, texts=embedder.texts)
 
 
-async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
+async def run_retrieve(work: Work) -> RetrievedChunks:
     """Every search, and their fusion: a round trip for all vectors, and one for all texts."""
     query = await question(work)
     work.read["corpus"] = query.corpus_ids[0]
@@ -94,7 +91,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
         work.read["works"] = content_hash(query.works.given)
         among = await work.database.ask(matching_chunks, query.corpus_ids, query.works)
     async with _unmixed(work, query):
-        found = await retrieve_chunks(
+        return await retrieve_chunks(
             query.original_query,
             await work.output(Expansion),
             await work.output(EmbeddedQuery),
@@ -104,35 +101,29 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
             among=among,
             preset=work.preset.retrieval,
         )
-    return Result(found)
 
 
-async def run_rerank(work: Work) -> Result[RerankedChunks]:
+async def run_rerank(work: Work) -> RerankedChunks:
     """Filters, enrichment, the ranker of the preset against the question as it was asked, and a varied choice."""
     query = await question(work)
     retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
     found = await work.database.ask(works.by_ids, ids)
     work_ids = sorted({chunk.work_id for chunk in found.values()})
-
-    async def read(connection: Connection) -> tuple[dict[int, WorkText], postings.ChunkVectors]:
-        return await works.texts(connection, work_ids), await postings.vectors(connection, ids)
-
+    texts = await work.database.ask(works.texts, work_ids)
     async with _unmixed(work, query):
-        texts, vectors = await work.database.with_retry(read)
+        vectors = await work.database.ask(postings.vectors, ids)
     with advising(work, query):
-        return Result(
-            await rerank_chunks(
-                query.original_query,
-                await work.output(Expansion),
-                retrieved,
-                chunks=found,
-                works=texts,
-                vectors=vectors,
-                ranker=await _ranker(work, query, vectors),
-                preset=work.preset.retrieval,
-                allow_empty=work.preset.validation.allow_empty,
-            )
+        return await rerank_chunks(
+            query.original_query,
+            await work.output(Expansion),
+            retrieved,
+            chunks=found,
+            works=texts,
+            vectors=vectors,
+            ranker=await _ranker(work, query, vectors),
+            preset=work.preset.retrieval,
+            allow_empty=work.preset.validation.allow_empty,
         )
 
 
@@ -158,7 +149,7 @@ async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors
     return partial(cross_encoder, instead=fusion) if reranking.ranker == "cross-encoder" else fusion
 
 
-async def run_validate(work: Work) -> Result[ValidatedChunks]:
+async def run_validate(work: Work) -> ValidatedChunks:
     """The accepted chunks; without any the job fails, unless the preset allows that.
 
     Below the relevance floor it fails whatever the preset allows, before a language model is asked.
@@ -168,7 +159,7 @@ async def run_validate(work: Work) -> Result[ValidatedChunks]:
     with advising(work, query):
         relevance = await _relevance(work, query, reranked.chunks)
         validated = await _validated(work, query, reranked.chunks)
-    return Result(validated.model_copy(update={"relevance": relevance}))
+    return validated.model_copy(update={"relevance": relevance})
 
 
 async def _relevance(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> float | None:
@@ -204,25 +195,21 @@ async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
     )
 
 
-async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
+async def run_consolidate(work: Work) -> ConsolidatedContext:
     """Adjacent chunks as one passage, of the markdown as it was when the chunks were ranked."""
     preset = work.preset.consolidation
     validated = await work.output(ValidatedChunks)
     if not preset.enabled:
         count = len(validated.chunks)
-        return Result(ConsolidatedContext(original_count=count, consolidated_count=0, groups=(), dropped_short=0))
+        return ConsolidatedContext(original_count=count, consolidated_count=0, groups=(), dropped_short=0)
     hashes = (await work.output(RerankedChunks)).work_hashes
     involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
-    ids = [chunk.chunk_id for chunk in validated.chunks]
-
-    async def read(connection: Connection) -> tuple[dict[int, CorpusChunk], dict[int, WorkText]]:
-        return await works.around(connection, ids), await works.unchanged_texts(connection, involved)
-
-    parents, texts = await work.database.with_retry(read)
-    return Result(consolidate_chunks(validated.chunks, parents=parents, works=texts, work_hashes=hashes, preset=preset))
+    parents = await work.database.ask(works.around, [chunk.chunk_id for chunk in validated.chunks])
+    texts = await work.database.ask(works.unchanged_texts, involved)
+    return consolidate_chunks(validated.chunks, parents=parents, works=texts, work_hashes=hashes, preset=preset)
 
 
-async def run_augment(work: Work) -> Result[AugmentedPrompt]:
+async def run_augment(work: Work) -> AugmentedPrompt:
     """The prompt with its sources, by the template that was active at submission.
 
     It fits into the context of the model that is going to answer, as far as that is known.
@@ -239,18 +226,16 @@ async def run_augment(work: Work) -> Result[AugmentedPrompt]:
     if work.claim.inputs["response"] is None and work.settings.ragq.answerer == "model":
         context_tokens = work.settings.ragq.context_tokens or await work.reported_context(asked_model(work))
         work.read["context_tokens"] = context_tokens
-    return Result(
-        await work.database.ask(
-            make_prompt,
-            query.original_query,
-            expansion,
-            consolidated,
-            validated,
-            template=asked_by,
-            context_tokens=context_tokens,
-            max_answer_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens,
-            top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
-        )
+    return await work.database.ask(
+        make_prompt,
+        query.original_query,
+        expansion,
+        consolidated,
+        validated,
+        template=asked_by,
+        context_tokens=context_tokens,
+        max_answer_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens,
+        top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
     )
 
 
@@ -375,7 +360,7 @@ def chunk_search(work: Work) -> PostgresChunkSearch:
     return PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)
 
 
-async def evaluate_split(work: Work) -> Result[SplitAnswer]:
+async def evaluate_split(work: Work) -> SplitAnswer:
     """The stored answer with its sources. Raises DomainError when it or its prompt is gone or changed."""
     result_id: int = work.claim.inputs["result_id"]
     found = await work.database.ask(evaluations.answer, result_id)
@@ -394,22 +379,20 @@ async def evaluate_split(work: Work) -> Result[SplitAnswer]:
             FailureCategory.INPUT_CHANGED,
         )
     work.read["answer"], work.read["prompt"] = work.claim.inputs["answer_hash"], found.prompt_hash
-    return Result(
-        split_answer(
-            found.question,
-            found.text,
-            labels=list(texts),
-            passages={label: f"{text.path}\n\n{text.text}" for label, text in texts.items()},
-            reference=found.reference_answer,
-        )
+    return split_answer(
+        found.question,
+        found.text,
+        labels=list(texts),
+        passages={label: f"{text.path}\n\n{text.text}" for label, text in texts.items()},
+        reference=found.reference_answer,
     )
 
 
-async def evaluate_judge(work: Work) -> Result[JudgedAnswer]:
+async def evaluate_judge(work: Work) -> JudgedAnswer:
     """By the model of the validator."""
-    return Result(await judge_answer(await work.output(SplitAnswer), chat=work.chat, settings=work.settings))
+    return await judge_answer(await work.output(SplitAnswer), chat=work.chat, settings=work.settings)
 
 
-async def evaluate_consolidate(work: Work) -> Result[AnswerScores]:
+async def evaluate_consolidate(work: Work) -> AnswerScores:
     """From the sentences and the verdicts."""
-    return Result(score_answer(await work.output(SplitAnswer), await work.output(JudgedAnswer)))
+    return score_answer(await work.output(SplitAnswer), await work.output(JudgedAnswer))

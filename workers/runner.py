@@ -140,9 +140,7 @@ class StageRunner:
             self._leases.release(claim)
 
     async def _give_back(self, claim: Claim, *, is_cancelled: bool) -> Outcome:
-        is_given_back = await self._database.with_retry(
-            lambda connection: stages.give_back(connection, claim, is_cancelled=is_cancelled)
-        )
+        is_given_back = await self._database.ask(stages.give_back, claim, is_cancelled=is_cancelled)
         ended = "stage_cancelled" if is_cancelled else "stage_given_back"
         log.info(ended if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
         return Outcome.NOTHING_TO_DO
@@ -171,14 +169,12 @@ class StageRunner:
         return found is not None and found.is_expired
 
     async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
-        found = await self._database.with_retry(lambda connection: stages.look(connection, job_id, stage))
+        found = await self._database.ask(stages.look, job_id, stage)
         return found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance
 
     async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
-        next_stage = await self._database.with_retry(
-            lambda connection: stages.forward(
-                connection, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
-            )
+        next_stage = await self._database.ask(
+            stages.forward, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
         )
         return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
@@ -194,7 +190,8 @@ class StageRunner:
             )
             retries = frozen.run.ragq.retries
             work = Work(claim, frozen.run, self._database, self._wiring, read, frozen.preset, draw)
-            result = await function(work)
+            computed = await function(work)
+            result = computed if isinstance(computed, Result) else Result(computed)
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result, database_time.seconds, in_queues.seconds)
         except DatabaseUnavailableError:
@@ -269,7 +266,7 @@ class StageRunner:
                     await ledger.reject_last(connection, claim.attempt_id, error.calls)
 
         await self._database.with_retry(store)
-        await self._database.with_retry(lambda connection: backlog.stop_failing(connection, claim.run_id))
+        await self._database.ask(backlog.stop_failing, claim.run_id)
 
 
 async def frozen_run(connection: Connection, run_id: int) -> tuple[FrozenSettings, int]:

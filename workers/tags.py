@@ -1,7 +1,9 @@
 """The stages of tags, and the one that builds the models of a vocabulary."""
 
 import asyncio
+from functools import partial
 from hashlib import sha256
+from typing import Literal
 
 import numpy as np
 
@@ -15,14 +17,12 @@ from schemas.values.tags import (
     ValidatedTags,
     Vocabulary,
 )
-from stages.ports import Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import SentenceModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
-from store.database import Connection
 from store.runs.chain import content_hash
 from store.vocabularies import Part, PostgresVocabularies
 from workers.tag_models import VocabularyModels
@@ -32,23 +32,20 @@ from workers.work import Result, Work
 async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     """The final phrases, their vectors by the models of the vocabulary, and the context of the request."""
     loaded = await models(work)
-    given, context = phrases(work), context_tags(work)
-    sentences = await _sentences(work, given, loaded)
-
-    def embed() -> tuple[EmbeddedPhrases, Vectors]:
-        return embed_phrases(
-            given,
-            tokens=loaded.tokens,
-            context_model=loaded.context,
-            context_tags=context,
-            context_tag_weight=work.settings.psq.context_tag_weight,
-            sentences=sentences,
-        )
-
-    return Result(*await asyncio.to_thread(embed))
+    phrases, context_tags = submitted(work, "phrases"), submitted(work, "context_tags")
+    embedded, vectors = await asyncio.to_thread(
+        embed_phrases,
+        phrases,
+        tokens=loaded.tokens,
+        context_model=loaded.context,
+        context_tags=context_tags,
+        context_tag_weight=work.settings.psq.context_tag_weight,
+        sentences=await _sentences(work, phrases, loaded),
+    )
+    return Result(embedded, vectors)
 
 
-async def _sentences(work: Work, given: list[str], loaded: VocabularyModels) -> Sentences | None:
+async def _sentences(work: Work, phrases: list[str], loaded: VocabularyModels) -> Sentences | None:
     model = sentence_model(work)
     if model is None or loaded.fused is None:
         return None
@@ -61,7 +58,7 @@ async def _sentences(work: Work, given: list[str], loaded: VocabularyModels) -> 
             FailureCategory.VOCABULARY_UNUSABLE,
         )
     characters = loaded.fused.characters
-    lookups = [phrase.lookup for phrase in final_phrases(given) if characters.knows(plain(phrase.lookup))]
+    lookups = [phrase.lookup for phrase in final_phrases(phrases) if characters.knows(plain(phrase.lookup))]
     embedded = await embedder.embed_batch(
         [plain(lookup) for lookup in lookups],
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
@@ -70,75 +67,60 @@ async def _sentences(work: Work, given: list[str], loaded: VocabularyModels) -> 
     return Sentences(model, lookups, embedded.vectors)
 
 
-async def run_retrieve(work: Work) -> Result[RetrievedTags]:
+async def run_retrieve(work: Work) -> RetrievedTags:
     """The tags that each phrase leads to: the neighbours of all phrases at once, in memory."""
     settings = work.settings.psq
     loaded = await models(work)
-    return Result(
-        await retrieve_tags(
-            await work.output(EmbeddedPhrases),
-            await work.vectors(EmbeddedPhrases),
-            lexicon=PostgresVocabularies(work.database),
-            search=loaded.fused or loaded.tokens.table,
-            vocabulary_id=vocabulary_id(work),
-            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
-            per_phrase_k=settings.retrieval_per_phrase_k,
-            min_tag_count=min_tag_count(work),
-            skip_exact=settings.skip_fasttext_for_exact_alias,
-        )
+    return await retrieve_tags(
+        await work.output(EmbeddedPhrases),
+        await work.vectors(EmbeddedPhrases),
+        lexicon=PostgresVocabularies(work.database),
+        search=loaded.fused or loaded.tokens.table,
+        vocabulary_id=vocabulary_id(work),
+        allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+        per_phrase_k=settings.retrieval_per_phrase_k,
+        min_tag_count=min_tag_count(work),
+        skip_exact=settings.skip_fasttext_for_exact_alias,
     )
 
 
-async def run_rerank(work: Work) -> Result[RankedTags]:
+async def run_rerank(work: Work) -> RankedTags:
     """Similarity and context as one score, and all phrases as one list."""
     settings = work.settings.psq
     embedded = await work.output(EmbeddedPhrases)
     retrieved = await work.output(RetrievedTags)
     rows = (await models(work)).context.rows_of(retrieved.tags)
     chosen = settings.retrieval_per_phrase_final_k
-    final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1
-
-    def rank() -> RankedTags:
-        return rank_tags(
-            retrieved,
-            context=embedded.context,
-            rows=rows,
-            context_weight=settings.context_weight,
-            per_phrase_final_k=final_k,
-            global_k=settings.retrieval_global_k,
-        )
-
-    return Result(await asyncio.to_thread(rank))
+    return await asyncio.to_thread(
+        rank_tags,
+        retrieved,
+        context=embedded.context,
+        rows=rows,
+        context_weight=settings.context_weight,
+        per_phrase_final_k=chosen if chosen != "auto" else None if sentence_model(work) else 1,
+        global_k=settings.retrieval_global_k,
+    )
 
 
-async def run_validate(work: Work) -> Result[ValidatedTags]:
+async def run_validate(work: Work) -> ValidatedTags:
     """Whether the candidates keep their contract, by the vocabulary's entries, read again."""
     settings = work.settings.psq
     ranked = await work.output(RankedTags)
     tags = [candidate.tag for candidate in ranked.candidates]
-    return Result(
-        validate_tags(
-            ranked,
-            retrieved=await work.output(RetrievedTags),
-            lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
-            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
-            min_tag_count=min_tag_count(work),
-            global_k=settings.retrieval_global_k,
-        )
+    return validate_tags(
+        ranked,
+        retrieved=await work.output(RetrievedTags),
+        lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
+        allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+        min_tag_count=min_tag_count(work),
+        global_k=settings.retrieval_global_k,
     )
 
 
-def phrases(work: Work) -> list[str]:
-    """The phrases that the job was submitted with."""
-    given: list[str] = work.claim.inputs["phrases"]
-    work.read["phrases"] = content_hash(given)
-    return given
-
-
-def context_tags(work: Work) -> list[str]:
-    """The context tags that the job was submitted with."""
-    given: list[str] = work.claim.inputs["context_tags"]
-    work.read["context_tags"] = content_hash(given)
+def submitted(work: Work, name: Literal["phrases", "context_tags"]) -> list[str]:
+    """The phrases, or the context tags, that the job was submitted with."""
+    given: list[str] = work.claim.inputs[name]
+    work.read[name] = content_hash(given)
     return given
 
 
@@ -206,11 +188,7 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
         tokens=len(placed.table.tokens),
         context_rows=int(model.rows.any(axis=1).sum()),
     )
-
-    async def keep(connection: Connection) -> None:
-        await vocabularies.keep_models(connection, built, files, sentences)
-
-    return Result(built, effect=keep)
+    return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files, sentences=sentences))
 
 
 async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, SentenceModel] | tuple[None, None]:

@@ -90,11 +90,11 @@ Output_co = TypeVar("Output_co", bound=Value, covariant=True)
 
 
 class Result(NamedTuple, Generic[Output_co]):
-    """What a stage gives to be stored."""
+    """What a stage gives to be stored, where that is more than its output."""
 
     output: Output_co
     vectors: NDArray[np.float32] | None = None
-    effect: Callable[[Connection], Awaitable[None]] | None = None
+    effect: Callable[[Connection], Awaitable[object]] | None = None
     """Run in the transaction of the commit, after the output."""
     texts: Sequence[tuple[bytes, bool]] = ()
     """The texts of the vectors, in their order, by which equal texts find them; none for vectors of something else."""
@@ -236,7 +236,7 @@ class Work:
         return stored
 
 
-StageFunction = Callable[[Work], Awaitable[Result[Value]]]
+StageFunction = Callable[[Work], Awaitable[Value | Result[Value]]]
 
 StageFunctions = Mapping[tuple[str, str, str], StageFunction]
 """The functions of stages, by kind and mode of the job and name of the stage."""

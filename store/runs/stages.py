@@ -313,7 +313,7 @@ async def commit(
     inputs: Mapping[str, Any],
     output: Mapping[str, Any],
     vectors: NDArray[np.float32] | None = None,
-    effect: Callable[[Connection], Awaitable[None]] | None = None,
+    effect: Callable[[Connection], Awaitable[object]] | None = None,
     texts: Sequence[tuple[bytes, bool]] = (),
     database_s: float | None = None,
     waited_s: float = 0.0,

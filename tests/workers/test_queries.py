@@ -31,16 +31,17 @@ from workers.work import Result, StageFunction, Work
 
 async def run_stage(
     database: Database, job_id: int, stage: str, function: StageFunction, model: Any
-) -> tuple[Result[Any], dict[str, Any]]:
-    """Run a stage of a job with a model, and store it. Its result, and the inputs that it noted."""
+) -> tuple[Any, dict[str, Any]]:
+    """Run a stage of a job with a model, and store it. Its output, and the inputs that it noted."""
     claim = await database.ask(claimed, job_id, stage)
     settings = thaw(await database.ask(runs.settings, claim.run_id))
     wiring: Any = ModelAlone(database, model)
     read: dict[str, Any] = {}
-    result = await function(Work(claim, settings.run, database, wiring, read, settings.preset))
+    computed = await function(Work(claim, settings.run, database, wiring, read, settings.preset))
+    result = computed if isinstance(computed, Result) else Result(computed)
     output = result.output.model_dump(mode="json")
     await database.ask(stages.commit, claim, inputs=read, output=output, effect=result.effect)
-    return result, read
+    return result.output, read
 
 
 @dataclass
@@ -58,8 +59,7 @@ class Shows:
 async def augmented(
     database: Database, job_id: int, context_tokens: int | None = None
 ) -> tuple[AugmentedPrompt, dict[str, Any]]:
-    result, read = await run_stage(database, job_id, "augment", run_augment, Shows(context_tokens))
-    return result.output, read
+    return await run_stage(database, job_id, "augment", run_augment, Shows(context_tokens))
 
 
 async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(database: Database) -> None:
@@ -155,7 +155,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_fails_the_stage_or_gives_wa
         with pytest.raises(RerankerUnavailableError):
             await ranking
     else:
-        assert (await ranking).output.ranker == "score-fusion, without the weights of bge"
+        assert (await ranking).ranker == "score-fusion, without the weights of bge"
 
 
 @pytest.fixture
