@@ -11,7 +11,6 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ CONTEXT_TOKENS = 8192
 """What SmolLM2 was trained with. Half the memory of the process is this context."""
 PROMPT_BATCH_TOKENS = 512
 """A prompt is read in steps of this many tokens, about 2 s each on two cores; between steps it can be given up."""
+NANOSECONDS_PER_MS = 1_000_000
 
 
 class GenerationRefused(Exception):
@@ -32,23 +32,6 @@ class GenerationRefused(Exception):
 
 class GenerationCancelled(Exception):
     """Nobody waits for the reply any more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Generated:
-    """How one generation ended."""
-
-    stop_reason: str
-    """`stop`: by itself; `length`: at the limit of tokens or of the context."""
-    prompt_tokens: int
-    prompt_s: float
-    reply_tokens: int
-    reply_s: float
-    logprobs: list[dict[str, Any]] = field(default_factory=list)
-    """Per token of the reply `token`, `bytes`, `logprob` and `top_logprobs`, where the request asked for them.
-
-    Of the model's whole vocabulary, before a schema, a penalty or the temperature changes anything.
-    """
 
 
 class EmbeddedLLM:
@@ -83,8 +66,13 @@ class EmbeddedLLM:
         num_ctx: int,
         on_text: Callable[[str], None],
         is_cancelled: Callable[[], bool],
-    ) -> Generated:
-        """Answer a chat request in llama.cpp's own terms, piece by piece.
+    ) -> dict[str, Any]:
+        """Answer a chat request in llama.cpp's own terms, piece by piece; how it ended, in those of Ollama.
+
+        `done_reason` is `stop`, by itself, or `length`, at the limit of tokens or of the context. Durations are in
+        nanoseconds. Where the request asked for them, `logprobs` has `token`, `bytes`, `logprob` and `top_logprobs` of
+        each token of the reply, of the model's whole vocabulary, before a schema, a penalty or the temperature changes
+        anything.
 
         Raises GenerationRefused, before any text, when prompt and one token do not fit into `num_ctx` or into the
         model's context, and when the request itself is wrong, a schema that cannot be held to, say. Raises
@@ -126,14 +114,14 @@ class EmbeddedLLM:
             raise GenerationRefused(refusal)
         if stop_reason is None:
             raise GenerationCancelled
-        return Generated(
-            stop_reason=stop_reason,
-            prompt_tokens=timings["prompt_n"],
-            prompt_s=timings["prompt_ms"] / 1000,
-            reply_tokens=timings["predicted_n"],
-            reply_s=timings["predicted_ms"] / 1000,
-            logprobs=logprobs,
-        )
+        ending: dict[str, Any] = {
+            "done_reason": stop_reason,
+            "prompt_eval_count": timings["prompt_n"],
+            "prompt_eval_duration": int(timings["prompt_ms"] * NANOSECONDS_PER_MS),
+            "eval_count": timings["predicted_n"],
+            "eval_duration": int(timings["predicted_ms"] * NANOSECONDS_PER_MS),
+        }
+        return ending | ({"logprobs": logprobs} if logprobs else {})
 
     def _on_one_line(self, request: dict[str, Any]) -> dict[str, Any]:
         """The request with a grammar instead of its schema, where that grammar holds JSON to one line."""

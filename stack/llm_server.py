@@ -36,15 +36,13 @@ from schemas.errors import StackError
 from stack import logs
 from stack.embedded_llm import (
     CONTEXT_TOKENS,
+    NANOSECONDS_PER_MS,
     EmbeddedLLM,
-    Generated,
     GenerationCancelled,
     GenerationRefused,
     embedded_weights,
 )
 from stages.ports import Vectors
-
-NANOSECONDS = 1_000_000_000
 
 KEPT_S = 60.0
 """How long the language model stays in memory without a request: 300 MB, and half a second to load it again."""
@@ -213,12 +211,12 @@ class Models:
 
     def generate(
         self, request: ChatRequest, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
-    ) -> "asyncio.Future[Generated]":
+    ) -> "asyncio.Future[dict[str, Any]]":
         """Queue a generation; `on_text` is called on the model's thread. Its future raises StackError when the model
         cannot be loaded."""
         loop = asyncio.get_running_loop()
 
-        def run() -> Generated:
+        def run() -> dict[str, Any]:
             try:
                 return self._loaded(loop).generate(
                     request.for_llama_cpp(),
@@ -344,7 +342,10 @@ class Answers:
         try:
             while (text := await texts.get()) is not None:
                 yield _line(text, done=False)
-            yield _line("", **_ending(await generated, seconds=time.monotonic() - began))
+            # Log-probabilities stand here alone, also where the reply went out in pieces.
+            ending = await generated
+            total = int((time.monotonic() - began) * 1000 * NANOSECONDS_PER_MS)
+            yield _line("", done=True, total_duration=total, **ending)
         finally:
             leaving.cancel()
 
@@ -359,20 +360,6 @@ async def _lines(first: dict[str, Any], rest: AsyncIterator[dict[str, Any]]) -> 
 def _line(text: str, **rest: Any) -> dict[str, Any]:
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return {"model": PACKAGED_LLM, "created_at": now, "message": {"role": "assistant", "content": text}, **rest}
-
-
-def _ending(generated: Generated, *, seconds: float) -> dict[str, Any]:
-    """The last line. Log-probabilities stand here alone, also where the reply went out in pieces."""
-    ending: dict[str, Any] = {
-        "done": True,
-        "done_reason": generated.stop_reason,
-        "total_duration": int(seconds * NANOSECONDS),
-        "prompt_eval_count": generated.prompt_tokens,
-        "prompt_eval_duration": int(generated.prompt_s * NANOSECONDS),
-        "eval_count": generated.reply_tokens,
-        "eval_duration": int(generated.reply_s * NANOSECONDS),
-    }
-    return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
 
 
 async def _refused(request: Request, error: Exception) -> Response:

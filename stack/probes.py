@@ -1,9 +1,9 @@
 """Is a server healthy? Each probe asks what a client would ask, and answers yes or no within about two seconds."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from stack.connections import broker_address
 from stack.home import State
@@ -76,9 +76,9 @@ def broker_answers(broker_url: str) -> bool:
     from kombu import Connection
     from kombu.exceptions import KombuError
 
-    address = broker_address(broker_url)
+    url, tls = broker_address(broker_url)
     try:
-        with Connection(address.url, ssl=address.tls or False, connect_timeout=PROBE_TIMEOUT_S) as connection:
+        with Connection(url, ssl=tls or False, connect_timeout=PROBE_TIMEOUT_S) as connection:
             connection.connect()
     except (KombuError, OSError):
         return False
@@ -98,12 +98,9 @@ def http_answers(url: str) -> bool:
 WORKER = "worker-"
 
 
-class Ping(Protocol):
-    """Pings workers over the broker. The caller provides it, because `stack` does not import `workers`."""
-
-    def __call__(self, redis_url: str, names: Collection[str]) -> set[str]:
-        """The workers of this machine, out of `names`, that answer within about a second; none without a broker."""
-        ...
+Ping = Callable[[str, Collection[str]], set[str]]
+"""Which workers of this machine, out of these names, answer over this broker within about a second; none without a
+broker. The caller provides it, because `stack` does not import `workers`."""
 
 
 def healthy(parts: Collection[str], state: State, ping: Ping) -> set[str]:

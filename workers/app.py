@@ -24,9 +24,9 @@ _EXCHANGE = Exchange("ragq", type="direct")
 
 def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
-    address = broker_address(broker_url)
-    app = Celery("ragq", broker=address.url)
-    app.conf.update(_settings(broker_url), broker_use_ssl=address.tls)
+    url, tls = broker_address(broker_url)
+    app = Celery("ragq", broker=url)
+    app.conf.update(_settings(broker_url), broker_use_ssl=tls)
     return app
 
 
