@@ -21,7 +21,7 @@ from rich.table import Table
 
 from schemas.chains import STAGES
 from stack.connections import connections
-from stack.status import memory_of
+from stack.lifecycle import memory_of
 
 PROJECT: Final = Path(__file__).parent.parent
 NOOP_STAGES: Final[tuple[str, ...]] = STAGES[:7]

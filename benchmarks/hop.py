@@ -23,7 +23,8 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
 from services.new_runs import submit_run
 from stack.logs import last_lines
-from stack.processes import end, worker_command
+from stack.parts import worker_command
+from stack.supervision import end
 from store.database import Database
 from store.runs import overviews
 from store.runs.jobs import PendingChain, PendingStage

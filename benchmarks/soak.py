@@ -13,7 +13,7 @@ import psutil
 
 from benchmarks.common import Stack, show, show_machine, stack
 from schemas.chains import stages_of
-from stack.processes import FLOWER_TASKS
+from stack.parts import FLOWER_TASKS
 
 _PHRASES: Final = "overcoat, umbrela, red scarf\nseated man, blue sky\nwooden chair, dog\n"
 _QUESTION: Final = "Why does black tea turn dark?"

@@ -21,14 +21,13 @@ from services.doctor.examine import examine
 from services.doctor.servers import Verdict
 from stack.connections import connections
 from stack.home import Home, find_home, write_private
-from stack.parts import ORDER, PORT_SETTINGS
+from stack.lifecycle import PartStatus, status
+from stack.lifecycle import down as bring_down
+from stack.lifecycle import up as bring_up
+from stack.parts import ORDER, PORT_SETTINGS, api_command, worker_command
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
-from stack.processes import api_command, worker_command
-from stack.status import PartStatus, status
 from stack.supervision import HEARTBEATS, SUPERVISOR
-from stack.up import down as bring_down
-from stack.up import up as bring_up
 from stages.reports.words import duration
 from store import access
 from store.migrate import upgrade

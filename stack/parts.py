@@ -1,11 +1,13 @@
-"""What a stack is made of: its parts, in the order in which they start."""
+"""What a stack is made of: its parts, in the order in which they start, and their command lines."""
 
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
+from schemas.chains import Group, queues_of_group
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, given_servers, masked
@@ -13,16 +15,61 @@ from stack.home import Home, Part, State, kept_password
 from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 from stack.postgres import PostgresServer
 from stack.probes import WORKER
-from stack.processes import (
-    FLOWER_USER,
-    WORKER_CONCURRENCY,
-    WORKER_QUEUES,
-    api_command,
-    flower_command,
-    llm_command,
-    worker_command,
-)
 from stack.server import EmbeddedServer, ValkeyServer
+
+#: Which worker takes which queues: slow generation never holds up the model in the process.
+WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for group in get_args(Group)}
+#: Tasks in flight per worker. The batcher gathers its batches from them. A server of language models may have 16
+#: slots, and some stages are read or stored meanwhile.
+WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
+
+
+CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")
+FLOWER_COLUMNS = "name,uuid,kwargs,state,received,runtime,worker"
+FLOWER_USER = "ragq"
+#: Tasks that it keeps: about 4 KB each, and its own default is twenty times as many.
+FLOWER_TASKS = 5000
+#: Of its histogram of runtimes, in seconds: its own end at 10, and a stage of a language model takes minutes.
+FLOWER_BUCKETS = "0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800"
+
+
+def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:
+    """A Celery worker called `name@host` on some queues. Connections come by environment."""
+    return [
+        *CELERY,
+        "worker",
+        f"--concurrency={concurrency}",
+        f"--queues={','.join(queues)}",
+        f"--hostname={name}@%h",
+        "--task-events",
+        "--without-gossip",
+        "--without-mingle",
+        "--loglevel=WARNING",
+    ]
+
+
+def flower_command(port: int) -> list[str]:
+    """Flower. The password comes by FLOWER_BASIC_AUTH. What it saw is lost when it ends: Postgres has it all."""
+    return [
+        *CELERY,
+        "flower",
+        f"--address={LOOPBACK}",
+        f"--port={port}",
+        f"--tasks-columns={FLOWER_COLUMNS}",
+        f"--max-tasks={FLOWER_TASKS}",
+        f"--task-runtime-metric-buckets={FLOWER_BUCKETS}",
+    ]
+
+
+def api_command() -> list[str]:
+    """The API and its pages. Where it listens comes by RAGQ_API_HOST and RAGQ_API_PORT, connections likewise."""
+    return [sys.executable, "-m", "api.server"]
+
+
+def llm_command(port: int) -> list[str]:
+    """The embedded language model behind Ollama's HTTP API, on loopback."""
+    return [sys.executable, "-m", "stack.llm_server", "--host", LOOPBACK, "--port", str(port)]
+
 
 #: The part that replaces a server when its variable is not set.
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
@@ -41,8 +88,6 @@ MOST_ARENAS = "2"
 WORKER_GIVES_BACK_S = 4
 #: It stores nothing, and nobody waits for a reply when it is stopped.
 LLM_STOP_S = 2
-API_STOP_S = 15
-FLOWER_STOP_S = 10
 
 
 DEFAULTS = ProcessSettings()
@@ -142,11 +187,11 @@ def make_plan(
         # As for `ragq submit`, the address of the model has no influence on the profile of runs that it submits.
         passed = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
         environment = passed | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
-        add("api", api_command(), port, environment=environment, stop_timeout_s=API_STOP_S)
+        add("api", api_command(), port, environment=environment, stop_timeout_s=15)
     if "flower" in names:
         port = port_of("flower")
         environment = own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{kept_password(home.flower_password)}"}
-        add("flower", flower_command(port), port, environment=environment, stop_timeout_s=FLOWER_STOP_S)
+        add("flower", flower_command(port), port, environment=environment, stop_timeout_s=10)
     urls = {f"{name}_url": f"http://{LOOPBACK}:{parts[name].port}" for name in PORT_SETTINGS if name in parts}
     return State(started=started, servers=servers, parts=parts, **urls)
 

@@ -1,23 +1,24 @@
-"""supervisord, which keeps the parts alive: its configuration, and the calls it takes over its socket."""
+"""supervisord, which keeps the parts alive: its configuration, and the calls over its socket; and ends of processes."""
 
 import http.client
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 import xmlrpc.client
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from schemas.errors import StackError
 from stack.home import Home, Part, write_private
 from stack.probes import WORKER
-from stack.processes import wait_for_end
 
 #: The name under which the supervisor itself is recorded and logs.
 SUPERVISOR = "supervisor"
@@ -209,3 +210,51 @@ def configuration(home: Home, parts: Sequence[Part]) -> str:
 def _literal(value: object) -> str:
     """A value in which the supervisor expands nothing."""
     return str(value).replace("%", "%%")
+
+
+STOP_TIMEOUT_S = 30.0
+_LOOK_S = 0.02
+
+
+def end(pid: int, stop_signal: signal.Signals) -> None:
+    """Ask a process to end; kill it and all below it after 30 s. One that is gone is fine."""
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).send_signal(stop_signal)
+        wait_for_end(pid)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait for a process that was asked to end; kill it and all below it after 30 s."""
+    with suppress(psutil.NoSuchProcess):
+        if not _are_gone([psutil.Process(pid)]):
+            kill_tree(pid)
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL a process and all below it, and wait until they are gone. One that is gone is fine."""
+    try:
+        parent = psutil.Process(pid)
+        family = [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    _are_gone(family)
+
+
+def _are_gone(processes: Collection[psutil.Process]) -> bool:
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while any(_is_alive(process) for process in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """The process can still do something. One that only waits for its parent to take notice cannot."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -8,7 +8,7 @@ from stack import server
 from stack.logs import last_lines
 from stack.postgres import PostgresServer as Postgres
 from stack.probes import postgres_answers, redis_answers
-from stack.processes import STOP_TIMEOUT_S, kill_tree
+from stack.supervision import STOP_TIMEOUT_S, kill_tree
 
 _START_S = 60.0
 _POLL_S = 0.05

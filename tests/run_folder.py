@@ -11,7 +11,7 @@ from typing import Final
 import psutil
 from filelock import FileLock
 
-from stack.processes import end, kill_tree
+from stack.supervision import end, kill_tree
 
 _MEMORY: Final = Path("/dev/shm")
 _NEEDED_BYTES: Final = 6 * 1024**3

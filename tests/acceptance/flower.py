@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx
 
 from stack.ports import LOOPBACK, free_port
-from stack.processes import flower_command
+from stack.parts import flower_command
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.eventually import eventually
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import asyncpg
 
 from schemas.chains import STAGES, queues_named
-from stack.processes import kill_tree
+from stack.supervision import kill_tree
 from store.runs.jobs import OPEN_JOBS
 from tests.acceptance.forked import Forked, Output
 

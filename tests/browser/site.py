@@ -7,7 +7,7 @@ from typing import Any
 
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
-from stack.processes import api_command
+from stack.parts import api_command
 from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
 
 

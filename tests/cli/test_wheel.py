@@ -111,7 +111,7 @@ def test_the_installed_command_runs_in_another_folder_from_its_own_packages(inst
     done = run(installed / "ragq", "--version", folder=tmp_path)
     assert done.stdout == f"ragq, version {importlib.metadata.version('ragq')}\n", done.stderr
 
-    where = run(installed / "python", "-c", "import cli, stack.up; print(cli.__file__)", folder=tmp_path)
+    where = run(installed / "python", "-c", "import cli, stack.lifecycle; print(cli.__file__)", folder=tmp_path)
     assert Path(where.stdout.strip()).is_relative_to(installed.parent)
     assert run(installed / "python", "-m", "ragq", "config", "show", folder=tmp_path).returncode == 0
     assert run(installed / "ragq", "demo-data", "data", folder=tmp_path).returncode == 0

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from api.metrics import Metrics
 from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
-from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES
+from stack.parts import WORKER_CONCURRENCY, WORKER_QUEUES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy/kubernetes"

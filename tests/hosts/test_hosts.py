@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from schemas.chains import QUEUES
-from stack.processes import kill_tree, worker_command
+from stack.parts import worker_command
+from stack.supervision import kill_tree
 from store import migrate
 from tests import run_folder
 from tests.acceptance.conftest import GiveEvidence

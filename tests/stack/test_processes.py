@@ -18,10 +18,10 @@ import psutil
 import pytest
 
 from schemas.chains import CHAINS, QUEUES
-from stack import heartbeats, processes
+from stack import heartbeats, supervision
 from stack.home import Home, Part, State
-from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
-from stack.status import end_orphans, find_orphans, memory_of
+from stack.lifecycle import end_orphans, find_orphans, memory_of
+from stack.parts import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
 from store.database import Connection
 from tests.store.scored import enroll
 
@@ -63,7 +63,7 @@ def running(program: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_killing_a_tree_ends_its_children_too() -> None:
     with running(PARENT) as process:
         [child] = psutil.Process(process.pid).children()
-        processes.kill_tree(process.pid)
+        supervision.kill_tree(process.pid)
         assert process.wait() == -signal.SIGKILL
         assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
@@ -71,12 +71,12 @@ def test_killing_a_tree_ends_its_children_too() -> None:
 def test_a_process_that_does_not_listen_is_killed_and_ending_it_again_does_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(supervision, "STOP_TIMEOUT_S", 0.2)
     with running(STUBBORN) as stubborn:
-        processes.end(stubborn.pid, signal.SIGTERM)
+        supervision.end(stubborn.pid, signal.SIGTERM)
         assert stubborn.wait() == -signal.SIGKILL
-        processes.end(stubborn.pid, signal.SIGTERM)
-        processes.kill_tree(stubborn.pid)
+        supervision.end(stubborn.pid, signal.SIGTERM)
+        supervision.kill_tree(stubborn.pid)
 
 
 SHARED = 100_000_000

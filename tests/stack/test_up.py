@@ -16,12 +16,10 @@ from schemas.errors import StackError
 from stack import ports
 from stack.connections import connections
 from stack.home import Home, Part
+from stack.lifecycle import PartStatus, down, status, up
 from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
-from stack.processes import kill_tree
-from stack.status import PartStatus, status
-from stack.supervision import Supervisor, configuration
-from stack.up import down, up
+from stack.supervision import Supervisor, configuration, kill_tree
 from tests import run_folder
 from tests.embedded import PostgresServer, ValkeyServer
 from tests.eventually import eventually

@@ -13,7 +13,7 @@ from typing import Self
 import redis
 
 from schemas.chains import QUEUES
-from stack.processes import worker_command
+from stack.parts import worker_command
 from store.database import Database
 from store.runs import jobs
 from store.runs.jobs import PendingChain

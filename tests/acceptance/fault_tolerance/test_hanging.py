@@ -7,7 +7,7 @@ import pytest
 
 from schemas.chains import QUEUES
 from stack.home import Home, Part
-from stack.processes import worker_command
+from stack.parts import worker_command
 from stack.supervision import HEARTBEATS, Supervisor
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from schemas.chains import QUEUES
-from stack.processes import worker_command
+from stack.parts import worker_command
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.harness import judged_by

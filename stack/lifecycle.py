@@ -1,11 +1,20 @@
-"""`ragq up`: starts the stack in order and waits until it is healthy."""
+"""`ragq up`, `down` and `status`: starts a stack in order, stops it, and says how its parts are.
 
+A killed supervisor leaves processes behind: they are found, and ended.
+"""
+
+import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
+
+import psutil
 
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
@@ -14,11 +23,136 @@ from stack.home import Home, Part, State
 from stack.logs import last_lines
 from stack.parts import DEFAULTS, EMBEDDED, SERVERS, WORKERS, in_order, make_plan, servers_from_outside
 from stack.probes import Ping, healthy
-from stack.status import PartStatus, end_orphans, status
-from stack.supervision import SUPERVISOR, Supervisor
+from stack.supervision import SUPERVISOR, Supervisor, end
 
 
-def down(home: Home, report: Callable[[str], None]) -> list[str]:
+@dataclass(frozen=True, kw_only=True)
+class PartStatus:
+    """How one part is."""
+
+    name: str
+    #: The supervisor's word, `external` for a server from outside, `orphaned` for a process without supervisor.
+    state: str
+    healthy: bool
+    pid: int | None = None
+    port: int | None = None
+    uptime_s: float | None = None
+    #: Memory of the process and its children; what processes share counts once.
+    memory_mb: float | None = None
+    log: str | None = None
+
+
+def status(home: Home, ping: Ping) -> list[PartStatus]:
+    """Every part of the stack and every server it uses, in starting order; empty when nothing runs."""
+    state = home.read_state()
+    if state is None:
+        return []
+    supervisor = Supervisor(home)
+    if not supervisor.is_running():
+        return [_measured(home, name, "orphaned", pid) for pid, name in find_orphans(home, state).items()]
+    supervised = supervisor.parts()
+    outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
+    outside = {part: port for part, port in outside.items() if part not in state.parts}
+    answering = healthy({*outside, *(name for name, part in supervised.items() if part.is_up)}, state, ping)
+    return [
+        PartStatus(name=name, state="external", healthy=name in answering, port=outside[name])
+        if name in outside
+        else _measured(
+            home,
+            name,
+            supervised[name].state,
+            supervised[name].pid,
+            healthy=name in answering,
+            port=state.parts[name].port,
+        )
+        for name in in_order({*supervised, *outside})
+    ]
+
+
+def _measured(
+    home: Home, name: str, state: str, pid: int | None, *, healthy: bool = False, port: int | None = None
+) -> PartStatus:
+    uptime_s, memory_mb = None, None
+    if pid is not None:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            uptime_s = round(time.time() - process.create_time(), 1)
+            family = [process, *process.children(recursive=True)]
+            memory_mb = round(sum(map(memory_of, family)) / 1e6, 1)
+    return PartStatus(
+        name=name,
+        state=state,
+        healthy=healthy,
+        pid=pid,
+        port=port,
+        uptime_s=uptime_s,
+        memory_mb=memory_mb,
+        log=str(home.log(name)),
+    )
+
+
+def memory_of(process: psutil.Process) -> int:
+    """Bytes of a process; of a page that several share, its part. 0 for one that has ended."""
+    with suppress(psutil.NoSuchProcess):
+        try:
+            return int(process.memory_full_info().pss)
+        # Where the system does not tell, or not this user, shared pages count for each.
+        except (AttributeError, psutil.AccessDenied):
+            return int(process.memory_info().rss)
+    return 0
+
+
+def find_orphans(home: Home, state: State) -> dict[int, str]:
+    """The processes that are provably this stack's, by pid, each with the name of its part.
+
+    Proof is all three: the command that was recorded for the part, work inside the home, and a start after the
+    stack's own.
+    """
+    tails = {name: part.command[1:] for name, part in state.parts.items()}
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            command = process.cmdline()
+            name = next((name for name, tail in tails.items() if command[1:] and _ends_with(tail, command[1:])), None)
+            # The kernel rounds a start to its clock tick.
+            if name and _is_inside(home, process) and process.create_time() > state.started - 1:
+                found[process.pid] = name
+        except psutil.Error:
+            continue
+    return found
+
+
+def end_orphans(home: Home, state: State) -> list[str]:
+    """End what `find_orphans` finds, and return the parts' names in that order.
+
+    First the supervisor, so that it starts nothing; then what asks servers, together; then the servers, together.
+    """
+    found = find_orphans(home, state)
+    ended: list[str] = []
+    for group in ({SUPERVISOR}, set(state.parts) - {SUPERVISOR, *SERVERS}, set(SERVERS)):
+        mine = {pid: name for pid, name in found.items() if name in group}
+        with ThreadPoolExecutor(max_workers=max(len(mine), 1)) as threads:
+            list(threads.map(_end, mine, mine.values()))
+        ended += dict.fromkeys(mine.values())
+    return ended
+
+
+def _end(pid: int, name: str) -> None:
+    end(pid, signal.SIGINT if name == "postgres" else signal.SIGTERM)
+
+
+def _ends_with(whole: list[str], tail: list[str]) -> bool:
+    return whole[-len(tail) :] == tail
+
+
+def _is_inside(home: Home, process: psutil.Process) -> bool:
+    return Path(process.cwd()).is_relative_to(home.folder.resolve())
+
+
+Report = Callable[[str], None]
+
+
+def down(home: Home, report: Report) -> list[str]:
     """Stop every part, servers last, and return the names of those that ran; empty when nothing did.
 
     A worker finishes the stages it holds, for RAGQ_STOP_SECONDS at most; what it cannot finish is due again later. Data
@@ -28,7 +162,7 @@ def down(home: Home, report: Callable[[str], None]) -> list[str]:
         return end_all(home, report)
 
 
-def end_all(home: Home, report: Callable[[str], None] = lambda line: None) -> list[str]:
+def end_all(home: Home, report: Report = lambda line: None) -> list[str]:
     """As `down`, by a caller that holds the lock."""
     ended = []
     supervisor = Supervisor(home)
@@ -47,7 +181,7 @@ def end_all(home: Home, report: Callable[[str], None] = lambda line: None) -> li
     return ended
 
 
-def _stop_together(supervisor: Supervisor, names: Sequence[str], report: Callable[[str], None]) -> list[str]:
+def _stop_together(supervisor: Supervisor, names: Sequence[str], report: Report) -> list[str]:
     ended = []
     with ThreadPoolExecutor(max_workers=max(len(names), 1)) as threads:
         stopping = {threads.submit(supervisor.stop, name): name for name in names}
@@ -62,7 +196,6 @@ POLL_S = 0.1
 #: A part that ends this often while it is awaited is not awaited any longer.
 HOPELESS_ENDS = 3
 
-Report = Callable[[str], None]
 Answering = Callable[[Collection[str]], set[str]]
 
 
@@ -127,14 +260,10 @@ def up(
 def _found(home: Home, supervisor: Supervisor, report: Report) -> tuple[State | None, set[str]]:
     """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
     state = home.read_state()
-    if supervisor.is_running():
-        if state is not None:
-            return state, {name for name, part in supervisor.parts().items() if part.is_up}
-        # Somebody removed the state, so nobody knows what these parts were started with.
-        end_all(home, report)
-    elif state is not None:
-        for name in end_orphans(home, state):
-            report(f"{name:<14}left behind by a killed stack, ended")
+    if state is not None and supervisor.is_running():
+        return state, {name for name, part in supervisor.parts().items() if part.is_up}
+    # Parts whose state somebody removed too: nobody knows what they were started with.
+    end_all(home, report)
     return None, set()
 
 
