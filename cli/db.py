@@ -13,7 +13,8 @@ from cli.config import servers, unavailable, with_database
 from cli.options import group
 from cli.output import FittingTable, draw, json_option, print_json, print_list, print_result, print_text
 from schemas.errors import StackError
-from stack import postgres
+from stack.servers import dump, revision_in
+from stack.servers import restore as restore_tables
 from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store import access
@@ -93,7 +94,7 @@ def backup(path: Path, as_json: bool) -> None:
         ragq db backup ragq.dump
     """
     revision, found = with_database(_content)
-    size = postgres.dump(servers().database_url, path)
+    size = dump(servers().database_url, path)
     words = f"Wrote {size / 1e6:.1f} MB with {counted(found, 'run')} to {path}."
     print_result(_backup_json(path, revision, found), words, as_json=as_json)
 
@@ -113,7 +114,7 @@ def restore(path: Path, replace: bool, as_json: bool) -> None:
         ragq db restore ragq.dump
         ragq up
     """
-    written = postgres.revision_in(path)
+    written = revision_in(path)
     if not migrations.is_known_revision(written):
         raise StackError(
             f"{path} has tables of another version of ragq (revision {written}); nothing was changed. Restore it with "
@@ -121,7 +122,7 @@ def restore(path: Path, replace: bool, as_json: bool) -> None:
         )
     with_database(_refuse, replace)
     url = servers().database_url
-    postgres.restore(url, path)
+    restore_tables(url, path)
     migrations.upgrade(url)
     # The workers of the backup are elsewhere, or gone.
     with_database(workers.end_all)

@@ -13,9 +13,8 @@ from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, given_servers, masked
 from stack.home import Home, Part, State, kept_password
 from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
-from stack.postgres import PostgresServer
 from stack.probes import WORKER
-from stack.server import EmbeddedServer, ValkeyServer
+from stack.servers import EmbeddedServer, PostgresServer, ValkeyServer
 
 #: Which worker takes which queues: slow generation never holds up the model in the process.
 WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for group in get_args(Group)}

@@ -4,9 +4,8 @@ import subprocess
 import time
 from typing import Any, Self
 
-from stack import server
+from stack import servers
 from stack.logs import last_lines
-from stack.postgres import PostgresServer as Postgres
 from stack.probes import postgres_answers, redis_answers
 from stack.supervision import STOP_TIMEOUT_S, kill_tree
 
@@ -14,7 +13,7 @@ _START_S = 60.0
 _POLL_S = 0.05
 
 
-class Started(server.EmbeddedServer):
+class Started(servers.EmbeddedServer):
     """A server that is started, killed, and started again on its port."""
 
     _process: "subprocess.Popen[bytes]"
@@ -61,7 +60,7 @@ class Started(server.EmbeddedServer):
             self._process.wait(STOP_TIMEOUT_S)
 
 
-class PostgresServer(Started, Postgres):
+class PostgresServer(Started, servers.PostgresServer):
     """A Postgres that forces nothing to disk: its commits outlive the server, and not the machine."""
 
     def command(self) -> list[str]:
@@ -72,7 +71,7 @@ class PostgresServer(Started, Postgres):
         return postgres_answers(self.url)
 
 
-class ValkeyServer(Started, server.ValkeyServer):
+class ValkeyServer(Started, servers.ValkeyServer):
     """A Valkey."""
 
     def answers(self) -> bool:

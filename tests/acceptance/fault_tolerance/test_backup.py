@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stack.postgres import dump
+from stack.servers import dump
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.harness import judged_by

