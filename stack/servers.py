@@ -202,10 +202,7 @@ class PostgresServer(EmbeddedServer):
             )
         finally:
             password_file.unlink()
-        for database, statement in (
-            ("postgres", f"CREATE DATABASE {DATABASE}"),
-            (DATABASE, "CREATE EXTENSION vector"),
-        ):
+        for database, statement in (("postgres", f"CREATE DATABASE {DATABASE}"), (DATABASE, "CREATE EXTENSION vector")):
             single_user = ("--single", "-D", str(building), "-c", "exit_on_error=on", database)
             self._run("postgres", *single_user, stdin=f"{statement}\n")
         building.rename(self.cluster)

@@ -4,13 +4,18 @@ The backlog is in Postgres. The broker holds a window: a few messages for each s
 dispatcher fills it in fair turns, when jobs are added or made ready (a notification) and as messages are taken. All
 its statements go through the session that holds the lock of the election, and nothing is sent but what that session
 has just marked as sent: a process that lost the lock sends nothing.
+
+The reaper gives work back that its worker lost, and puts jobs back into the backlog whose messages seem lost. How long a
+message may take before it is sent again doubles each time: a careless reaper would flood the queue with copies. When a
+queue of the broker holds at least as many messages as were sent and not claimed, nothing is missing.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,23 +28,14 @@ from celery import Celery
 from schemas.chains import INDEXING
 from schemas.statuses import Priority
 from store.database import DATABASE_ERRORS, Connection, Database, asyncpg_url
-from store.runs import backlog, workers
-from store.runs.backlog import CHANNEL, Flow, FlowKind
+from store.references import index_runs, references
+from store.runs import backlog, jobs, notifications, runs, stages, workers
+from store.runs.backlog import CHANNEL, Flow, FlowKind, Unclaimed
 from store.runs.jobs import PendingChain, pending_chains
 from workers.app import BROKER_ERRORS
 from workers.broker import BACKGROUND, FIRST, NORMAL
-from workers.reaper import Reaper
-from workers.turns import (
-    AWAITED_SECONDS,
-    Depths,
-    QueueDepths,
-    Turns,
-    WaitingFlow,
-    Yielding,
-    room,
-    send,
-    windows,
-)
+from workers.runner import LONGEST_RETRY_SECONDS
+from workers.turns import AWAITED_SECONDS, Depths, QueueDepths, Turns, WaitingFlow, Yielding, room, send, windows
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +56,81 @@ _STANDS_BACK_S: Final = 3 * LOOK_SECONDS
 _READ_AHEAD: Final = 256
 _OF_A_FLOW: Final = (4, 128)
 _FLOWS_AT_ONCE: Final = 64
+
+#: The waits that double are never longer than this.
+LONGEST_WAIT_SECONDS: Final = 600.0
+#: The clocks of two machines differ, and are corrected, by less.
+_TOLERATED_S: Final = 1.0
+#: Jobs that are taken back in one statement.
+_AT_ONCE: Final = 1000
+
+
+class Reaper:
+    """Sweeps the stages of every job, again and again."""
+
+    def __init__(self, database: Database, *, lease_s: float, grace_s: float, max_interruptions: int) -> None:
+        self._database = database
+        self._lease_s = lease_s
+        self._grace_s = grace_s
+        self._max_interruptions = max_interruptions
+        self._clock_ahead_s = math.inf
+        """Of the database's clock, before the one of this machine that never runs backwards."""
+        self._clock_wrong_until = 0.0
+
+    async def release(self, connection: Connection) -> None:
+        """One round over the rows alone: the clock, expired leases, publications that are due, runs that others
+        await, and messages about runs.
+        """
+        now = time.monotonic()
+        before, self._clock_ahead_s = self._clock_ahead_s, await runs.database_s(connection) - now
+        # At first it is not known whether it was set back.
+        if self._clock_ahead_s < before - _TOLERATED_S:
+            self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
+        if now < self._clock_wrong_until:
+            await runs.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
+        # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
+        if self._database.reachable_for_s >= self._lease_s:
+            await self._expire(connection)
+        for job_id in await index_runs.publish_again(connection):
+            log.info("partial_index_due", job_id=job_id)
+        for run_id, after_id, has_succeeded in await jobs.end_waits(connection):
+            log.info("wait_ended", run_id=run_id, after=after_id, has_succeeded=has_succeeded)
+        for run_id in await notifications.make_due(connection, unless=references.is_publication_due):
+            log.info("notification_due", run_id=run_id)
+
+    async def take_back(self, connection: Connection, depths: Depths) -> list[int]:
+        """Put jobs back whose messages seem lost, and those that waited until now. How many."""
+        found = overdue(await backlog.unclaimed(connection), depths, grace_s=self._grace_s)
+        return await backlog.take_back(connection, found[:_AT_ONCE]) if found else []
+
+    async def _expire(self, connection: Connection) -> None:
+        for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
+            log.warning(
+                "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
+                job_id=expired.job_id,
+                stage=expired.stage,
+                attempt=expired.attempt,
+                worker=expired.worker_id,
+            )
+
+
+def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -> list[int]:
+    """The jobs to send again, those first that waited longest.
+
+    A message is overdue after `grace_s * 2 ** (times sent again)` seconds, unless the broker holds a message for every
+    one that was sent; after `grace_s` when it holds none at all; and after LONGEST_WAIT_SECONDS in any case.
+    """
+    sent = Counter(of.queue for of in unclaimed if not of.is_due_now)
+
+    def is_overdue(of: Unclaimed) -> bool:
+        held = depths.in_queue.get(of.queue, 0)
+        if of.is_due_now or of.waited_s > LONGEST_WAIT_SECONDS:
+            return True
+        if held >= sent[of.queue]:
+            return False
+        return of.waited_s > grace_s * (2 ** min(of.resent, 20) if held else 1)
+
+    return [of.job_id for of in sorted(unclaimed, key=lambda of: -of.waited_s) if is_overdue(of)]
 
 
 # Which process of a cluster dispatches: the one whose session holds a lock in Postgres. The lock goes with the session:

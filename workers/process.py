@@ -31,10 +31,9 @@ from store.runs import workers
 from workers import documents, participants, queries, tags, telemetry
 from workers.batches import BatchSender
 from workers.broker import FIRST, priority_of
-from workers.dispatcher import Dispatcher
+from workers.dispatcher import Dispatcher, Reaper
 from workers.leases import Leases, essential
 from workers.notifier import Notifier
-from workers.reaper import Reaper
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
 from workers.work import StageFunction

@@ -9,14 +9,7 @@ import numpy as np
 
 from adapters.tag_models import TagModelBuilder, read_context_model, read_token_model, similarity_file
 from schemas.errors import DomainError, FailureCategory
-from schemas.values.tags import (
-    BuiltVocabulary,
-    EmbeddedPhrases,
-    RankedTags,
-    RetrievedTags,
-    ValidatedTags,
-    Vocabulary,
-)
+from schemas.values.tags import BuiltVocabulary, EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags, Vocabulary
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags

@@ -19,8 +19,7 @@ from tests.tcp_proxy import TcpProxy
 from tests.workers.conftest import Broker, key
 from workers.app import make_app
 from workers.broker import FIRST, NORMAL
-from workers.dispatcher import Dispatcher, elected
-from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
+from workers.dispatcher import LONGEST_WAIT_SECONDS, Dispatcher, Reaper, elected, overdue
 from workers.turns import LEAST_MESSAGES, MESSAGES_PER_THREAD, Depths
 
 BROKER = "the broker"
