@@ -9,8 +9,7 @@ import secrets
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -83,43 +82,24 @@ class State(Value):
     api_url: str | None = None
 
 
-@dataclass(frozen=True)
 class Home:
     """The folder of one stack. Two stacks with different folders live side by side."""
 
-    folder: Path
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", self.folder.expanduser().absolute())
-
-    @property
-    def logs(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.expanduser().absolute()
+        self.logs = self.folder / "logs"
         """One log per part, rotated."""
-        return self.folder / "logs"
+        self.flower_password = self.folder / "flower.password"
+        """Of Flower's user."""
+        self.api_token = self.folder / "api.token"
+        """The token of the API that `ragq up` made where the machine has other users."""
+        self.supervisor_config = self.folder / "supervisord.conf"
+        """Generated; it holds passwords, so it is private."""
+        self.supervisor_pid = self.folder / "supervisord.pid"
+        self._state = self.folder / "state.json"
 
     def log(self, part: str) -> Path:
-        """The log of a part."""
         return self.logs / f"{part}.log"
-
-    @property
-    def flower_password(self) -> Path:
-        """The file with the password of Flower's user."""
-        return self.folder / "flower.password"
-
-    @property
-    def api_token(self) -> Path:
-        """The file with the token of the API that `ragq up` made where the machine has other users."""
-        return self.folder / "api.token"
-
-    @property
-    def supervisor_config(self) -> Path:
-        """The generated configuration of the supervisor; it holds passwords, so it is private."""
-        return self.folder / "supervisord.conf"
-
-    @property
-    def supervisor_pid(self) -> Path:
-        """The file in which the supervisor keeps its pid."""
-        return self.folder / "supervisord.pid"
 
     @property
     def supervisor_socket(self) -> Path:
@@ -190,10 +170,6 @@ class Home:
         """Nothing runs any more."""
         self._state.unlink(missing_ok=True)
 
-    @property
-    def _state(self) -> Path:
-        return self.folder / "state.json"
-
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Home:
     """`RAGQ_HOME`; unset, the user's data folder, or /var/lib/ragq for root."""
@@ -207,27 +183,10 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
 
 
 PACKAGES = (
-    "asyncpg",
-    "celery",
-    "gensim",
-    "httpx",
-    "json-repair",
-    "numpy",
-    "ollama",
-    "pgvector",
-    "pydantic",
-    "rapidfuzz",
-    "scikit-learn",
-    "sentence-transformers",
-    "sqlalchemy",
-    "tokenizers",
-    "torch",
-    "transformers",
-    "xllamacpp",
-)
+    "asyncpg celery gensim httpx json-repair numpy ollama pgvector pydantic rapidfuzz scikit-learn sentence-transformers "
+    "sqlalchemy tokenizers torch transformers xllamacpp"
+).split()
 """The packages that results depend on, or that are first asked for when a result differs."""
-
-GIT_TIMEOUT_S = 5.0
 
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 _CPU = Path("/proc/cpuinfo")
@@ -237,24 +196,21 @@ _CPU = Path("/proc/cpuinfo")
 def this_environment() -> Environment:
     """The environment as it was when this was first asked for: the code that is loaded does not change after it."""
     commit, is_dirty = _commit(Path(__file__).parents[1])
+    packages = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     return Environment(
         ragq_version=version("ragq"),
         git_commit=commit,
         git_dirty=is_dirty,
         python=platform.python_version(),
         platform=platform.platform(),
-        packages={name: found for name in PACKAGES if (found := _version(name)) is not None},
+        packages=packages,
         cpu=_cpu(),
         cores=os.cpu_count(),
         gpus=_gpus(_NVIDIA),
     )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _commit(folder: Path) -> tuple[str | None, bool | None]:
@@ -266,7 +222,7 @@ def _commit(folder: Path) -> tuple[str | None, bool | None]:
         return None, None
     command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return None, None
     commit, _, dirty = done.stdout.strip().partition("-")

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import Protocol, TypeVar
 
 from adapters.limited_process import ProcessLimits
+from adapters.logprobs import OptionalLogprobs
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
@@ -45,9 +47,9 @@ class Wiring:
         self._ollama_url = ollama_url
         self._is_crowded = is_crowded
         self._is_awaited = is_awaited
-        self._embedders: dict[tuple[str, str], Embedder] = {}
-        self._chats: dict[str, ChatModel] = {}
-        self._pair_scorers: dict[str, PairScorer] = {}
+        self._embedder = cache(self._build_embedder)
+        self._chat = cache(self._build_chat)
+        self._pair_scorer = cache(self._build_pair_scorer)
         self._open = AsyncExitStack()
         redis = client(broker_url, process.llm_limits) if broker_url else None
         if redis is not None:
@@ -66,29 +68,16 @@ class Wiring:
 
     def embedder_of(self, backend: str, model: str, *, priority: int = FIRST) -> Embedder:
         """An embedder by its backend and the name of its model there."""
-        key = (backend, model)
-        if key not in self._embedders:
-            self._embedders[key] = self._build_embedder(*key)
-        embedder = self._embedders[key]
+        embedder = self._embedder(backend, model)
         return embedder.at(priority) if isinstance(embedder, BatchedEmbedder) else embedder
 
     def chat(self, settings: RunSettings) -> ChatModel:
         """The language model server of a run."""
-        backend = settings.llm.backend
-        if backend not in self._chats:
-            from adapters.logprobs import OptionalLogprobs
-
-            self._chats[backend] = OptionalLogprobs(self._build_chat(backend))
-        return self._chats[backend]
+        return self._chat(settings.llm.backend)
 
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id, a model in this process."""
-        if model not in self._pair_scorers:
-            from adapters.local_models import CrossEncoderScorer
-
-            threads = self._process.ragq_torch_threads or None
-            self._pair_scorers[model] = self._closing(CrossEncoderScorer(model, threads=threads))
-        return self._pair_scorers[model]
+        return self._pair_scorer(model)
 
     @property
     def document_limits(self) -> ProcessLimits:
@@ -135,6 +124,11 @@ class Wiring:
         batcher = Batcher(encoder, token_budget=tokens, is_crowded=self._is_crowded, is_awaited=self._is_awaited)
         return BatchedEmbedder(self._closing(batcher))
 
+    def _build_pair_scorer(self, model: str) -> PairScorer:
+        from adapters.local_models import CrossEncoderScorer
+
+        return self._closing(CrossEncoderScorer(model, threads=self._process.ragq_torch_threads or None))
+
     def _build_chat(self, backend: str) -> ChatModel:
         if backend == "openai":
             from adapters.openai import OpenAIChat
@@ -142,10 +136,10 @@ class Wiring:
             address = self._process.openai_server
             if address is None:
                 raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
-            return self._closing(OpenAIChat(address.base_url, api_key=address.api_key))
+            return OptionalLogprobs(self._closing(OpenAIChat(address.base_url, api_key=address.api_key)))
         from adapters.ollama import OllamaChat
 
-        return self._closing(OllamaChat(self._require_ollama()))
+        return OptionalLogprobs(self._closing(OllamaChat(self._require_ollama())))
 
     def _require_ollama(self) -> str:
         if self._ollama_url is None:
