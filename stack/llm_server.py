@@ -95,7 +95,7 @@ class ChatRequest(BaseModel):
         request: dict[str, Any] = {
             **_SAMPLING,
             "temperature": options.temperature,
-            "repeat_penalty": _penalty(self.format),
+            "repeat_penalty": 1.0 if _has_choices_alone(self.format) else 1.1,
             "messages": [message.model_dump() for message in self.messages],
             "max_tokens": tokens if tokens is not None and tokens > 0 else DEFAULT_REPLY_TOKENS,
         }
@@ -108,16 +108,12 @@ class ChatRequest(BaseModel):
         return request
 
 
-def _penalty(schema: Any) -> float:
-    """The penalty on repetition, which also makes constrained JSON end.
-
-    There is none where a schema leaves nothing to the model but choices: it would be a penalty on the choice that was
-    made last, or that the prompt named last.
-    """
-    return 1.0 if _has_choices_alone(schema) else 1.1
-
-
 def _has_choices_alone(schema: Any) -> bool:
+    """Whether a schema leaves nothing to the model but choices.
+
+    Then the penalty on repetition, which else makes constrained JSON end, would be one on the choice that was made last,
+    or that the prompt named last.
+    """
     if not isinstance(schema, dict):
         return False
     if "enum" in schema or "const" in schema:
@@ -247,11 +243,9 @@ class Models:
 
     async def embed(self, texts: list[str]) -> tuple[Vectors, list[int]]:
         """One row per text, and the tokens per text before the model's cut."""
-
-        def run() -> tuple[Vectors, list[int]]:
-            return self._encoder.encode(texts), self._encoder.count_whole_tokens(texts)
-
-        return await asyncio.get_running_loop().run_in_executor(self._embedder_turn, run)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._embedder_turn, lambda: (self._encoder.encode(texts), self._encoder.count_whole_tokens(texts))
+        )
 
     def close(self) -> None:
         """Give up what is being generated and wait for the threads."""

@@ -77,14 +77,13 @@ class BatchSender:
         status = error.status if isinstance(error, LLMError) else None
         note = str(error) if isinstance(error, LLMError) else f"{self._server}: {type(error).__name__}"
         log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
-        async with self._database.connection() as connection:
-            # A batch that the provider does not know any more has no answers either.
-            if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
-                await batches.end(connection, batch, refused=note)
-            else:
-                await batches.change(
-                    connection, batch, batch.status, provider_id=batch.provider_id, note=note, again_in_s=_AGAIN_S
-                )
+        # A batch that the provider does not know any more has no answers either.
+        if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
+            await self._database.once(batches.end, batch, refused=note)
+        else:
+            await self._database.once(
+                batches.change, batch, batch.status, provider_id=batch.provider_id, note=note, again_in_s=_AGAIN_S
+            )
 
     async def _send(self, batch: ClaimedBatch) -> None:
         calls = await self._database.once(batches.calls, batch.id)

@@ -36,8 +36,7 @@ def priority_of(kind: str) -> int:
     return BACKGROUND if kind in INDEXING else FIRST
 
 
-# A message is a hint, so nothing is lost with one: what is due is sent again from its row. Celery's consumer would end
-# at some, and keep others in memory until a far day.
+# Celery's consumer would end at some messages, and keep others in memory until a far day.
 
 log = structlog.get_logger("ragq.broker")
 

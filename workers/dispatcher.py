@@ -133,11 +133,8 @@ def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -
     return [of.job_id for of in sorted(unclaimed, key=lambda of: -of.waited_s) if is_overdue(of)]
 
 
-# Which process of a cluster dispatches: the one whose session holds a lock in Postgres. The lock goes with the session:
-# Postgres releases it when the process dies, and also when nothing was heard of it for SILENT_SECONDS, so that a
-# process that is cut off has a successor. Whoever holds it works through that session alone, and so can do nothing
-# once it has lost the lock.
-
+# Postgres releases the lock of the election when the process dies, and also when nothing was heard of it for
+# SILENT_SECONDS, so that a process that is cut off has a successor.
 
 _STATEMENT_SECONDS = 5.0
 

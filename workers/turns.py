@@ -262,15 +262,10 @@ class Yielding:
             self._pace += count / _OVER_S
 
 
-# A chain is always built from rows, and a message is a few ids. Sending is never the truth of anything: a stage row
-# that is ready is due whether or not its message arrived, and what seems lost is sent again. So a broker that is down
-# costs time, not work.
-
-
 def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:
     """Send a message for each chain, in order, with the priority of its job where that has one.
 
-    How many were sent: fewer than asked when the broker went away.
+    How many were sent: fewer than asked when the broker went away, which costs time, not work, as rows are the truth.
     """
     sent = 0
     try:
