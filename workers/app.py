@@ -35,7 +35,7 @@ def make_worker_app(broker_url: str) -> Celery:
     app = make_app(broker_url)
     # To announce that the next stage was sent costs more than to send it; a submission is still announced.
     app.conf.task_send_sent_event = False
-    app.conf.worker_pool = "workers.stage_pool:StagePool"
+    app.conf.worker_pool = "workers.process:StagePool"
     app.conf.worker_consumer = "workers.broker:CheckingConsumer"
     app.steps["consumer"].add(BatchedEvents)
     return app

@@ -22,7 +22,7 @@ _PRELOADED: Final = (
     *dict.fromkeys(module for module, _, _ in COMMANDS.values()),
     *("celery.bin.celery", "celery.apps.worker", "celery.worker.components", "kombu.pidbox", "flower.command"),
     *("adapters.ollama", "sentence_transformers", "transformers.models.bert.modeling_bert"),
-    *("workers.process", "workers.stage_pool", "api.app"),
+    *("workers.process", "api.app"),
 )
 _CHILDREN: Final = multiprocessing.get_context("fork")
 
