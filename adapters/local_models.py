@@ -149,7 +149,6 @@ class SentenceTransformerEncoder(_LocalModel):
             return self._model.max_seq_length
 
     def _padded_alike(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """The positions of texts of one padded length."""
         alike = defaultdict(list)
         for position, tokens in enumerate(seen_tokens(self.count_whole_tokens(texts), self.max_tokens)):
             alike[-(-tokens // PADDED_TO)].append(position)

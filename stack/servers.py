@@ -326,7 +326,6 @@ def restore(database_url: str, path: Path) -> None:
 
 
 def _contents_of(path: Path) -> str:
-    """What a dump holds, a line each."""
     return _run("pg_restore", ["--list", str(path)])
 
 

@@ -18,7 +18,7 @@ from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.runs.chain import content_hash
 from store.vocabularies import Part, PostgresVocabularies
-from workers.tag_models import VocabularyModels
+from workers.wiring import VocabularyModels
 from workers.work import Result, Work
 
 

@@ -148,12 +148,12 @@ class Work:
     @property
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger, for stages that ask again."""
-        return self._ledger_chat()
+        return LedgerChat(self.wiring.chat(self.settings), self.wiring.calls, self.claim, self.draw)
 
     @property
     def resampling_chat(self) -> ChatModel:
         """As `chat`, for stages that ask once: after a rejected reply they ask for another sample."""
-        return self._ledger_chat(resamples=True)
+        return LedgerChat(self.wiring.chat(self.settings), self.wiring.calls, self.claim, self.draw, resamples=True)
 
     async def reported_context(self, model: str) -> int | None:
         """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.
@@ -165,7 +165,7 @@ class Work:
             if one.identity.context_tokens is not None:
                 return one.identity.context_tokens
         try:
-            return (await self._ledger_chat().identity(model)).context_tokens
+            return (await self.chat.identity(model)).context_tokens
         except (OSError, httpx.HTTPError, LLMError, Refused) as error:
             log.warning("context_not_known", job_id=self.claim.job_id, error_type=type(error).__name__)
             return None
@@ -213,10 +213,6 @@ class Work:
         """The texts behind references, by chunk id; chunks that are gone are absent."""
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
         return await self.database.ask(references.chunk_texts, chunk_ids)
-
-    def _ledger_chat(self, *, resamples: bool = False) -> LedgerChat:
-        chat = self.wiring.chat(self.settings)
-        return LedgerChat(chat, self.wiring.calls, self.claim, self.draw, resamples=resamples)
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
         stored = await self._find(output)

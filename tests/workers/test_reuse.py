@@ -25,8 +25,8 @@ from tests.stages.tags.clothes import CLOTHES
 from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
 from tests.store.vocabularies.test_vocabularies import keep_models
-from workers.tag_models import TagModels, VocabularyModels
 from workers.tags import index_embed
+from workers.wiring import TagModels, VocabularyModels
 from workers.work import ReusingEmbedder
 
 TOKENS = ["hat", "trousers"]
