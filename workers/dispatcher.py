@@ -286,8 +286,7 @@ class Dispatcher:
         self._woken.set()
 
     def _take_in(self, flows: dict[Flow, FlowKind]) -> None:
-        kept = {flow: queued for flow, queued in self._queued.items() if flow in flows}
-        self._queued = {}
+        kept, self._queued = self._queued, {}
         for flow, of in flows.items():
             queued = kept.get(flow)
             if queued is None or (queued.is_read and not queued.chains):

@@ -127,18 +127,13 @@ async def run_cut(work: Work) -> CutDocument:
     )
 
 
-async def run_embed(work: Work) -> Result[EmbeddedBatch]:
-    """The chunks of the work, as any batch of a corpus."""
-    return await embed(work, (await work.output(CutDocument)).chunk_ids)
-
-
 async def corpus_embed(work: Work) -> Result[EmbeddedBatch]:
-    """The chunks that the job was submitted with, in one call."""
-    return await embed(work, work.claim.inputs["chunk_ids"])
+    """The chunks of a batch of a corpus, or of a work, in one call.
 
-
-async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
-    """The chunks that are still there; those of works that were replaced meanwhile are counted and left."""
+    Those of works that were replaced meanwhile are counted and left.
+    """
+    is_batch = work.claim.kind == "index"
+    asked: Sequence[int] = work.claim.inputs["chunk_ids"] if is_batch else (await work.output(CutDocument)).chunk_ids
     corpus_id: int = work.claim.inputs["corpus_id"]
     corpus = await work.database.ask(corpora.corpus, corpus_id)
     found = await work.database.ask(works.by_ids, asked)
@@ -194,8 +189,8 @@ async def corpus_publish(work: Work) -> Result[PublishedBatch]:
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)
 
 
-#: The chunks of a work are published as any batch of its corpus.
-run_publish = corpus_publish
+#: The chunks of a work are embedded and published as any batch of its corpus.
+run_embed, run_publish = corpus_embed, corpus_publish
 
 
 def has_other_vectors(corpus: StoredCorpus, embedded: Embedded) -> bool:

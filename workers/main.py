@@ -48,15 +48,9 @@ def _start(sender: Any = None, **_: Any) -> None:
         raise SystemExit(1) from None
 
 
-@signals.worker_shutting_down.connect
-def _stop_soon(**_: Any) -> None:
-    give_back_later()
-
-
-@signals.worker_process_shutdown.connect
-@signals.worker_shutdown.connect
-def _stop(**_: Any) -> None:
-    stop()
+signals.worker_shutting_down.connect(give_back_later)
+signals.worker_process_shutdown.connect(stop)
+signals.worker_shutdown.connect(stop)
 
 
 @signals.task_success.connect

@@ -200,7 +200,7 @@ def current(app: Celery, *, concurrency: int = 0) -> WorkerProcess:
         return _current[1]
 
 
-def give_back_later() -> None:
+def give_back_later(**_: Any) -> None:
     """Give back what is held still after RAGQ_STOP_SECONDS. For a handler of a signal: takes no lock."""
     if _current is not None:
         timer = threading.Timer(_current[1].stop_s, _give_back)
@@ -215,7 +215,7 @@ def _give_back() -> None:
             _current[1].give_back()
 
 
-def stop() -> None:
+def stop(**_: Any) -> None:
     """End what this process built, if it built anything."""
     global _current
     with _lock:
