@@ -95,17 +95,6 @@ class _Request:
         return self.future.done()
 
 
-@dataclass(frozen=True)
-class _Text:
-    request: _Request
-    position: int
-    tokens: int
-
-    @property
-    def text(self) -> str:
-        return self.request.texts[self.position]
-
-
 class Batcher:
     """An encoder behind a queue, on its own thread. Created and used on one event loop."""
 
@@ -230,25 +219,22 @@ class Batcher:
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
         whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
-        counts = iter(whole)
+        places: list[tuple[_Request, int]] = []
         for request in requests:
             if request.encoded_from is None:
                 request.encoded_from = loop.time()
-        places = []
-        for request in requests:
-            tokens = [next(counts) for _ in request.texts]
-            self._note_long_texts(request, tokens, limit)
-            places += [_Text(request, position, seen) for position, seen in enumerate(seen_tokens(tokens, limit))]
-        ordered = sorted(places, key=lambda text: text.tokens)
-        for batch in passes(ordered, _at_once(self._token_budget, priority)):
+            self._note_long_texts(request, whole[len(places) :][: len(request.texts)], limit)
+            places += [(request, position) for position in range(len(request.texts))]
+        for batch in passes(seen_tokens(whole, limit), _at_once(self._token_budget, priority)):
             await self._give_way(PRIORITIES[: PRIORITIES.index(priority)])
-            wanted = [text for text in batch if not text.request.is_over]
+            wanted = [at for at in batch if not places[at][0].is_over]
             if not wanted:
                 continue
-            rows = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in wanted])
+            rows = await loop.run_in_executor(self._executor, self.encoder.encode, [texts[at] for at in wanted])
             self._finished += 1
-            for text, row in zip(wanted, rows, strict=True):
-                text.request.rows[text.position] = row
+            for at, row in zip(wanted, rows, strict=True):
+                request, position = places[at]
+                request.rows[position] = row
         log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
         for request in requests:
             if not request.is_over:
@@ -286,14 +272,14 @@ def _at_once(most: int, priority: int) -> int:
     return most if priority == FIRST else max(1, most // SHORTER)
 
 
-def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]:
-    """Cut texts, sorted by length, into passes of at most `token_budget` tokens with padding; each has one at least."""
-    batch: list[_Text] = []
-    for text in ordered:
-        if batch and text.tokens * (len(batch) + 1) > token_budget:
+def passes(tokens: Sequence[int], token_budget: int) -> Iterator[list[int]]:
+    """The positions of texts, short ones first, in passes of at most `token_budget` tokens with padding, or one text."""
+    batch: list[int] = []
+    for at in sorted(range(len(tokens)), key=tokens.__getitem__):
+        if batch and tokens[at] * (len(batch) + 1) > token_budget:
             yield batch
             batch = []
-        batch.append(text)
+        batch.append(at)
     if batch:
         yield batch
 
