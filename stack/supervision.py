@@ -26,53 +26,6 @@ SUPERVISOR = "supervisor"
 HEARTBEATS = "heartbeats"
 LAUNCH_TIMEOUT_S = 15.0
 POLL_S = 0.05
-SECTIONS = """\
-[supervisord]
-logfile={log}
-logfile_maxbytes=5MB
-logfile_backups=2
-pidfile={pid_file}
-directory={folder}
-umask=077
-{user}
-[unix_http_server]
-file={socket}
-chmod=0600
-
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-"""
-# A part that runs for 2 s counts as started. One that does not is started again after 1, 2, 3 ... s, 20 times: long
-# enough for a server to come back, short enough that a broken part ends as FATAL.
-PROGRAM = """
-[program:{name}]
-command={command}
-directory={folder}
-environment={environment}
-autostart=false
-autorestart=true
-startsecs=2
-startretries=20
-stopsignal={stop_signal}
-stopwaitsecs={stop_timeout_s}
-killasgroup=true
-redirect_stderr=true
-stdout_logfile={log}
-stdout_logfile_maxbytes=10MB
-stdout_logfile_backups=3
-{user}"""
-# It ends workers without a heartbeat, which are then started again as any other part that was killed.
-LISTENER = """
-[eventlistener:{name}]
-command={command}
-directory={folder}
-environment=RAGQ_HOME="{folder}"
-events=TICK_5
-autorestart=true
-stderr_logfile={log}
-stderr_logfile_maxbytes=5MB
-stderr_logfile_backups=2
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,38 +131,61 @@ class Supervisor:
 
 def configuration(home: Home, parts: Sequence[Part]) -> str:
     """The supervisor's configuration file. A later part is stopped before an earlier one."""
-    folder = _literal(home.folder)
-    head = SECTIONS.format(
-        log=_literal(home.log(SUPERVISOR)),
-        pid_file=_literal(home.supervisor_pid),
-        folder=folder,
-        socket=_literal(home.supervisor_socket),
-        user="user=root\n" if os.geteuid() == 0 else "",
+    sections = _section(
+        "supervisord",
+        logfile=home.log(SUPERVISOR),
+        logfile_maxbytes="5MB",
+        logfile_backups=2,
+        pidfile=home.supervisor_pid,
+        directory=home.folder,
+        umask="077",
+        user="root" if os.geteuid() == 0 else None,
     )
-    programs = [
-        PROGRAM.format(
-            name=part.name,
-            command=_literal(shlex.join(part.command)),
-            folder=folder,
-            environment=",".join(f'{name}="{_literal(value)}"' for name, value in part.environment.items()),
-            stop_signal=part.stop_signal.name.removeprefix("SIG"),
-            stop_timeout_s=part.stop_timeout_s,
-            log=_literal(home.log(part.name)),
-            user=f"user={part.user}\n" if part.user else "",
+    sections += _section("unix_http_server", file=home.supervisor_socket, chmod="0600")
+    factory = {"supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"}
+    sections += _section("rpcinterface:supervisor", **factory)
+    for priority, part in enumerate(parts, start=1):
+        # A part that runs for 2 s counts as started. One that does not is started again after 1, 2, 3 ... s, 20 times:
+        # long enough for a server to come back, short enough that a broken part ends as FATAL.
+        sections += _section(
+            f"program:{part.name}",
+            command=shlex.join(part.command),
+            directory=home.folder,
+            environment=",".join(f'{name}="{value}"' for name, value in part.environment.items()),
+            autostart="false",
+            autorestart="true",
+            startsecs=2,
+            startretries=20,
+            stopsignal=part.stop_signal.name.removeprefix("SIG"),
+            stopwaitsecs=part.stop_timeout_s,
+            killasgroup="true",
+            redirect_stderr="true",
+            stdout_logfile=home.log(part.name),
+            stdout_logfile_maxbytes="10MB",
+            stdout_logfile_backups=3,
+            user=part.user,
+            priority=priority,
         )
-        + f"priority={priority}\n"
-        for priority, part in enumerate(parts, start=1)
-    ]
     if any(part.name.startswith(WORKER) for part in parts):
-        listener = shlex.join([sys.executable, "-P", "-m", "stack.heartbeats", "--listen"])
-        log = _literal(home.log(HEARTBEATS))
-        programs.append(LISTENER.format(name=HEARTBEATS, command=_literal(listener), folder=folder, log=log))
-    return head + "".join(programs)
+        # It ends workers without a heartbeat, which are then started again as any other part that was killed.
+        sections += _section(
+            f"eventlistener:{HEARTBEATS}",
+            command=shlex.join([sys.executable, "-P", "-m", "stack.heartbeats", "--listen"]),
+            directory=home.folder,
+            environment=f'RAGQ_HOME="{home.folder}"',
+            events="TICK_5",
+            autorestart="true",
+            stderr_logfile=home.log(HEARTBEATS),
+            stderr_logfile_maxbytes="5MB",
+            stderr_logfile_backups=2,
+        )
+    return sections
 
 
-def _literal(value: object) -> str:
-    """A value in which the supervisor expands nothing."""
-    return str(value).replace("%", "%%")
+def _section(name: str, **values: object) -> str:
+    """A section in which the supervisor expands nothing; a value that is None is left out."""
+    lines = [f"{key}={value}" for key, value in values.items() if value is not None]
+    return "\n".join((f"[{name}]", *lines, "", "")).replace("%", "%%")
 
 
 STOP_TIMEOUT_S = 30.0
