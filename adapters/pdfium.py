@@ -27,10 +27,7 @@ _FEWEST_LETTERS: Final = 20
 
 
 async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedDocument:
-    """A PDF as markdown, by rules.
-
-    Raises as `adapters.documents.convert` does, and DocumentError for a scan.
-    """
+    """A PDF as markdown, by rules. Raises as `adapters.documents.convert` does, and DocumentError for a scan."""
     found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdfium"], content, limits))
     if "error" in found:
         raise DocumentError(found["error"], page=found.get("page"))

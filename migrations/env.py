@@ -10,9 +10,10 @@ from schemas.tables import METADATA
 #: Any number, the same for every ragq: migrations of one database wait for each other.
 LOCK = 7_241_690
 
-
-def online() -> None:
-    """Run them on the connection."""
+if context.is_offline_mode():
+    # With named parameters a percent sign stands for itself.
+    context.configure(dialect_name="postgresql", dialect_opts={"paramstyle": "named"}, transaction_per_migration=True)
+else:
     connection = context.config.attributes["connection"]
     connection.execute(text("SET statement_timeout = '10min'"))
     connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
@@ -23,19 +24,5 @@ def online() -> None:
         compare_server_default=True,
         transaction_per_migration=True,
     )
-    with context.begin_transaction():
-        context.run_migrations()
-
-
-def offline() -> None:
-    """Print their SQL."""
-    # With named parameters a percent sign stands for itself.
-    context.configure(dialect_name="postgresql", dialect_opts={"paramstyle": "named"}, transaction_per_migration=True)
-    with context.begin_transaction():
-        context.run_migrations()
-
-
-if context.is_offline_mode():
-    offline()
-else:
-    online()
+with context.begin_transaction():
+    context.run_migrations()
