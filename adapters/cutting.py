@@ -95,16 +95,11 @@ class TokenMeasure:
 
 
 def _folder(model: str) -> Path | None:
-    if model == PACKAGED_EMBEDDER:
-        try:
-            return unchecked_embedder_folder()
-        except StackError:
-            return None
-    if (folder := local_folder(model)) is not None:
-        return folder
     try:
-        return cached_folder(model)
-    except (OSError, ValueError):  # not in the cache; no name of a model
+        if model == PACKAGED_EMBEDDER:
+            return unchecked_embedder_folder()
+        return local_folder(model) or cached_folder(model)
+    except (StackError, OSError, ValueError):  # no such package; not in the cache; no name of a model
         return None
 
 

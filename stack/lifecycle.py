@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -49,7 +50,10 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
         return []
     supervisor = Supervisor(home)
     if not supervisor.is_running():
-        return [_measured(home, name, "orphaned", pid) for pid, name in find_orphans(home, state).items()]
+        return [
+            PartStatus(name=name, state="orphaned", healthy=False, log=str(home.log(name)), **_measured(pid))
+            for pid, name in find_orphans(home, state).items()
+        ]
     supervised = supervisor.parts()
     outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
     outside = {part: port for part, port in outside.items() if part not in state.parts}
@@ -57,38 +61,27 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
     return [
         PartStatus(name=name, state="external", healthy=name in answering, port=outside[name])
         if name in outside
-        else _measured(
-            home,
-            name,
-            supervised[name].state,
-            supervised[name].pid,
+        else PartStatus(
+            name=name,
+            state=supervised[name].state,
             healthy=name in answering,
             port=state.parts[name].port,
+            log=str(home.log(name)),
+            **_measured(supervised[name].pid),
         )
         for name in in_order({*supervised, *outside})
     ]
 
 
-def _measured(
-    home: Home, name: str, state: str, pid: int | None, *, healthy: bool = False, port: int | None = None
-) -> PartStatus:
-    uptime_s, memory_mb = None, None
+def _measured(pid: int | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"pid": pid}
     if pid is not None:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-            uptime_s = round(time.time() - process.create_time(), 1)
+            found["uptime_s"] = round(time.time() - process.create_time(), 1)
             family = [process, *process.children(recursive=True)]
-            memory_mb = round(sum(map(memory_of, family)) / 1e6, 1)
-    return PartStatus(
-        name=name,
-        state=state,
-        healthy=healthy,
-        pid=pid,
-        port=port,
-        uptime_s=uptime_s,
-        memory_mb=memory_mb,
-        log=str(home.log(name)),
-    )
+            found["memory_mb"] = round(sum(map(memory_of, family)) / 1e6, 1)
+    return found
 
 
 def memory_of(process: psutil.Process) -> int:

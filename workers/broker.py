@@ -192,10 +192,7 @@ class BatchedEvents(bootsteps.StartStopStep):
     """A step of the consumer: events of tasks are sent when a batch is full, and at the latest after the delay."""
 
     requires = (Events,)
-
-    def __init__(self, consumer: Any, **options: Any) -> None:
-        super().__init__(consumer, **options)
-        self._flushing: Any = None
+    _flushing: Any = None
 
     def start(self, consumer: Any) -> None:
         """After each connection to the broker, which brings a new dispatcher."""

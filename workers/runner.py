@@ -203,7 +203,7 @@ class StageRunner:
             retry_in_s = _retry_wait(claim, error, retries)
             await self._fail(claim, read, error, database_time.seconds, in_queues.seconds, retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
-            raise _without_words(error) from None
+            raise (error if isinstance(error, RagqError) else failures.StageFailed(failures.type_name(error))) from None
         if committed is None:
             bound.warning("stage_result_thrown_away")
             return Outcome.NOTHING_TO_DO
@@ -284,9 +284,3 @@ def _retry_wait(claim: Claim, error: Exception, retries: int) -> float | None:
     if claim.retries >= retries or not failures.is_transport_error(error):
         return None
     return min(2.0**claim.retries * random.uniform(0.75, 1.25), LONGEST_RETRY_SECONDS)
-
-
-def _without_words(error: Exception) -> Exception:
-    if isinstance(error, RagqError):
-        return error
-    return failures.StageFailed(failures.type_name(error))
