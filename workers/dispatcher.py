@@ -5,9 +5,9 @@ dispatcher fills it in fair turns, when jobs are added or made ready (a notifica
 its statements go through the session that holds the lock of the election, and nothing is sent but what that session
 has just marked as sent: a process that lost the lock sends nothing.
 
-The reaper gives work back that its worker lost, and puts jobs back into the backlog whose messages seem lost. How long a
-message may take before it is sent again doubles each time: a careless reaper would flood the queue with copies. When a
-queue of the broker holds at least as many messages as were sent and not claimed, nothing is missing.
+The reaper gives work back that its worker lost, and puts jobs back into the backlog whose messages seem lost. How long
+a message may take before it is sent again doubles each time: a careless reaper would flood the queue with copies. When
+a queue of the broker holds at least as many messages as were sent and not claimed, nothing is missing.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""What one worker process keeps between tasks: a loop, a database pool, its leases, the dispatcher and the adapters; and
-the pool that runs stages in it.
+"""What one worker process keeps between tasks: a loop, a database pool, its leases, the dispatcher and the adapters.
+
+The pool of Celery runs stages in it.
 
 Built on first use and keyed by process id, because a forked child must not share a parent's connections.
 """
