@@ -3,7 +3,6 @@
 A killed supervisor leaves processes behind: they are found, and ended.
 """
 
-import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -102,16 +101,15 @@ def find_orphans(home: Home, state: State) -> dict[int, str]:
     stack's own.
     """
     tails = {name: part.command[1:] for name, part in state.parts.items()}
+    folder = home.folder.resolve()
     found = {}
     for process in psutil.process_iter():
-        try:
-            command = process.cmdline()
-            name = next((name for name, tail in tails.items() if command[1:] and _ends_with(tail, command[1:])), None)
+        with suppress(psutil.Error):
+            command = process.cmdline()[1:]
+            name = next((name for name, tail in tails.items() if command and tail[-len(command) :] == command), None)
             # The kernel rounds a start to its clock tick.
-            if name and _is_inside(home, process) and process.create_time() > state.started - 1:
+            if name and Path(process.cwd()).is_relative_to(folder) and process.create_time() > state.started - 1:
                 found[process.pid] = name
-        except psutil.Error:
-            continue
     return found
 
 
@@ -125,21 +123,9 @@ def end_orphans(home: Home, state: State) -> list[str]:
     for group in ({SUPERVISOR}, set(state.parts) - {SUPERVISOR, *SERVERS}, set(SERVERS)):
         mine = {pid: name for pid, name in found.items() if name in group}
         with ThreadPoolExecutor(max_workers=max(len(mine), 1)) as threads:
-            list(threads.map(_end, mine, mine.values()))
+            list(threads.map(end, mine, (state.parts[name].stop_signal for name in mine.values())))
         ended += dict.fromkeys(mine.values())
     return ended
-
-
-def _end(pid: int, name: str) -> None:
-    end(pid, signal.SIGINT if name == "postgres" else signal.SIGTERM)
-
-
-def _ends_with(whole: list[str], tail: list[str]) -> bool:
-    return whole[-len(tail) :] == tail
-
-
-def _is_inside(home: Home, process: psutil.Process) -> bool:
-    return Path(process.cwd()).is_relative_to(home.folder.resolve())
 
 
 Report = Callable[[str], None]
