@@ -1,6 +1,5 @@
 """Language models and embedders behind an OpenAI-compatible server such as vLLM or llama.cpp."""
 
-import asyncio
 import math
 import re
 import time

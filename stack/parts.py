@@ -145,7 +145,13 @@ def make_plan(
         if name not in ports:
             return int(path.read_text()) if name in running else kept_port(path, taken=taken())
         if name not in running:
-            path.write_text(str(_free(ports[name], name)))
+            if not is_free(ports[name]):
+                raise StackError(
+                    f"The {name} cannot listen on port {ports[name]} ({PORT_SETTINGS[name]}): {holder(ports[name])} holds "
+                    f"it. Set {PORT_SETTINGS[name]} to another port, such as {free_port()}, or unset it: then `ragq up` "
+                    "chooses one."
+                )
+            path.write_text(str(ports[name]))
         elif int(path.read_text()) != ports[name]:
             raise StackError(
                 f"{PORT_SETTINGS[name]} is {ports[name]}, and the {name} of the running stack listens on port "
@@ -193,13 +199,3 @@ def make_plan(
         add("flower", flower_command(port), port, environment=environment, stop_timeout_s=10)
     urls = {f"{name}_url": f"http://{LOOPBACK}:{parts[name].port}" for name in PORT_SETTINGS if name in parts}
     return State(started=started, servers=servers, parts=parts, **urls)
-
-
-def _free(port: int, name: str) -> int:
-    """The port. Raises StackError, with its holder, when somebody listens on it."""
-    if not is_free(port):
-        raise StackError(
-            f"The {name} cannot listen on port {port} ({PORT_SETTINGS[name]}): {holder(port)} holds it. Set "
-            f"{PORT_SETTINGS[name]} to another port, such as {free_port()}, or unset it: then `ragq up` chooses one."
-        )
-    return port

@@ -9,7 +9,7 @@ from celery import signals
 from schemas.chains import STAGES
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
-from stack import logs as logs
+from stack import logs
 from stack.connections import connections
 from stages import failures
 from workers.app import make_worker_app

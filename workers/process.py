@@ -31,7 +31,6 @@ from kombu.serialization import loads, prepare_accept_content
 from schemas.chains import CHAINS, STAGES
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
-from stack import logs as logs
 from stack.connections import Connections, connections
 from stack.home import this_environment
 from stages.models import server_name
