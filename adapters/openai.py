@@ -90,10 +90,7 @@ class OpenAIChat(OpenAIServer):
         super().__init__(base_url, "chat/completions", api_key=api_key)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-        """See ChatModel. `seconds` is the total waiting time; the call has the seed.
-
-        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
-        """
+        """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
         async with time_limit(call.timeout_s):
             completion = await self._complete(call, on_text)

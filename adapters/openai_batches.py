@@ -149,10 +149,7 @@ class OpenAIBatches:
         _content(await self._client.post(f"batches/{batch_id}/cancel"))
 
     async def lines(self, file_id: str) -> AsyncIterator[BatchLine]:
-        """The lines of a file of answers or errors, in its order, which is not that of the calls.
-
-        A line that names no call is left out.
-        """
+        """The lines of a file of answers or errors that name a call, in its order, which is not that of the calls."""
         async with self._client.stream("GET", f"files/{file_id}/content") as response:
             if response.is_error:
                 await response.aread()

@@ -56,10 +56,7 @@ def package_folder(package: str, remedy: str) -> Path:
 
 
 def weights_digest(folder: Path) -> str:
-    """The SHA-256 of a single weight file, or over the names and hashes of several.
-
-    Raises FileNotFoundError for a folder without any.
-    """
+    """The SHA-256 of a single weight file, or over the names and hashes of several. Raises FileNotFoundError."""
     files = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("*.bin"))
     if not files:
         raise FileNotFoundError(f"The model folder {folder} has no *.safetensors and no *.bin file.")

@@ -146,10 +146,7 @@ class Home:
         return True
 
     def read_state(self) -> State | None:
-        """What was started here last; None when `ragq down` came after it or nothing was ever started.
-
-        Raises StackError where the folder cannot be read, or was written by another version.
-        """
+        """What was started here last, if it was not stopped. Raises StackError where that cannot be read."""
         try:
             return State.model_validate_json(self._state.read_text())
         except FileNotFoundError:

@@ -1,7 +1,4 @@
-"""`ragq up`, `down` and `status`: starts a stack in order, stops it, and says how its parts are.
-
-A killed supervisor leaves processes behind: they are found, and ended.
-"""
+"""`ragq up`, `down` and `status`: starts a stack in order, stops it, and says how its parts are."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence

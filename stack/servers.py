@@ -64,10 +64,7 @@ class EmbeddedServer(ABC):
         return kept_password(self.data_dir / "password")
 
     def prepare(self, *, taken: Collection[int] = ()) -> None:
-        """Make the folder, the password and the port, none of those taken.
-
-        Not while the server runs: its own port would look taken.
-        """
+        """Make the folder and choose the port, none of those taken: a server that runs would get another."""
         self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
         kept_port(self._kept_port, taken=taken)
 
@@ -137,10 +134,7 @@ DISCREET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
 
 
 class PostgresServer(EmbeddedServer):
-    """Postgres over TCP with a password, database `ragq` and extension `vector`.
-
-    Run by root, the server itself runs as another user: see stack/ports.py.
-    """
+    """Postgres over TCP with a password, database `ragq` and extension `vector`; for root as another user."""
 
     name = "postgres"
     stop_signal = signal.SIGINT
@@ -296,10 +290,7 @@ def dump(database_url: str, path: Path) -> int:
 
 
 def revision_in(path: Path) -> str:
-    """The revision of the tables in a file that `dump` wrote, which is read to its end.
-
-    Raises StackError for any other file, and for a damaged one.
-    """
+    """The revision in a file of `dump`, which is read to its end. Raises StackError for another or a damaged file."""
     if not path.is_file():
         raise StackError(f"There is no file {path}.")
     try:

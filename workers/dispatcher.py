@@ -151,10 +151,7 @@ SET lock_timeout = {LOOK_SECONDS * 1000:.0f}
 
 @asynccontextmanager
 async def elected(database: Database, cluster: str) -> AsyncIterator[Connection | None]:
-    """The session that holds the lock of the workers that share a database and a broker, until the end of the block.
-
-    None when another process has it.
-    """
+    """The session that holds the lock of a cluster until the end of the block; None when another process has it."""
     async with database.connection() as lent:
         is_free = await lent.fetchval(IS_FREE, cluster)
     if not is_free:

@@ -128,10 +128,7 @@ async def run_cut(work: Work) -> CutDocument:
 
 
 async def corpus_embed(work: Work) -> Result[EmbeddedBatch]:
-    """The chunks of a batch of a corpus, or of a work, in one call.
-
-    Those of works that were replaced meanwhile are counted and left.
-    """
+    """The chunks of a batch of a corpus, or of a work, in one call; those that were replaced are counted and left."""
     is_batch = work.claim.kind == "index"
     asked: Sequence[int] = work.claim.inputs["chunk_ids"] if is_batch else (await work.output(CutDocument)).chunk_ids
     corpus_id: int = work.claim.inputs["corpus_id"]

@@ -150,10 +150,7 @@ async def run_validate(work: Work) -> ValidatedReferences:
 
 
 async def run_assemble(work: Work) -> AssembledPrompt:
-    """The scoring prompt, with references in few-shot mode.
-
-    It fits into the context of the model that is going to score, as far as that is known.
-    """
+    """The scoring prompt, with references in few-shot mode; it fits into the context of the model that is to score."""
     items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items

@@ -210,10 +210,7 @@ async def run_consolidate(work: Work) -> ConsolidatedContext:
 
 
 async def run_augment(work: Work) -> AugmentedPrompt:
-    """The prompt with its sources, by the template that was active at submission.
-
-    It fits into the context of the model that is going to answer, as far as that is known.
-    """
+    """The prompt with its sources, by the template of the submission; it fits into the context of the model."""
     query = await question(work)
     validated = await work.output(ValidatedChunks)
     consolidated = await work.output_if_stored(ConsolidatedContext)

@@ -263,10 +263,7 @@ class Yielding:
 
 
 def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:
-    """Send a message for each chain, in order, with the priority of its job where that has one.
-
-    How many were sent: fewer than asked when the broker went away, which costs time, not work, as rows are the truth.
-    """
+    """Send a message for each chain, in order, until the broker goes away, which costs no work. How many were sent."""
     sent = 0
     try:
         with app.producer_or_acquire() as producer:

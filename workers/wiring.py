@@ -1,7 +1,4 @@
-"""The one place that chooses concrete things: which embedder and which language model a run's settings mean.
-
-Models of vocabularies are loaded once per process, and searched in memory.
-"""
+"""The one place that chooses concrete things: which models a run's settings mean, and those of a vocabulary."""
 
 import asyncio
 from collections import OrderedDict
@@ -57,10 +54,7 @@ class TagModels:
     async def of(
         self, vocabulary_id: int, *, tokens_digest: str, context_digest: str, is_fused: bool
     ) -> VocabularyModels:
-        """The models of a vocabulary, loaded once however many ask.
-
-        Raises DomainError when they are missing or have other digests, and then keeps nothing.
-        """
+        """The models of a vocabulary. Raises DomainError when they are missing or have other digests."""
         key = (vocabulary_id, is_fused)
         async with self._loading:
             if key not in self._kept:
@@ -132,10 +126,7 @@ class Wiring:
         self.tag_models = TagModels(database)
 
     def embedder(self, settings: RunSettings, *, priority: int = FIRST) -> Embedder:
-        """The embedder of a run: a model in this process for backend huggingface, else a server's.
-
-        A model in this process computes texts of a lower `priority` first.
-        """
+        """The embedder of a run. A model in this process computes texts of a lower `priority` first."""
         backend = settings.embedding.backend
         return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend), priority=priority)
 
