@@ -147,9 +147,9 @@ def make_plan(
         if name not in running:
             if not is_free(ports[name]):
                 raise StackError(
-                    f"The {name} cannot listen on port {ports[name]} ({PORT_SETTINGS[name]}): {holder(ports[name])} holds "
-                    f"it. Set {PORT_SETTINGS[name]} to another port, such as {free_port()}, or unset it: then `ragq up` "
-                    "chooses one."
+                    f"The {name} cannot listen on port {ports[name]} ({PORT_SETTINGS[name]}): {holder(ports[name])} "
+                    f"holds it. Set {PORT_SETTINGS[name]} to another port, such as {free_port()}, or unset it: then "
+                    "`ragq up` chooses one."
                 )
             path.write_text(str(ports[name]))
         elif int(path.read_text()) != ports[name]:

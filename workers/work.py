@@ -171,7 +171,7 @@ class Work:
             return None
 
     async def output(self, output: type[Output]) -> Output:
-        """What the stage of the chain that stores this type stored. Raises DomainError when it is not stored any more."""
+        """What the stage stored that stores this type of output. Raises DomainError when it is not stored any more."""
         return output.model_validate((await self._stored(output)).value)
 
     async def output_if_stored(self, output: type[Output]) -> Output | None:
