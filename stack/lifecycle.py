@@ -53,7 +53,7 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
     supervised = supervisor.parts()
     outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
     outside = {part: port for part, port in outside.items() if part not in state.parts}
-    answering = healthy({*outside, *(name for name, part in supervised.items() if part.is_up)}, state, ping)
+    answering = healthy({*outside, *supervisor.up()}, state, ping)
     return [
         PartStatus(name=name, state="external", healthy=name in answering, port=outside[name])
         if name in outside
@@ -144,7 +144,7 @@ def end_all(home: Home, report: Report = lambda line: None) -> list[str]:
     supervisor = Supervisor(home)
     state = home.read_state()
     if supervisor.is_running():
-        up = in_order(name for name, part in supervisor.parts().items() if part.is_up)
+        up = in_order(supervisor.up())
         # What asks servers, then the servers: a stage that lost its server would fail instead of starting again later.
         for is_server in (False, True):
             ended += _stop_together(supervisor, [name for name in up if (name in SERVERS) is is_server], report)
@@ -222,13 +222,11 @@ def up(
         servers = names & set(SERVERS)
 
         _check_outside(outside, answering)
-        _start(supervisor, servers, undo)
-        _await(home, supervisor, servers, answering, timeout_s, report)
+        _start(home, supervisor, servers, undo, answering, timeout_s, report)
         started_at = time.monotonic()
         migrate(plan.servers["DATABASE_URL"])
         report(_line("schema", "up to date", started_at))
-        _start(supervisor, names - servers, undo)
-        _await(home, supervisor, names - servers, answering, timeout_s, report)
+        _start(home, supervisor, names - servers, undo, answering, timeout_s, report)
         undo.pop_all()
         return status(home, ping)
 
@@ -237,7 +235,7 @@ def _found(home: Home, supervisor: Supervisor, report: Report) -> tuple[State | 
     """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
     state = home.read_state()
     if state is not None and supervisor.is_running():
-        return state, {name for name, part in supervisor.parts().items() if part.is_up}
+        return state, supervisor.up()
     # Parts whose state somebody removed too: nobody knows what they were started with.
     end_all(home, report)
     return None, set()
@@ -253,16 +251,19 @@ def _check_outside(outside: Mapping[str, str], answering: Answering) -> None:
             )
 
 
-def _start(supervisor: Supervisor, names: Collection[str], undo: ExitStack) -> None:
-    up_already = {name for name, part in supervisor.parts().items() if part.is_up}
-    for name in sorted(set(names) - up_already):
+def _start(
+    home: Home,
+    supervisor: Supervisor,
+    names: set[str],
+    undo: ExitStack,
+    answering: Answering,
+    timeout_s: float,
+    report: Report,
+) -> None:
+    """Start parts and wait until they are healthy."""
+    for name in sorted(names - supervisor.up()):
         undo.callback(supervisor.stop, name)
         supervisor.start(name)
-
-
-def _await(
-    home: Home, supervisor: Supervisor, names: Collection[str], answering: Answering, timeout_s: float, report: Report
-) -> None:
     began = time.monotonic()
     waiting = set(names)
     ends: dict[str, set[int]] = {name: set() for name in names}

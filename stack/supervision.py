@@ -39,11 +39,6 @@ class Supervised:
     #: Seconds since the epoch of the last end; 0 when there was none.
     ended: int
 
-    @property
-    def is_up(self) -> bool:
-        """A process runs, or is about to."""
-        return self.state in ("starting", "running")
-
 
 class Supervisor:
     """The supervisor of one home, running or not."""
@@ -92,6 +87,10 @@ class Supervisor:
                 for info in calls.getAllProcessInfo()
                 if info["group"] != HEARTBEATS
             }
+
+    def up(self) -> set[str]:
+        """The parts of which a process runs, or is about to."""
+        return {name for name, part in self.parts().items() if part.state in ("starting", "running")}
 
     def start(self, part: str) -> None:
         """Start a part without waiting for it. Raises StackError when its program cannot be executed."""

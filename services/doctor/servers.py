@@ -220,8 +220,7 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
         yield Finding("stack", Verdict.WARN, f"nothing runs in {home.folder}", "`ragq up` starts it.")
     else:
         supervisor = Supervisor(home)
-        parts = supervisor.parts() if supervisor.is_running() else {}
-        up = {name for name, part in parts.items() if part.is_up}
+        up = supervisor.up() if supervisor.is_running() else set()
         down = in_order(name for name in state.parts if name not in up and name != SUPERVISOR)
         ports = ", ".join(f"{name} {part.port}" for name, part in state.parts.items() if part.port)
         if down:
