@@ -180,9 +180,24 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
 
 
 PACKAGES = (
-    "asyncpg celery gensim httpx json-repair numpy ollama pgvector pydantic rapidfuzz scikit-learn "
-    "sentence-transformers sqlalchemy tokenizers torch transformers xllamacpp"
-).split()
+    "asyncpg",
+    "celery",
+    "gensim",
+    "httpx",
+    "json-repair",
+    "numpy",
+    "ollama",
+    "pgvector",
+    "pydantic",
+    "rapidfuzz",
+    "scikit-learn",
+    "sentence-transformers",
+    "sqlalchemy",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "xllamacpp",
+)
 """The packages that results depend on, or that are first asked for when a result differs."""
 
 _NVIDIA = Path("/proc/driver/nvidia/gpus")

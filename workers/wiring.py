@@ -23,7 +23,6 @@ from workers.broker import FIRST
 from workers.call_limits import CallLimits, client
 from workers.ledger_chat import CallLedger
 
-
 MAX_BYTES: Final = 512 * 1024**2
 
 

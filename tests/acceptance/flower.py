@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import httpx
 
-from stack.ports import LOOPBACK, free_port
 from stack.parts import flower_command
+from stack.ports import LOOPBACK, free_port
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.eventually import eventually
 

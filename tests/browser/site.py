@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from stack.parts import api_command
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
-from stack.parts import api_command
 from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
 
 
