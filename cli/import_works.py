@@ -73,7 +73,7 @@ def find_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path
     files = list(dict.fromkeys(found))
     markdown = [file for file in files if is_markdown(file.name)]
     corpora = [file for file in files if file.suffix.lower() == SUFFIX]
-    documents = [file for file in files if file not in markdown and file not in corpora]
+    documents = [file for file in files if not is_markdown(file.name) and file not in corpora]
     return markdown, documents, corpora, Counter(file.suffix.lower() for file in sorted(others))
 
 

@@ -124,7 +124,8 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
     if not jobs:
         return []
     waits = [Text(words, style="yellow") for words in waits_in_words(view.jobs)]
-    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), _legend()]
+    legend = Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
+    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), legend]
 
 
 _JobColumn: TypeAlias = tuple[str, Literal["left", "center", "right"], Callable[[JobView], object]]
@@ -223,10 +224,6 @@ def _notes(jobs: list[JobView]) -> list[Drawing]:
     return [
         Text(f"{counted(count, 'job')} {status}: {note}", style="magenta") for (status, note), count in found.items()
     ]
-
-
-def _legend() -> Text:
-    return Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
 
 
 def print_run(view: RunView, scores: ScoreTable | None) -> None:
