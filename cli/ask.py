@@ -45,15 +45,15 @@ def ask(as_json: bool, **asked: Any) -> None:
         ragq ask "Why does black tea turn dark?"
         ragq ask "Why does black tea turn dark?" --corpus shelf --json
     """
-    query_id, submitted = _submitted(**asked)
+    submitted = _submitted(**asked)
     for notice in submitted.notices:
         print_text(notice, err=True)
-    shown = _followed(query_id, submitted.run_id, as_json=as_json)
+    shown = _followed(submitted.run_id, as_json=as_json)
     if as_json:
         print_json(query_json(shown))
     else:
         print_outcome(shown)
-        print_text(f"`ragq query show {query_id}` shows its passages and its prompt.", err=True)
+        print_text(f"`ragq query show {shown.line.id}` shows its passages and its prompt.", err=True)
     _leave(shown)
 
 
@@ -71,8 +71,8 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         ragq search "colour of black tea"
         ragq search "colour of black tea" --limit 1 --json
     """
-    query_id, submitted = _submitted(**asked, no_expand=True, until="rerank")
-    shown = _followed(query_id, submitted.run_id, as_json=as_json, poll_s=_POLL_S)
+    submitted = _submitted(**asked, no_expand=True, until="rerank")
+    shown = _followed(submitted.run_id, as_json=as_json, poll_s=_POLL_S)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     names = with_database(works.names, sorted({one.work_id for one in found}))
     if as_json:
@@ -87,32 +87,29 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
         if shown.error is None:
-            print_text(f"`ragq query run {query_id}` answers the question from them.", err=True)
+            print_text(f"`ragq query run {shown.line.id}` answers the question from them.", err=True)
         else:
-            print_failure(query_id, shown.error)
+            print_failure(shown.line.id, shown.error)
     _leave(shown)
 
 
-def _submitted(
-    question: Sequence[str], profile: str | None, values: Mapping[str, str], **options: Any
-) -> tuple[int, Submitted]:
+def _submitted(question: Sequence[str], profile: str | None, values: Mapping[str, str], **options: Any) -> Submitted:
     of_settings, of_preset = split_values(values)
     request = queries_request(query=" ".join(question), preset_values=of_preset, **options)
     settings = effective_settings(profile, of_settings)
     # A corpus may have other works since the same question was asked.
     (submitted,) = with_open_database(submit, request, settings, always_new=True)
-    (query_id,) = with_database(queries.of_run, submitted.run_id)
-    return query_id, submitted
+    return submitted
 
 
-def _followed(query_id: int, run_id: int, *, as_json: bool, poll_s: float | None = None) -> QueryView:
+def _followed(run_id: int, *, as_json: bool, poll_s: float | None = None) -> QueryView:
     """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
+    (query_id,) = with_database(queries.of_run, run_id)
     try:
         wait_until_idle(run_id, beside=None if as_json else so_far, poll_s=poll_s)
     except SystemExit:
         print_text(f"`ragq query show {query_id}` prints what is stored for the question then.", err=True)
         raise
-
     return with_database(query_view, query_id)
 
 
