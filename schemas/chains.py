@@ -24,6 +24,11 @@ INDEXING: Final = frozenset({"index", "work"})
 """Kinds of jobs that make something searchable."""
 
 
+def _names(*parts: frozenset[str] | str) -> frozenset[str]:
+    """Those of sets, and of texts with spaces between."""
+    return frozenset(name for part in parts for name in (part.split() if isinstance(part, str) else part))
+
+
 class Stage(NamedTuple):
     """One step of a chain."""
 
@@ -43,96 +48,59 @@ class Stage(NamedTuple):
         found: type[Value] = getattr(import_module(f"schemas.values.{module}"), name)
         return found
 
-
-def _names(names: str) -> frozenset[str]:
-    """Names with spaces between."""
-    return frozenset(names.split())
+    def reading(self, *settings: frozenset[str] | str) -> "Stage":
+        """The same, which reads these settings: sets of names, and names with spaces between."""
+        return self._replace(reads=_names(*settings))
 
 
 _EMBEDDER: Final = _names("EMBEDDING_BACKEND MODEL_EMBEDDING_MODEL")
-_EMBEDDING: Final = _EMBEDDER | _names("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")
-_TEXT_EMBEDDING: Final = _EMBEDDING | _names("EMBEDDING_DIMENSION")
+_EMBEDDING: Final = _names(_EMBEDDER, "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")
+_TEXT_EMBEDDING: Final = _names(_EMBEDDING, "EMBEDDING_DIMENSION")
 _CHAT: Final = _names("LLM_BACKEND OLLAMA_TIMEOUT_SECONDS")
-_REPLIES: Final = _CHAT | _names("RAGQ_REPLY_RETRIES")
-_VERDICTS: Final = _REPLIES | _names("MODEL_JUDGE_MODEL RAGQ_VALIDATION_MAX_CHARS RAGQ_VERDICT_MAX_TOKENS")
-_HEADINGS: Final = _REPLIES | _names("MODEL_QUANTITATIVE_MODEL RAGQ_DOCUMENT_MAX_TOKENS RAGQ_DOCUMENT_MODEL")
-_QUERY_CHAT: Final = _CHAT | _names(
-    "MODEL_QUANTITATIVE_MODEL RAGQ_QUERY_LIGHT_MODEL RAGQ_QUERY_MAX_TOKENS RAGQ_QUERY_MODEL RAGQ_QUERY_TEMPERATURE"
+_REPLIES: Final = _names(_CHAT, "RAGQ_REPLY_RETRIES")
+_VERDICTS: Final = _names(_REPLIES, "MODEL_JUDGE_MODEL RAGQ_VALIDATION_MAX_CHARS RAGQ_VERDICT_MAX_TOKENS")
+_HEADINGS: Final = _names(_REPLIES, "MODEL_QUANTITATIVE_MODEL RAGQ_DOCUMENT_MAX_TOKENS RAGQ_DOCUMENT_MODEL")
+_QUERY_CHAT: Final = _names(
+    _CHAT,
+    "MODEL_QUANTITATIVE_MODEL RAGQ_QUERY_LIGHT_MODEL RAGQ_QUERY_MAX_TOKENS RAGQ_QUERY_MODEL RAGQ_QUERY_TEMPERATURE",
 )
 
 
 _FEW_SHOT: Final = (
-    Stage(
-        "extract",
-        "llm",
-        "participants.ExtractedEvidence",
-        asks_llm=True,
-        reads=_REPLIES
-        | _EMBEDDING
-        | _names(
-            "MODEL_QUANTITATIVE_MODEL MODEL_TEMPERATURE RAGQ_LONG_TEXTS QUANTITATIVE_EVIDENCE_EXTRACTOR "
-            "QUANTITATIVE_SIMILARITY_THRESHOLD QUANTITATIVE_SIMILARITY_MAX_QUOTES "
-            "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE "
-            "QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD QUANTITATIVE_EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED "
-            "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS"
-        ),
+    Stage("extract", "llm", "participants.ExtractedEvidence", asks_llm=True).reading(
+        _REPLIES | _EMBEDDING,
+        "MODEL_QUANTITATIVE_MODEL MODEL_TEMPERATURE RAGQ_LONG_TEXTS QUANTITATIVE_EVIDENCE_EXTRACTOR "
+        "QUANTITATIVE_SIMILARITY_THRESHOLD QUANTITATIVE_SIMILARITY_MAX_QUOTES "
+        "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE "
+        "QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD QUANTITATIVE_EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED "
+        "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS",
     ),
-    Stage(
-        "embed",
-        "model",
-        "participants.EmbeddedEvidence",
-        reads=_TEXT_EMBEDDING
-        | _names("EMBEDDING_MIN_EVIDENCE_CHARS EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING RAGQ_LONG_TEXTS"),
+    Stage("embed", "model", "participants.EmbeddedEvidence").reading(
+        _TEXT_EMBEDDING, "EMBEDDING_MIN_EVIDENCE_CHARS EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING RAGQ_LONG_TEXTS"
     ),
-    Stage(
-        "retrieve",
-        "model",
-        "participants.RetrievedReferences",
-        reads=_names("EMBEDDING_ENABLE_ITEM_TAG_FILTER EMBEDDING_REFERENCE_SCORE_SOURCE RAGQ_RETRIEVE_CANDIDATES"),
+    Stage("retrieve", "model", "participants.RetrievedReferences").reading(
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER EMBEDDING_REFERENCE_SCORE_SOURCE RAGQ_RETRIEVE_CANDIDATES"
     ),
-    Stage(
-        "rerank",
-        "model",
-        "participants.RankedReferences",
-        reads=_names(
-            "EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM "
-            "EMBEDDING_MIN_REFERENCE_SIMILARITY RAGQ_RERANKER RAGQ_RERANKER_MODEL RAGQ_RERANKER_TIMEOUT_SECONDS "
-            "RAGQ_RERANKER_BATCH_SIZE RAGQ_RERANKER_MAX_TOKENS EMBEDDING_TOP_K_REFERENCES "
-            "RAGQ_DEDUPLICATE_REFERENCES"
-        ),
+    Stage("rerank", "model", "participants.RankedReferences").reading(
+        "EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM "
+        "EMBEDDING_MIN_REFERENCE_SIMILARITY RAGQ_RERANKER RAGQ_RERANKER_MODEL RAGQ_RERANKER_TIMEOUT_SECONDS "
+        "RAGQ_RERANKER_BATCH_SIZE RAGQ_RERANKER_MAX_TOKENS EMBEDDING_TOP_K_REFERENCES RAGQ_DEDUPLICATE_REFERENCES",
     ),
-    Stage(
-        "validate",
-        "llm",
-        "participants.ValidatedReferences",
-        asks_llm=True,
-        reads=_VERDICTS
-        | _names(
-            "EMBEDDING_ENABLE_REFERENCE_VALIDATION EMBEDDING_ENABLE_RETRIEVAL_AUDIT EMBEDDING_VALIDATION_MODEL "
-            "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM RAGQ_REFERENCE_VALIDATOR RAGQ_REFERENCE_SIMILARITY"
-        ),
+    Stage("validate", "llm", "participants.ValidatedReferences", asks_llm=True).reading(
+        _VERDICTS,
+        "EMBEDDING_ENABLE_REFERENCE_VALIDATION EMBEDDING_ENABLE_RETRIEVAL_AUDIT EMBEDDING_VALIDATION_MODEL "
+        "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM RAGQ_REFERENCE_VALIDATOR RAGQ_REFERENCE_SIMILARITY",
     ),
-    Stage(
-        "assemble",
-        "model",
-        "participants.AssembledPrompt",
-        reads=_names(
-            "RAGQ_SCORE_INPUT RAGQ_PROMPT_FORMAT RAGQ_SCORER RAGQ_CONTEXT_TOKENS "
-            "QUANTITATIVE_SEVERITY_INFERENCE_MODE MODEL_QUANTITATIVE_MODEL LLM_BACKEND"
-        ),
+    Stage("assemble", "model", "participants.AssembledPrompt").reading(
+        "RAGQ_SCORE_INPUT RAGQ_PROMPT_FORMAT RAGQ_SCORER RAGQ_CONTEXT_TOKENS QUANTITATIVE_SEVERITY_INFERENCE_MODE "
+        "MODEL_QUANTITATIVE_MODEL LLM_BACKEND",
     ),
-    Stage(
-        "score",
-        "llm",
-        "scoring.ParticipantScores",
-        asks_llm=True,
-        reads=_CHAT
-        | _names(
-            "MODEL_QUANTITATIVE_MODEL MODEL_TEMPERATURE PYDANTIC_AI_TIMEOUT_SECONDS PYDANTIC_AI_RETRIES "
-            "QUANTITATIVE_SEVERITY_INFERENCE_MODE QUANTITATIVE_TRACK_NA_REASONS RAGQ_SCORE_INPUT RAGQ_SCORE_SCHEMA "
-            "RAGQ_SCORE_TEXT_CHARS RAGQ_TOKEN_SIGNALS CONSISTENCY_ENABLED CONSISTENCY_N_SAMPLES "
-            "CONSISTENCY_TEMPERATURE RAGQ_SCORER RAGQ_NEIGHBOURS"
-        ),
+    Stage("score", "llm", "scoring.ParticipantScores", asks_llm=True).reading(
+        _CHAT,
+        "MODEL_QUANTITATIVE_MODEL MODEL_TEMPERATURE PYDANTIC_AI_TIMEOUT_SECONDS PYDANTIC_AI_RETRIES "
+        "QUANTITATIVE_SEVERITY_INFERENCE_MODE QUANTITATIVE_TRACK_NA_REASONS RAGQ_SCORE_INPUT RAGQ_SCORE_SCHEMA "
+        "RAGQ_SCORE_TEXT_CHARS RAGQ_TOKEN_SIGNALS CONSISTENCY_ENABLED CONSISTENCY_N_SAMPLES CONSISTENCY_TEMPERATURE "
+        "RAGQ_SCORER RAGQ_NEIGHBOURS",
     ),
 )
 
@@ -140,159 +108,102 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ("participant", "few_shot"): _FEW_SHOT,
     ("participant", "zero_shot"): tuple(stage for stage in _FEW_SHOT if stage.name in ("extract", "assemble", "score")),
     ("query", "answer"): (
-        Stage(
-            "expand",
-            "llm",
-            "queries.Expansion",
-            asks_llm=True,
-            # Whether it asks is found at submission, and stored in the inputs of the job.
-            reads=_QUERY_CHAT | _names("expansion.enabled expansion.n expansion.max_tokens RAGQ_EXPANDER"),
+        # Whether it asks is found at submission, and stored in the inputs of the job.
+        Stage("expand", "llm", "queries.Expansion", asks_llm=True).reading(
+            _QUERY_CHAT, "expansion.enabled expansion.n expansion.max_tokens RAGQ_EXPANDER"
         ),
-        Stage("embed", "model", "queries.EmbeddedQuery", reads=_TEXT_EMBEDDING),
-        Stage(
-            "retrieve",
-            "model",
-            "queries.RetrievedChunks",
-            reads=_names(
-                "retrieval.dense_limit retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b "
-                "retrieval.fusion retrieval.rrf_k retrieval.dense_weight retrieval.top_k_rrf"
-            ),
+        Stage("embed", "model", "queries.EmbeddedQuery").reading(_TEXT_EMBEDDING),
+        Stage("retrieve", "model", "queries.RetrievedChunks").reading(
+            "retrieval.dense_limit retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b "
+            "retrieval.fusion retrieval.rrf_k retrieval.dense_weight retrieval.top_k_rrf",
         ),
-        Stage(
-            "rerank",
-            "model",
-            "queries.RerankedChunks",
-            reads=_names(
-                "retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b "
-                "retrieval.min_char_count retrieval.min_word_count retrieval.keep_if_all_short "
-                "retrieval.min_content_length retrieval.enrich_lines_above retrieval.enrich_lines_below "
-                "retrieval.entity_boost retrieval.mmr_lambda retrieval.top_n_final retrieval.reranker_batch_size "
-                "retrieval.reranker_max_length reranking.ranker reranking.model reranking.without_weights "
-                "validation.allow_empty RAGQ_RERANKER_TIMEOUT_SECONDS"
-            ),
+        Stage("rerank", "model", "queries.RerankedChunks").reading(
+            "retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b retrieval.min_char_count "
+            "retrieval.min_word_count retrieval.keep_if_all_short retrieval.min_content_length "
+            "retrieval.enrich_lines_above retrieval.enrich_lines_below retrieval.entity_boost retrieval.mmr_lambda "
+            "retrieval.top_n_final retrieval.reranker_batch_size retrieval.reranker_max_length reranking.ranker "
+            "reranking.model reranking.without_weights validation.allow_empty RAGQ_RERANKER_TIMEOUT_SECONDS",
         ),
-        Stage(
-            "validate",
-            "llm",
-            "queries.ValidatedChunks",
-            asks_llm=True,
-            reads=_VERDICTS
-            | _EMBEDDING
-            | _names(
-                "validation.enabled validation.model validation.max_chunks validation.allow_empty RAGQ_RELEVANCE_FLOOR"
-            ),
+        Stage("validate", "llm", "queries.ValidatedChunks", asks_llm=True).reading(
+            _VERDICTS | _EMBEDDING,
+            "validation.enabled validation.model validation.max_chunks validation.allow_empty RAGQ_RELEVANCE_FLOOR",
         ),
-        Stage(
-            "consolidate",
-            "model",
-            "queries.ConsolidatedContext",
-            reads=_names(
-                "consolidation.enabled consolidation.coverage_threshold consolidation.line_gap "
-                "consolidation.min_content_length consolidation.enrich_from_md"
-            ),
+        Stage("consolidate", "model", "queries.ConsolidatedContext").reading(
+            "consolidation.enabled consolidation.coverage_threshold consolidation.line_gap "
+            "consolidation.min_content_length consolidation.enrich_from_md",
         ),
-        Stage(
-            "augment",
-            "model",
-            "queries.AugmentedPrompt",
-            reads=_names(
-                "RAGQ_ANSWER_TEMPLATE RAGQ_ANSWERER RAGQ_CONTEXT_TOKENS RAGQ_QUERY_MAX_TOKENS LLM_BACKEND "
-                "MODEL_QUANTITATIVE_MODEL RAGQ_QUERY_LIGHT_MODEL RAGQ_QUERY_MODEL augmentation.top_n_contexts "
-                "augmentation.max_answer_tokens"
-            ),
+        Stage("augment", "model", "queries.AugmentedPrompt").reading(
+            "RAGQ_ANSWER_TEMPLATE RAGQ_ANSWERER RAGQ_CONTEXT_TOKENS RAGQ_QUERY_MAX_TOKENS LLM_BACKEND "
+            "MODEL_QUANTITATIVE_MODEL RAGQ_QUERY_LIGHT_MODEL RAGQ_QUERY_MODEL augmentation.top_n_contexts "
+            "augmentation.max_answer_tokens",
         ),
-        Stage(
-            "generate",
-            "llm",
-            "queries.Answer",
-            asks_llm=True,
-            reads=_QUERY_CHAT | _EMBEDDING | _names("augmentation.max_answer_tokens RAGQ_ANSWERER"),
+        Stage("generate", "llm", "queries.Answer", asks_llm=True).reading(
+            _QUERY_CHAT, _EMBEDDING, "augmentation.max_answer_tokens RAGQ_ANSWERER"
         ),
     ),
     ("tags", "candidates"): (
-        Stage(
-            "embed",
-            "model",
-            "tags.EmbeddedPhrases",
-            reads=_names("PSQ_CONTEXT_TAG_WEIGHT EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"),
+        Stage("embed", "model", "tags.EmbeddedPhrases").reading(
+            "PSQ_CONTEXT_TAG_WEIGHT EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"
         ),
-        Stage(
-            "retrieve",
-            "model",
-            "tags.RetrievedTags",
-            reads=_names("PSQ_RETRIEVAL_PER_PHRASE_K PSQ_MIN_TAG_COUNT PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS"),
+        Stage("retrieve", "model", "tags.RetrievedTags").reading(
+            "PSQ_RETRIEVAL_PER_PHRASE_K PSQ_MIN_TAG_COUNT PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS"
         ),
-        Stage(
-            "rerank",
-            "model",
-            "tags.RankedTags",
-            reads=_names("PSQ_CONTEXT_WEIGHT PSQ_RETRIEVAL_PER_PHRASE_FINAL_K PSQ_RETRIEVAL_GLOBAL_K"),
+        Stage("rerank", "model", "tags.RankedTags").reading(
+            "PSQ_CONTEXT_WEIGHT PSQ_RETRIEVAL_PER_PHRASE_FINAL_K PSQ_RETRIEVAL_GLOBAL_K"
         ),
-        Stage("validate", "llm", "tags.ValidatedTags", reads=_names("PSQ_MIN_TAG_COUNT PSQ_RETRIEVAL_GLOBAL_K")),
+        Stage("validate", "llm", "tags.ValidatedTags").reading("PSQ_MIN_TAG_COUNT PSQ_RETRIEVAL_GLOBAL_K"),
     ),
     ("index", "references"): (
-        Stage(
-            "chunk",
-            "model",
-            "participants.ChunkedTranscript",
-            reads=_names("EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP EMBEDDING_MIN_EVIDENCE_CHARS"),
+        Stage("chunk", "model", "participants.ChunkedTranscript").reading(
+            "EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP EMBEDDING_MIN_EVIDENCE_CHARS"
         ),
         # By similarity, and only of an index for RAGQ_SCORER=neighbours.
-        Stage(
-            "extract",
-            "llm",
-            "participants.ExtractedEvidence",
-            reads=_EMBEDDING
-            | _names("QUANTITATIVE_SIMILARITY_THRESHOLD QUANTITATIVE_SIMILARITY_MAX_QUOTES RAGQ_LONG_TEXTS"),
+        Stage("extract", "llm", "participants.ExtractedEvidence").reading(
+            _EMBEDDING, "QUANTITATIVE_SIMILARITY_THRESHOLD QUANTITATIVE_SIMILARITY_MAX_QUOTES RAGQ_LONG_TEXTS"
         ),
-        Stage(
-            "embed",
-            "model",
-            "participants.EmbeddedChunks",
-            reads=_TEXT_EMBEDDING | _names("RAGQ_LONG_TEXTS EMBEDDING_MIN_EVIDENCE_CHARS"),
+        Stage("embed", "model", "participants.EmbeddedChunks").reading(
+            _TEXT_EMBEDDING, "RAGQ_LONG_TEXTS EMBEDDING_MIN_EVIDENCE_CHARS"
         ),
         Stage("publish", "model", "participants.FinishedBatch"),
     ),
     ("index", "chunk_scores"): (
-        Stage(
-            "score", "llm", "scoring.ChunkScores", asks_llm=True, reads=_REPLIES | _names("RAGQ_CHUNK_SCORE_MAX_TOKENS")
-        ),
-        Stage("publish", "model", "participants.FinishedBatch", reads=_names("LLM_BACKEND")),
+        Stage("score", "llm", "scoring.ChunkScores", asks_llm=True).reading(_REPLIES, "RAGQ_CHUNK_SCORE_MAX_TOKENS"),
+        Stage("publish", "model", "participants.FinishedBatch").reading("LLM_BACKEND"),
     ),
     ("index", "corpus"): (
-        Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),
-        Stage("publish", "model", "documents.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
+        Stage("embed", "model", "documents.EmbeddedBatch").reading(_EMBEDDING),
+        Stage("publish", "model", "documents.PublishedBatch").reading("RAGQ_HNSW_FROM_CHUNKS"),
     ),
     ("work", "document"): (
         Stage("convert", "model", "documents.ConvertedDocument"),
         Stage("outline", "model", "documents.DocumentOutline"),
-        Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True, reads=_HEADINGS | _names("RAGQ_REPAIR_BY")),
+        Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True).reading(_HEADINGS, "RAGQ_REPAIR_BY"),
         Stage("sanitise", "model", "documents.SanitisedDocument"),
-        Stage("select", "llm", "documents.SelectedSections", asks_llm=True, reads=_HEADINGS | _names("RAGQ_SELECT_BY")),
-        Stage("cut", "model", "documents.CutDocument", reads=_names("RAGQ_SEARCH_TABLES")),
-        Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),
-        Stage("publish", "model", "documents.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
+        Stage("select", "llm", "documents.SelectedSections", asks_llm=True).reading(_HEADINGS, "RAGQ_SELECT_BY"),
+        Stage("cut", "model", "documents.CutDocument").reading("RAGQ_SEARCH_TABLES"),
+        Stage("embed", "model", "documents.EmbeddedBatch").reading(_EMBEDDING),
+        Stage("publish", "model", "documents.PublishedBatch").reading("RAGQ_HNSW_FROM_CHUNKS"),
     ),
     ("evaluation", "answers"): (
         Stage("split", "model", "evaluations.SplitAnswer"),
-        Stage("judge", "llm", "evaluations.JudgedAnswer", asks_llm=True, reads=_VERDICTS),
+        Stage("judge", "llm", "evaluations.JudgedAnswer", asks_llm=True).reading(_VERDICTS),
         Stage("consolidate", "model", "evaluations.AnswerScores"),
     ),
     ("index", "tags"): (
-        Stage("embed", "model", "tags.BuiltVocabulary", reads=_names("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")),
+        Stage("embed", "model", "tags.BuiltVocabulary").reading("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"),
     ),
 }
 
 READ_AT_SUBMISSION: Final[dict[str, frozenset[str]]] = {
-    "participant": _EMBEDDER
-    | _names(
+    "participant": _names(
+        _EMBEDDER,
         "EMBEDDING_EMBEDDINGS_FILE EMBEDDING_DIMENSION EMBEDDING_CHUNK_SIZE EMBEDDING_CHUNK_STEP "
         "EMBEDDING_MIN_EVIDENCE_CHARS EMBEDDING_ENABLE_ITEM_TAG_FILTER EMBEDDING_REFERENCE_SCORE_SOURCE "
-        "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH RAGQ_SCORER ENABLE_FEW_SHOT"
+        "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH RAGQ_SCORER ENABLE_FEW_SHOT",
     ),
-    "query": _EMBEDDER | _names("EMBEDDING_DIMENSION"),
+    "query": _names(_EMBEDDER, "EMBEDDING_DIMENSION"),
     "tags": _names("PSQ_SIMILARITY"),
-    "work": _EMBEDDER | _names("EMBEDDING_DIMENSION"),
+    "work": _names(_EMBEDDER, "EMBEDDING_DIMENSION"),
     "evaluation": frozenset(),
 }
 """Kind of job -> settings by which a submission chooses its modes and checks its index, corpus or vocabulary."""
