@@ -32,8 +32,6 @@ WHERE NOT EXISTS (SELECT FROM api_token WHERE name = $1::text AND {LIVE})
 RETURNING {COLUMNS}
 """
 
-LIST = f"SELECT {COLUMNS} FROM api_token ORDER BY id"
-
 REVOKE = f"""
 WITH revoked AS (
     UPDATE api_token SET revoked_at = now() WHERE (name = $1 OR id = $2) AND revoked_at IS NULL RETURNING {COLUMNS}
@@ -42,8 +40,6 @@ WITH revoked AS (
 )
 SELECT * FROM revoked
 """
-
-ANY_LIVE = f"SELECT EXISTS (SELECT FROM api_token WHERE {LIVE})"
 
 
 class Scope(StrEnum):
@@ -96,7 +92,7 @@ async def create(connection: Connection, name: str, scope: Scope, *, lifetime: t
 
 async def list_all(connection: Connection) -> list[StoredToken]:
     """Every token that was ever made, the oldest first."""
-    return [StoredToken(**row) for row in await connection.fetch(LIST)]
+    return [StoredToken(**row) for row in await connection.fetch(f"SELECT {COLUMNS} FROM api_token ORDER BY id")]
 
 
 async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
@@ -113,7 +109,7 @@ async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
 
 async def any_live(connection: Connection) -> bool:
     """Whether some token opens."""
-    return bool(await connection.fetchval(ANY_LIVE))
+    return bool(await connection.fetchval(f"SELECT EXISTS (SELECT FROM api_token WHERE {LIVE})"))
 
 
 def new_secret() -> str:
@@ -156,8 +152,6 @@ SELECT $2, id, now() + $3::interval FROM api_token WHERE token_hash = $1 AND {LI
 RETURNING token_id
 """
 
-END = "DELETE FROM api_session WHERE session_hash = $1"
-
 
 class Recognised(NamedTuple):
     """What a token or a session opens."""
@@ -190,7 +184,7 @@ async def open_session(connection: Connection, secret: str, *, lifetime: timedel
 
 async def end_session(connection: Connection, session: str) -> None:
     """Forget a browser."""
-    await connection.execute(END, hashed(session))
+    await connection.execute("DELETE FROM api_session WHERE session_hash = $1", hashed(session))
 
 
 # A key belongs to the client that sent it and identifies one request. It is stored in the transaction that makes the
@@ -208,8 +202,6 @@ RETURNING true
 FIND = "SELECT request_hash, made FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
 
 KEEP = "UPDATE idempotency_key SET made = $3 WHERE principal = $1 AND key_hash = $2"
-
-RELEASE = "DELETE FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
 
 FORGET = """
 DELETE FROM idempotency_key AS k USING (
@@ -269,7 +261,7 @@ async def once(
 async def release(connection: Connection, key: RequestKey | None) -> None:
     """Make a key usable again, because what its request made is gone."""
     if key is not None:
-        await connection.execute(RELEASE, *_named(key))
+        await connection.execute("DELETE FROM idempotency_key WHERE principal = $1 AND key_hash = $2", *_named(key))
 
 
 def _named(key: RequestKey) -> tuple[str, str]:

@@ -329,8 +329,6 @@ class Database:
             pool.terminate()
 
 
-_STATUS: Final = "SELECT pg_xact_status($1::text::xid8)"
-
 _ASK_FOR_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.2
 
@@ -360,7 +358,7 @@ async def _is_committed(database: Database, number: str, lost: BaseException) ->
     """Whether a transaction is committed, once it has ended."""
 
     async def status(connection: Connection) -> str | None:
-        found: str | None = await connection.fetchval(_STATUS, number)
+        found: str | None = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", number)
         return found
 
     try:

@@ -264,8 +264,6 @@ async def _read(connection: Connection, segment_ids: Sequence[int]) -> list[Segm
 
 LINK: Final = "INSERT INTO corpus_copy (corpus_id, of_id, has_old_vectors) VALUES ($1, $2, false)"
 
-OF: Final = "SELECT corpus_id, has_old_vectors FROM corpus_copy WHERE of_id = $1"
-
 ORIGINAL: Final = """
 SELECT k.name FROM corpus_copy AS c JOIN corpus AS k ON k.id = c.of_id WHERE c.corpus_id = $1
 """
@@ -284,10 +282,6 @@ SELECT id FROM cuts AS one WHERE corpus_id = $1 AND NOT EXISTS (
 )
 ORDER BY id
 """
-
-WORK_TO_COPY: Final = "SELECT * FROM works WHERE id = $1"
-
-LOCK: Final = "SELECT id FROM corpus WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 
 # Chunks by their place in their work: works that are alike have the same chunks in the same order.
 _PLACED: Final = """
@@ -341,7 +335,7 @@ async def link(connection: Connection, copy: StoredCorpus, of: StoredCorpus) -> 
 
 async def copy_of(connection: Connection, corpus_id: int) -> Copy | None:
     """The copy of a corpus; None without one."""
-    row = await connection.fetchrow(OF, corpus_id)
+    row = await connection.fetchrow("SELECT corpus_id, has_old_vectors FROM corpus_copy WHERE of_id = $1", corpus_id)
     return None if row is None else Copy(*row)
 
 
@@ -357,7 +351,7 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
         await works.remove(connection, copy_id, row["id"])
     missing = await connection.fetch(_CUTS, corpus_id, copy_id, timeout=_BULK_SECONDS)
     for row in missing:
-        work = await connection.fetchrow(WORK_TO_COPY, row["id"])
+        work = await connection.fetchrow("SELECT * FROM works WHERE id = $1", row["id"])
         if work is not None:
             await keep(
                 connection,
@@ -395,7 +389,7 @@ async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None
     async with connection.transaction():
         for one in sorted(both):
             await hold(connection, Lock.WORKS, one)
-        await connection.fetch(LOCK, list(both))
+        await connection.fetch("SELECT id FROM corpus WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", list(both))
         await refuse_unless_embedded(connection, *both)
         done = await connection.execute(EXCHANGE_VECTORS, *both, timeout=_BULK_SECONDS)
         if int(done.rsplit(" ", 1)[1]) != 2 * (await corpora.view(connection, copy_id)).searchable:

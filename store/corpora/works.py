@@ -54,8 +54,6 @@ GROUP BY w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.crea
 ORDER BY w.title, w.id
 """
 
-COUNT = f"SELECT count(*) FROM works AS w WHERE {SEARCHED}"
-
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
     """The stored works, by id; those that are gone are absent.
@@ -109,7 +107,7 @@ async def page_lines(connection: Connection, work_id: int) -> list[int]:
 async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> ListedWorks:
     """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
     rows = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
-    total = await connection.fetchval(COUNT, corpus_id, wanted.search)
+    total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
     made_by = await jobs_of_works(connection, [row["id"] for row in rows])
     works = tuple(ListedWork(**row, job_id=made_by.get(row["id"])) for row in rows)
     return ListedWorks(works=works, total=total, next_offset=wanted.next_offset(len(works), total))
@@ -193,8 +191,6 @@ c.work_id = $1 AND c.level LIKE '%-chunk' AND ($2::bigint IS NULL OR EXISTS (
 ))
 """
 
-WORK_VIEW_COUNT = f"SELECT count(*) FROM chunks AS c WHERE {_IN_SECTION}"
-
 WORK_VIEW_CHUNKS = f"""
 SELECT c.id, c.parent_id, c.level, c.start_line, c.end_line, c.heading_breadcrumbs, c.content,
        CASE WHEN c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED.replace("$1", "$3")})
@@ -248,7 +244,7 @@ async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> 
     corpus_id = await connection.fetchval("SELECT corpus_id FROM works WHERE id = $1", work_id)
     if corpus_id is None:
         raise work_missing(work_id)
-    total = await connection.fetchval(WORK_VIEW_COUNT, work_id, wanted.heading)
+    total = await connection.fetchval(f"SELECT count(*) FROM chunks AS c WHERE {_IN_SECTION}", work_id, wanted.heading)
     part = (work_id, wanted.heading, corpus_id, wanted.limit, wanted.offset)
     found = tuple(WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part))
     return ListedChunks(chunks=found, total=total, next_offset=wanted.next_offset(len(found), total))

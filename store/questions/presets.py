@@ -174,8 +174,6 @@ def _stored(row: Mapping[str, Any]) -> StoredPreset:
     return StoredPreset(**{**row, "preset": Preset().changed(values, origin=f"stored in preset {row['name']}")})
 
 
-ALL = "SELECT name, value FROM chosen_setting"
-
 KEEP = """
 INSERT INTO chosen_setting (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = now()
@@ -186,7 +184,7 @@ FORGET = "DELETE FROM chosen_setting WHERE name = $1"
 
 async def chosen(connection: Connection) -> dict[str, str]:
     """The values by environment name."""
-    return {row["name"]: row["value"] for row in await connection.fetch(ALL)}
+    return {row["name"]: row["value"] for row in await connection.fetch("SELECT name, value FROM chosen_setting")}
 
 
 async def choose(connection: Connection, values: Mapping[str, str]) -> None:

@@ -199,8 +199,6 @@ WHERE k.id = $1 AND k.index_id = $2 AND k.chunk_hash = $3
 # The row lock lets one job after the other look, so that exactly the last one stores the scores.
 LOCK_INDEX = "SELECT name, replaced_at FROM reference_index WHERE id = $1 FOR NO KEY UPDATE"
 
-UNFINISHED = "SELECT EXISTS (SELECT FROM job WHERE run_id = $1 AND status <> 'succeeded')"
-
 SCORED = """
 SELECT j.subject::bigint AS chunk_id, a.output
 FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
@@ -266,7 +264,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
     index = await connection.fetchrow(LOCK_INDEX, index_id)
     if index is None:
         raise index_missing(index_id)
-    if await connection.fetchval(UNFINISHED, run_id):
+    if await connection.fetchval("SELECT EXISTS (SELECT FROM job WHERE run_id = $1 AND status <> 'succeeded')", run_id):
         return False
     if index["replaced_at"] is not None:
         raise _replaced(index_id, index["name"])

@@ -255,12 +255,10 @@ WHERE r.kind = 'index' AND (r.request ->> 'allow_partial')::boolean AND ($1::big
   )
 """
 
-IS_DUE = f"SELECT EXISTS ({DUE})"
-
 
 async def is_publication_due(connection: Connection, run_id: int) -> bool:
     """Whether every job of a run has finished and a part of its index is about to be published."""
-    return bool(await connection.fetchval(IS_DUE, run_id))
+    return bool(await connection.fetchval(f"SELECT EXISTS ({DUE})", run_id))
 
 
 Found = TypeVar("Found", Reference, Neighbour)

@@ -216,8 +216,6 @@ WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL O
 GROUP BY 1
 """
 
-JOBS = "SELECT kind, status, count(*) AS jobs FROM job GROUP BY kind, status"
-
 LEASES = """
 SELECT count(*) FILTER (WHERE lease_until >= now()) AS held, count(*) FILTER (WHERE lease_until < now()) AS expired
 FROM stage_run WHERE status = 'running'
@@ -233,7 +231,7 @@ async def queue_figures(connection: Connection) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {("workers",): await workers.seen(connection)}
     for row in await connection.fetch(QUEUES):
         found |= {(what, row["queue"]): row[what] for what in ("due", "oldest_seconds")}
-    for row in await connection.fetch(JOBS):
+    for row in await connection.fetch("SELECT kind, status, count(*) AS jobs FROM job GROUP BY kind, status"):
         found["jobs", row["kind"], row["status"]] = row["jobs"]
     leases = await connection.fetchrow(LEASES)
     return found | {("leases", state): leases[state] for state in ("held", "expired")}

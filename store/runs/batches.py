@@ -88,8 +88,6 @@ ASK_FOR: Final = """
 INSERT INTO llm_batch_run (run_id, hours) VALUES ($1, $2) ON CONFLICT (run_id) DO UPDATE SET hours = excluded.hours
 """
 
-HOURS: Final = "SELECT hours FROM llm_batch_run WHERE run_id = $1"
-
 REGISTER: Final = """
 INSERT INTO llm_batch_call (key, server, model, hours, call, served_by, is_single)
 VALUES ($1, $2, $3, $4, $5, $6, false) ON CONFLICT (key) DO NOTHING RETURNING true
@@ -105,13 +103,9 @@ SELECT coalesce(l.tokens < l.max_tokens, true) AND coalesce(l.llm_calls + (
 FROM run_limit AS l WHERE l.run_id = $1 FOR UPDATE
 """
 
-LOOK: Final = "SELECT is_single, error FROM llm_batch_call WHERE key = $1 FOR SHARE"
-
 AWAIT: Final = "INSERT INTO llm_batch_stage (key, job_id, stage) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 
 LEAVE: Final = "DELETE FROM llm_batch_stage WHERE key = $1 AND job_id = $2 AND stage = $3"
-
-FORGET: Final = "DELETE FROM llm_batch_call WHERE key = $1 AND is_single"
 
 # A stage that fails because of one of its calls begins anew with all of them.
 FORGET_REFUSED: Final = """
@@ -243,7 +237,7 @@ async def ask_for(connection: Connection, run_id: int, hours: float) -> None:
 
 async def hours(connection: Connection, run_id: int) -> float | None:
     """How long a batch of a run may take; None for a run whose calls are sent singly."""
-    found: float | None = await connection.fetchval(HOURS, run_id)
+    found: float | None = await connection.fetchval("SELECT hours FROM llm_batch_run WHERE run_id = $1", run_id)
     return found
 
 
@@ -255,7 +249,7 @@ async def register(
         async with connection.transaction():
             values = (call.model_dump_json(), served_by.model_dump_json())
             is_new = await connection.fetchval(REGISTER, key, served_by.server, call.model, hours, *values) is True
-            row = await connection.fetchrow(LOOK, key)
+            row = await connection.fetchrow("SELECT is_single, error FROM llm_batch_call WHERE key = $1 FOR SHARE", key)
             # Whoever stores an answer deletes its call: where there is no call, or a new one, there may be an answer.
             if row is None or is_new:
                 kept = await ledger.find(connection, key)
@@ -275,7 +269,7 @@ async def register(
 
 async def forget(connection: Connection, key: str) -> None:
     """A call that was to be sent by itself has its answer."""
-    await connection.execute(FORGET, key)
+    await connection.execute("DELETE FROM llm_batch_call WHERE key = $1 AND is_single", key)
 
 
 async def gather(connection: Connection, server: str, *, quiet_s: float) -> int:

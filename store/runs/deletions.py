@@ -32,10 +32,6 @@ WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM llm_call_use AS u WHE
 RETURNING c.id
 """
 
-DELETE_EMPTY_RUN = "DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)"
-
-IDENTITY = "SELECT identity FROM run WHERE id = $1 FOR UPDATE"
-
 REIDENTIFY = "UPDATE run SET identity = $2 WHERE id = $1"
 
 # Questions are locked before stages, as every change of a question does it.
@@ -94,8 +90,6 @@ WITH kept AS (UPDATE reference_index SET run_id = NULL WHERE run_id = $1 RETURNI
 SELECT DISTINCT name FROM kept WHERE replaced_at IS NULL ORDER BY name
 """
 
-DELETE_RUN = "DELETE FROM run WHERE id = $1"
-
 _OPEN = [status for status in JobStatus if status.is_open]
 
 
@@ -133,8 +127,8 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
 
     A run that keeps others is no longer what was submitted: the same submission makes a new one from then on.
     """
-    await connection.execute(DELETE_EMPTY_RUN, run_id)
-    identity = await connection.fetchval(IDENTITY, run_id)
+    await connection.execute("DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)", run_id)
+    identity = await connection.fetchval("SELECT identity FROM run WHERE id = $1 FOR UPDATE", run_id)
     if identity is not None:
         await connection.execute(REIDENTIFY, run_id, content_hash({"was": identity, "without": job_id}))
 
@@ -160,7 +154,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
                 await leave_run(connection, job["run_id"], job["id"])
         await connection.execute(DROP_PLANS, run_id)
         indexes = [row["name"] for row in await connection.fetch(KEEP_INDEXES, run_id)]
-        await connection.execute(DELETE_RUN, run_id)
+        await connection.execute("DELETE FROM run WHERE id = $1", run_id)
     return DeletedRun(
         run_id=run_id,
         jobs=sum(job["run_id"] == run_id for job in gone),
@@ -253,8 +247,6 @@ WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
 RETURNING c.id
 """
 
-MARK = "UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind"
-
 _PURGING_OPEN: Final = [status.value for status in JobStatus if status.is_open or status is JobStatus.PAUSED]
 
 
@@ -281,7 +273,7 @@ async def empty(connection: Connection, run_id: int) -> DeletedRun:
     async with connection.transaction():
         job_ids = await jobs.of_run(connection, run_id)
         await refuse_active(connection, run_id, job_ids)
-        kind = await connection.fetchval(MARK, run_id)
+        kind = await connection.fetchval("UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind", run_id)
         await connection.execute(EMPTY, job_ids, list(RESULTS[kind]))
         await connection.execute(REWIND, job_ids)
         call_ids = await _calls(connection, job_ids)

@@ -88,8 +88,6 @@ SUBMITTED = """
 SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1
 """
 
-SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position >= $2"
-
 
 class StageState(NamedTuple):
     """The state of one stage of a chain."""
@@ -154,7 +152,7 @@ async def set_stages(connection: Connection, job_id: int, stages: Sequence[str])
         added = list(stages[kept:])
         if kept == len(chain) and not added:
             return
-        await connection.execute(SHORTER, job_id, kept)
+        await connection.execute("DELETE FROM stage_run WHERE job_id = $1 AND position >= $2", job_id, kept)
         await connection.execute(LONGER, job_id, kept - 1, added, await _queues(connection, job_id, added))
         if all(of.status == StageStatus.DONE for of in chain[:kept]):
             await _continue_from(connection, job_id, kept, of=len(stages))

@@ -93,8 +93,6 @@ SELECT f.parent_id, f.stage, (r.request #>> '{fork,run}')::bigint AS named,
 FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
 """
 
-PARENT_JOB = "SELECT parent_id FROM job_fork WHERE job_id = $1"
-
 
 class Child(Value):
     """A fork of a run."""
@@ -213,5 +211,5 @@ async def family(connection: Connection, run_id: int) -> Family:
 
 async def parent_job(connection: Connection, job_id: int) -> int | None:
     """The job that a job was forked from; None when it is none, or that one is deleted."""
-    found: int | None = await connection.fetchval(PARENT_JOB, job_id)
+    found: int | None = await connection.fetchval("SELECT parent_id FROM job_fork WHERE job_id = $1", job_id)
     return found

@@ -238,10 +238,6 @@ WITH resumed AS (
 SELECT id FROM resumed
 """
 
-WAIT = "INSERT INTO run_wait (run_id, after_id) VALUES ($1, $2)"
-
-IS_WAITING = "SELECT EXISTS (SELECT FROM run_wait WHERE run_id = $1)"
-
 # Locked, so that nobody deletes the run meanwhile; those that somebody else changes are seen the next time.
 ENDED_WAITS = """
 SELECT w.run_id, w.after_id,
@@ -253,8 +249,6 @@ WHERE NOT EXISTS (
 )
 ORDER BY w.run_id FOR UPDATE SKIP LOCKED
 """
-
-END_WAIT = "DELETE FROM run_wait WHERE run_id = $1"
 
 _ENDED_BADLY: Final = (JobStatus.FAILED, JobStatus.POISONED)
 _OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
@@ -285,13 +279,13 @@ async def resume(connection: Connection, *, job_id: int | None = None, run_id: i
 
 async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
     """Pause the jobs of a new run until another one has succeeded."""
-    await connection.execute(WAIT, run_id, after_id)
+    await connection.execute("INSERT INTO run_wait (run_id, after_id) VALUES ($1, $2)", run_id, after_id)
     await hold(connection, JobStatus.PAUSED, f"Waits until r{after_id} has succeeded.", run_id=run_id)
 
 
 async def is_waiting(connection: Connection, run_id: int) -> bool:
     """Whether a run waits for another one."""
-    return bool(await connection.fetchval(IS_WAITING, run_id))
+    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM run_wait WHERE run_id = $1)", run_id))
 
 
 async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
@@ -310,7 +304,7 @@ async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
                 note = f"r{after_id}, which it waited for, did not succeed."
                 of, paused = Target(run_id, None), (JobStatus.PAUSED,)
                 await _change(connection, HOLD, of, paused, JobStatus.CANCELLED, note)
-            await connection.execute(END_WAIT, run_id)
+            await connection.execute("DELETE FROM run_wait WHERE run_id = $1", run_id)
     return ended
 
 

@@ -191,8 +191,6 @@ ON CONFLICT (job_id, stage) DO UPDATE
 SET server = EXCLUDED.server, reason = EXCLUDED.reason, until = EXCLUDED.until, refusals = EXCLUDED.refusals
 """
 
-AGAIN = "UPDATE job SET status = 'waiting' WHERE id = $1 AND status = 'running'"
-
 PAUSE = """
 UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN ('waiting', 'running', 'interrupted')
 """
@@ -207,7 +205,7 @@ async def wait(
         if not await _put_off(connection, held, message, wait_s):
             return False
         await connection.execute(WAIT, held.job_id, held.stage, server, reason, refusals)
-        await connection.execute(AGAIN, held.job_id)
+        await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1 AND status = 'running'", held.job_id)
     return True
 
 

@@ -54,8 +54,6 @@ SELECT round(jobs * each)::bigint AS stages, round(succeeded * each)::bigint AS 
 FROM j, s
 """
 
-PLACES = "SELECT coalesce(max(ordinal) + 1, 0) FROM job WHERE run_id = $1"
-
 #: Estimates come from what finished in this time.
 _LATELY_S = 3600.0
 _LATELY_OF_LARGE_S = 600.0
@@ -92,4 +90,4 @@ async def progress(connection: Connection, run_id: int) -> Progress:
 
 async def _places(connection: Connection, run_id: int) -> int:
     """How many jobs a run was submitted with."""
-    return int(await connection.fetchval(PLACES, run_id))
+    return int(await connection.fetchval("SELECT coalesce(max(ordinal) + 1, 0) FROM job WHERE run_id = $1", run_id))

@@ -351,13 +351,7 @@ async def baseline(connection: Connection, run_id: int) -> dict[str, Any] | None
     return found
 
 
-BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
-
 NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
-
-RENAME = "UPDATE run SET name = $2 WHERE id = $1"
-
-ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1"
 
 BY_NUMBER = "SELECT id FROM run WHERE id = $1"
 
@@ -386,7 +380,7 @@ async def by_words(connection: Connection, words: str) -> int | None:
 
 async def by_name(connection: Connection, name: str) -> int | None:
     """The run of a name, compared without case; None when there is none."""
-    found: int | None = await connection.fetchval(BY_NAME, name)
+    found: int | None = await connection.fetchval("SELECT id FROM run WHERE lower(name) = lower($1)", name)
     return found
 
 
@@ -399,7 +393,7 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
     """Give a run a name, or take it away. Raises Refused with the run that has it."""
     try:
         async with connection.transaction():
-            await connection.execute(RENAME, run_id, name)
+            await connection.execute("UPDATE run SET name = $2 WHERE id = $1", run_id, name)
     except asyncpg.UniqueViolationError:
         taken_by = None if name is None else await by_name(connection, name)
         if taken_by is None:
@@ -412,4 +406,4 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
 
 async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
     """Store what people note about a run, or remove it."""
-    await connection.execute(ANNOTATE, run_id, note)
+    await connection.execute("UPDATE run SET note = $2 WHERE id = $1", run_id, note)
