@@ -21,8 +21,8 @@ from schemas.values.runs import Target
 from stack.probes import broker_answers
 from stages.reports.words import duration
 from store.database import Connection
+from store.runs.overviews import Progress, progress
 from store.runs.problems import ProblemKind, RunProblem, problems
-from store.runs.progress import Progress, progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
 from store.views import is_run_idle, run_scores
 

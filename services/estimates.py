@@ -15,7 +15,7 @@ from stages.reports.costs import most_calls, priced
 from stages.reports.words import notices
 from store.database import Connection, Database
 from store.runs import runs, workers
-from store.runs.past_work import past_work
+from store.runs.call_costs import past_work
 from store.runs.runs import NewRun
 
 Plan = Callable[[Connection], Awaitable[NewRun]]

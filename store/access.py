@@ -223,17 +223,11 @@ class RequestKey:
     """SHA-256 in hex over method, path, query and body."""
 
 
-class Once(NamedTuple):
-    """What was made, now or before."""
-
-    made: dict[str, Any]
-    is_new: bool
-
-
 async def once(
     connection: Connection, key: RequestKey | None, make: Callable[[Connection], Awaitable[Mapping[str, Any]]]
-) -> Once:
-    """What `make` made, in the same transaction as the key; what was made before when the key was used before.
+) -> tuple[dict[str, Any], bool]:
+    """What `make` made, in the same transaction as the key, and True; what was made before when the key was used
+    before, and False.
 
     `make` gives ids only. Without a key it always makes. When it raises, the key is free again. Of two requests with
     the same key at the same time the second waits for the first. Raises Refused for a key that
@@ -241,7 +235,7 @@ async def once(
     """
     async with connection.transaction():
         if key is None:
-            return Once(dict(await make(connection)), True)
+            return dict(await make(connection)), True
         named = _named(key)
         if not await connection.fetchval(TAKE, *named, key.request_hash):
             found = await connection.fetchrow(FIND, *named)
@@ -251,11 +245,11 @@ async def once(
                     "request, or send this one with a new key.",
                     slug="idempotency-key-reused",
                 )
-            return Once(found["made"], False)
+            return found["made"], False
         made = dict(await make(connection))
         await connection.execute(KEEP, *named, json.dumps(made))
         await connection.execute(FORGET)
-    return Once(made, True)
+    return made, True
 
 
 async def release(connection: Connection, key: RequestKey | None) -> None:

@@ -356,16 +356,14 @@ async def committed(database: Database, work: Callable[[Connection], Awaitable[R
 
 async def _is_committed(database: Database, number: str, lost: BaseException) -> bool:
     """Whether a transaction is committed, once it has ended."""
-
-    async def status(connection: Connection) -> str | None:
-        found: str | None = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", number)
-        return found
-
     try:
         async with asyncio.timeout(_ASK_FOR_SECONDS):
             while True:
-                if (found := await database.with_retry(status)) != "in progress":
-                    return found == "committed"
+                found = await database.with_retry(
+                    lambda connection: connection.fetchval("SELECT pg_xact_status($1::text::xid8)", number)
+                )
+                if found != "in progress":
+                    return bool(found == "committed")
                 await asyncio.sleep(_POLL_SECONDS)
     except (TimeoutError, DatabaseUnavailableError):
         raise StackError(

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
-from typing import Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
 import asyncpg
 from alembic import command
@@ -180,8 +180,6 @@ NEEDED_PGVECTOR: Final = "0.8.0"
 """The first version whose vector index searches on until enough rows pass a filter."""
 
 _FOUND = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
-
-
 _INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq db migrate` again."
 
 
@@ -194,38 +192,30 @@ class PgvectorError(StackError):
         self.remedy = remedy
 
 
-class PgvectorVersions(NamedTuple):
-    """The versions of pgvector; None where there is none."""
-
-    available: str | None
-    """What the server would install."""
-    installed: str | None
-    """That of the database."""
-
-
 async def require_pgvector(database_url: str) -> None:
     """Raise PgvectorError unless the server has a pgvector that is new enough, and the database no older one."""
     connection = await asyncpg.connect(database_url)
     try:
-        check_pgvector(await pgvector_versions(connection))
+        check_pgvector(*await pgvector_versions(connection))
     finally:
         await connection.close()
 
 
-async def pgvector_versions(connection: Connection) -> PgvectorVersions:
-    """Those of a server and a database, which need not have any."""
-    return PgvectorVersions(*await connection.fetchrow(_FOUND) or (None, None))
+async def pgvector_versions(connection: Connection) -> tuple[str | None, str | None]:
+    """The version that a server would install, and that of its database; None where there is none."""
+    available, installed = await connection.fetchrow(_FOUND) or (None, None)
+    return available, installed
 
 
-def check_pgvector(found: PgvectorVersions) -> None:
+def check_pgvector(available: str | None, installed: str | None) -> None:
     """Raise PgvectorError where these are missing or too old; a database without any gets the server's.
 
-    >>> check_pgvector(PgvectorVersions("0.10.0", None))
+    >>> check_pgvector("0.10.0", None)
     """
-    if found.available is None:
+    if available is None:
         raise PgvectorError("The server has no pgvector", _INSTALL)
     update = "Run `ALTER EXTENSION vector UPDATE` in it as the extension's owner."
-    for where, version, remedy in (("server", found.available, _INSTALL), ("database", found.installed, update)):
+    for where, version, remedy in (("server", available, _INSTALL), ("database", installed, update)):
         if version is not None and _numbers(version) < _numbers(NEEDED_PGVECTOR):
             raise PgvectorError(f"The {where} has pgvector {version}", remedy)
 

@@ -19,7 +19,7 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, jobs, overviews, progress, run_view, runs, scored_runs
+from store.runs import attempts, jobs, overviews, run_view, runs, scored_runs
 from store.runs.attempts import Attempt
 from store.runs.jobs import Job, StageRun
 from store.runs.overviews import RunOverview
@@ -105,7 +105,7 @@ async def run_state(connection: Connection, run_id: int) -> RunState:
     # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
-        found = await progress.progress(connection, run_id)
+        found = await overviews.progress(connection, run_id)
         idle = await is_run_idle(connection, overview)
     return RunState(
         run_id=run_id,

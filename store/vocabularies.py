@@ -166,12 +166,9 @@ class PostgresVocabularies:
         """See TagLexicon."""
         if not tokens:
             return Lexicon(tags={}, aliases={})
-
-        async def fetch(connection: Connection) -> list[Any]:
-            found: list[Any] = await connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
-            return found
-
-        rows = await self._database.with_retry(fetch)
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
+        )
         if not rows:
             raise vocabulary_missing(vocabulary_id)
         tags = {

@@ -23,7 +23,6 @@ from kombu.exceptions import OperationalError
 from schemas.chains import INDEXING, QUEUES
 from schemas.statuses import Priority
 from store.runs.jobs import PendingChain
-from store.runs.workers import Capacity
 from workers.app import BROKER_ERRORS, KEY_PREFIX
 from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES, list_of
 
@@ -188,11 +187,11 @@ MESSAGES_PER_THREAD: Final = 3
 LEAST_MESSAGES: Final = 16
 
 
-def windows(workers: Iterable[Capacity]) -> dict[str, int]:
-    """The most messages of each queue and priority."""
+def windows(workers: Iterable[tuple[Iterable[str], int]]) -> dict[str, int]:
+    """The most messages of each queue and priority, by the stages of each worker and how many it runs at a time."""
     threads = Counter(dict.fromkeys(QUEUES, 0))
-    for worker in workers:
-        threads.update(dict.fromkeys(worker.stages, worker.concurrency))
+    for stages, at_a_time in workers:
+        threads.update(dict.fromkeys(stages, at_a_time))
     return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
 
 

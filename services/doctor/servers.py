@@ -82,14 +82,14 @@ async def _database_findings(url: str) -> list[Finding]:
     try:
         version = await connection.fetchval("SHOW server_version")
         found = [Finding("postgres", Verdict.OK, shown(f"{version} at {masked(url)}"))]
-        vector = await migrate.pgvector_versions(connection)
+        available, installed = await migrate.pgvector_versions(connection)
         try:
-            migrate.check_pgvector(vector)
+            migrate.check_pgvector(available, installed)
         except PgvectorError as error:
             found.append(Finding("pgvector", Verdict.FAIL, shown(error.problem), error.remedy))
         else:
             missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq db migrate` creates it.")
-            found.append(Finding("pgvector", Verdict.OK, shown(vector.installed)) if vector.installed else missing)
+            found.append(Finding("pgvector", Verdict.OK, shown(installed)) if installed else missing)
         if not await migrate.is_newest_revision(connection):
             remedy = "`ragq db migrate` brings them to this version, or names what to do."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]

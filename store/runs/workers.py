@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -48,14 +47,6 @@ SEEN = "SELECT count(*) FROM worker WHERE seen_at > now() - $1 * interval '1 sec
 
 SEEN_WITHIN_SECONDS = 10.0
 """A worker that runs has a heartbeat younger than this."""
-
-
-class Capacity(NamedTuple):
-    """What a worker takes."""
-
-    stages: list[str]
-    concurrency: int
-    """Stages at a time; 0 of a process that another one counts."""
 
 
 class LiveWorker(Value):
@@ -103,9 +94,11 @@ async def live(connection: Connection) -> list[LiveWorker]:
     return [LiveWorker(**row) for row in await connection.fetch(LIVE, SEEN_WITHIN_SECONDS)]
 
 
-async def capacities(connection: Connection, broker: str) -> list[Capacity]:
-    """What the workers take that run on a broker."""
-    return [Capacity(**dict(row)) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
+async def capacities(connection: Connection, broker: str) -> list[tuple[list[str], int]]:
+    """The stages of each worker that runs on a broker, and how many it runs at a time; 0 where another process counts
+    it."""
+    rows = await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)
+    return [(row["stages"], row["concurrency"]) for row in rows]
 
 
 async def seen(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS) -> int:

@@ -21,7 +21,7 @@ from schemas.tables import METADATA
 from services.doctor.servers import Verdict, check_database
 from store import migrate
 from store.database import Connection, Database, DatabaseTime, DatabaseUnavailableError
-from store.migrate import PgvectorError, PgvectorVersions, check_pgvector, is_newest_revision
+from store.migrate import PgvectorError, check_pgvector, is_newest_revision
 from tests.store.statements import execute
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
@@ -192,7 +192,7 @@ def test_a_server_that_cannot_install_it_is_refused() -> None:
     for version, found in ((None, "no pgvector"), ("0.7.4", r"pgvector 0\.7\.4")):
         told = f"The server has {found}; ragq needs .* and run `ragq db migrate` again"
         with pytest.raises(PgvectorError, match=told):
-            check_pgvector(PgvectorVersions(version, None))
+            check_pgvector(version, None)
 
 
 STORE: Final = Path(__file__).parents[2] / "store"

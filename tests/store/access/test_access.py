@@ -11,7 +11,7 @@ import pytest
 
 from schemas.errors import Refused
 from store import access
-from store.access import PREFIX, Once, RequestKey, Scope, end_session, hashed, once, open_session, recognise
+from store.access import PREFIX, RequestKey, Scope, end_session, hashed, once, open_session, recognise
 from store.database import Connection, Database
 from tests.refusals import refused
 from tests.store.scored import counted
@@ -131,10 +131,10 @@ async def test_of_requests_at_the_same_time_one_makes_and_the_others_wait_for_it
         await database.once(once, KEY, Mock(side_effect=ValueError))
     made = await asyncio.gather(*(database.once(once, KEY, make) for _ in range(4)))
 
-    assert sorted(of.is_new for of in made) == [False, False, False, True]
-    assert len({of.made["corpus"] for of in made}) == 1
+    assert sorted(is_new for _, is_new in made) == [False, False, False, True]
+    assert len({ids["corpus"] for ids, _ in made}) == 1
     # The same request makes nothing new later either, and its key belongs to it.
-    assert await database.once(once, KEY, make) == Once(made[0].made, False)
+    assert await database.once(once, KEY, make) == (made[0][0], False)
     assert await database.once(counted, "corpus") == [1]
     with refused("idempotency-key-reused", match="an earlier request that differs"):
         await database.once(once, replace(KEY, request_hash="b" * 64), corpora())
@@ -146,5 +146,5 @@ async def test_after_a_day_a_key_expires_and_may_be_used_again(connection: Conne
         await once(connection, replace(KEY, key=key), make)
     await connection.execute("UPDATE idempotency_key SET created_at = now() - interval '25 hours'")
 
-    assert (await once(connection, replace(KEY, key="b", request_hash="b" * 64), make)).is_new
+    assert (await once(connection, replace(KEY, key="b", request_hash="b" * 64), make))[1]
     assert await counted(connection, "idempotency_key") == [1]

@@ -9,11 +9,11 @@ from schemas.statuses import WaitReason
 from schemas.suggestions import Each
 from schemas.values.costs import Effort
 from store.database import Connection
-from store.runs import jobs, ledger, past_work, progress, runs, stages
+from store.runs import call_costs, jobs, ledger, overviews, runs, stages
 from store.runs.chain import content_hash
 from store.runs.ledger import Waited
-from store.runs.past_work import PastWork
-from store.runs.progress import Progress
+from store.runs.call_costs import PastWork
+from store.runs.overviews import Progress
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import StoreRun, new_run
 from tests.store.scored import TIMED_OUT, claimed, committing, take
@@ -115,10 +115,10 @@ async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection:
         for number in range(1000)
     ]
     run_id = (await runs.store(connection, new_run(jobs=jobs))).run_id
-    assert await past_work.past_work(connection, new_run().kind, ["few_shot"], {}) == PastWork()
+    assert await call_costs.past_work(connection, new_run().kind, ["few_shot"], {}) == PastWork()
     await connection.execute(WORK, run_id)
 
-    found = await past_work.past_work(connection, new_run().kind, ["few_shot"], {})
+    found = await call_costs.past_work(connection, new_run().kind, ["few_shot"], {})
 
     assert found.run_ids == [run_id]
     assert found.at_once == pytest.approx(2)
@@ -143,23 +143,23 @@ async def test_only_the_newest_runs_of_a_kind_are_looked_at(connection: Connecti
     run_id = (await runs.store(connection, run)).run_id
     await connection.execute(WORK, run_id)
 
-    for others, alike in ((past_work.LOOKED_AT - 1, [run_id]), (1, [])):
+    for others, alike in ((call_costs.LOOKED_AT - 1, [run_id]), (1, [])):
         await connection.execute(OTHERS, run_id, others)
-        found = await past_work.past_work(connection, run.kind, ["few_shot"], {"MODEL_QUANTITATIVE_MODEL": "m"})
+        found = await call_costs.past_work(connection, run.kind, ["few_shot"], {"MODEL_QUANTITATIVE_MODEL": "m"})
         assert list(found.run_ids) == alike
 
 
 async def test_what_is_left_is_estimated_from_the_times_of_stages(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", "3", stages=("extract", "score"))
     first, second = stored.job_ids[:2]
-    before = await progress.progress(connection, stored.run_id)
+    before = await overviews.progress(connection, stored.run_id)
     await _took(connection, first, "extract", seconds=1, ended=100)
     await _took(connection, second, "extract", seconds=1, ended=99)
-    no_score_yet = await progress.progress(connection, stored.run_id)
+    no_score_yet = await overviews.progress(connection, stored.run_id)
     await _took(connection, first, "score", seconds=50, ended=40)
-    after = await progress.progress(connection, stored.run_id)
+    after = await overviews.progress(connection, stored.run_id)
     await connection.execute("UPDATE stage_run SET finished_at = now() - interval '1 day' WHERE status = 'done'")
-    later = await progress.progress(connection, stored.run_id)
+    later = await overviews.progress(connection, stored.run_id)
 
     assert before == Progress(0, 6, None)
     assert no_score_yet == Progress(2, 6, None)
@@ -174,13 +174,13 @@ async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_las
 ) -> None:
     stored = await store_run("1", "2", "3", "4", "5", stages=("extract", "score"))
     monkeypatch.setattr(progress, "_LARGE_JOBS", 4)
-    before = await progress.progress(connection, stored.run_id)
+    before = await overviews.progress(connection, stored.run_id)
     for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
         for stage in ("extract", "score"):
             await take(connection, job_id, stage, committing({}))
         await connection.execute(f"UPDATE job SET finished_at = now() - interval '{ended} s' WHERE id = $1", job_id)
     await take(connection, stored.job_ids[2], "extract", committing({"quotes": {}}))
-    after = await progress.progress(connection, stored.run_id)
+    after = await overviews.progress(connection, stored.run_id)
 
     assert before == Progress(0, 10, None)
     assert (after.done, after.stages) == (4, 10)
