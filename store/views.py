@@ -55,24 +55,21 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
         tried = await attempts.history(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job.kind == "query" else None
-        answers = [] if question is None else await queries.results(connection, question.id)
         work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
-        titles = await works.titles(connection, sorted(work_ids)) if work_ids else {}
         chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
         is_scored = job.kind == "participant" and chunk_ids
-        texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
-    number_of_output = {stage.stage: stage.attempts for stage in stages if stage.status is StageStatus.DONE}
-    return JobTrace(
-        **vars(job),
-        read_at=read_at,
-        stages=stages,
-        attempts=tried,
-        current={one.stage: one for one in tried if number_of_output.get(one.stage) == one.number},
-        question=question,
-        answers=answers,
-        titles=titles,
-        reference_texts=texts,
-    )
+        number_of_output = {stage.stage: stage.attempts for stage in stages if stage.status is StageStatus.DONE}
+        return JobTrace(
+            **vars(job),
+            read_at=read_at,
+            stages=stages,
+            attempts=tried,
+            current={one.stage: one for one in tried if number_of_output.get(one.stage) == one.number},
+            question=question,
+            answers=[] if question is None else await queries.results(connection, question.id),
+            titles=await works.titles(connection, sorted(work_ids)) if work_ids else {},
+            reference_texts=await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {},
+        )
 
 
 def _numbers(value: Any, name: str) -> Iterator[int]:
@@ -106,15 +103,14 @@ async def run_state(connection: Connection, run_id: int) -> RunState:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
         found = await overviews.progress(connection, run_id)
-        idle = await is_run_idle(connection, overview)
-    return RunState(
-        run_id=run_id,
-        states=overview.states,
-        stages_done=found.done,
-        stages=found.stages,
-        seconds_left=found.seconds_left,
-        is_idle=idle,
-    )
+        return RunState(
+            run_id=run_id,
+            states=overview.states,
+            stages_done=found.done,
+            stages=found.stages,
+            seconds_left=found.seconds_left,
+            is_idle=await is_run_idle(connection, overview),
+        )
 
 
 async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:

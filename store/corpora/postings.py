@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
-from store.database import Connection, Lock, hold, to_numpy
+from store.database import Connection, Lock, hold, insert, to_numpy
 
 MOST_CHUNKS: Final = 1 << 14
 """Chunks of one segment at most: what merging holds in memory, and a chunk's place takes two bytes."""
@@ -32,11 +32,6 @@ _TERM_BYTES: Final = 10
 _POSTING_BYTES: Final = PLACES.itemsize + FREQUENCIES.itemsize
 
 _SECONDS: Final = 120.0
-
-ADD = """
-INSERT INTO posting_segment (corpus_id, chunks, live, first_chunk_id, last_chunk_id, chunk_ids, lengths, buckets)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
-"""
 
 # Who takes chunks out of segments and who merges segments take turns: neither then changes a row that the other
 # replaces. Who adds a segment waits for neither.
@@ -173,16 +168,17 @@ async def add_segment(connection: Connection, corpus_id: int, segment: Segment) 
     """Store a segment that has chunks. Needs a transaction."""
     size = sum(map(len, segment.terms)) + _TERM_BYTES * len(segment.terms) + _POSTING_BYTES * len(segment.places)
     buckets = 1 + size // _ROW_BYTES
-    segment_id = await connection.fetchval(
-        ADD,
-        corpus_id,
-        len(segment.chunk_ids),
-        segment.live,
-        int(segment.chunk_ids.min()),
-        int(segment.chunk_ids.max()),
-        segment.chunk_ids.astype(IDS).tobytes(),
-        segment.lengths.astype(LENGTHS).tobytes(),
-        buckets,
+    segment_id = await insert(
+        connection,
+        "posting_segment",
+        corpus_id=corpus_id,
+        chunks=len(segment.chunk_ids),
+        live=segment.live,
+        first_chunk_id=int(segment.chunk_ids.min()),
+        last_chunk_id=int(segment.chunk_ids.max()),
+        chunk_ids=segment.chunk_ids.astype(IDS).tobytes(),
+        lengths=segment.lengths.astype(LENGTHS).tobytes(),
+        buckets=buckets,
     )
     await connection.copy_records_to_table(
         "posting",

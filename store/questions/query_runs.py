@@ -161,26 +161,24 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         line = await queries.get(connection, query_id)
         stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
-        answers = await queries.results(connection, query_id)
-        progress = await jobs.progress(connection, [line.job_id])
         run = await overviews.get(connection, line.run_id)
 
-    def read(stage: str, kind: type[Output]) -> Output | None:
-        return kind.model_validate(stored[stage]) if stage in stored else None
+        def read(stage: str, kind: type[Output]) -> Output | None:
+            return kind.model_validate(stored[stage]) if stage in stored else None
 
-    return QueryView(
-        line=line,
-        outputs={stage: stored.get(stage) for stage in _READABLE},
-        expansion=read("expand", Expansion),
-        embedded=read("embed", EmbeddedQuery),
-        found=read("retrieve", RetrievedChunks),
-        reranked=read("rerank", RerankedChunks),
-        retrieved=read("validate", ValidatedChunks),
-        consolidated=read("consolidate", ConsolidatedContext),
-        answers=answers,
-        progress=progress[line.job_id],
-        notices=list(notices(run.kind, run.profile, run.request)),
-    )
+        return QueryView(
+            line=line,
+            outputs={stage: stored.get(stage) for stage in _READABLE},
+            expansion=read("expand", Expansion),
+            embedded=read("embed", EmbeddedQuery),
+            found=read("retrieve", RetrievedChunks),
+            reranked=read("rerank", RerankedChunks),
+            retrieved=read("validate", ValidatedChunks),
+            consolidated=read("consolidate", ConsolidatedContext),
+            answers=await queries.results(connection, query_id),
+            progress=(await jobs.progress(connection, [line.job_id]))[line.job_id],
+            notices=list(notices(run.kind, run.profile, run.request)),
+        )
 
 
 EVALUATIONS = """

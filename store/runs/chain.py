@@ -106,7 +106,7 @@ class Link:
     number: int
     outcome: str
     settings_hash: str
-    inputs: Mapping[str, Any] | None
+    inputs: Mapping[str, Any] | None = None
     output_hash: str | None = None
     error_type: str | None = None
     error_message: str | None = None

@@ -186,19 +186,9 @@ async def _put(
         inputs=inputs,
         output_hash=output_hash,
     ).hash
+    closing = (json.dumps(inputs), json.dumps(output), output_hash, job["previous_hash"], link)
     attempt_id: int = await connection.fetchval(
-        GIVEN,
-        job_id,
-        stage,
-        number,
-        fence,
-        MANUAL,
-        AttemptOutcome.SUCCEEDED,
-        json.dumps(inputs),
-        json.dumps(output),
-        output_hash,
-        job["previous_hash"],
-        link,
+        GIVEN, job_id, stage, number, fence, MANUAL, AttemptOutcome.SUCCEEDED, *closing
     )
     await connection.execute(DONE, job_id, stage, fence, number)
     await _continue_from(connection, job_id, of.position + 1, of=len(chain))

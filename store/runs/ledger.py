@@ -76,15 +76,9 @@ async def keep(
     """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
     call_id = await connection.fetchval(
         KEEP,
-        key,
-        call.model,
-        reply.digest,
+        *(key, call.model, reply.digest),
         json.dumps(_identity(call)),
-        reply.text,
-        reply.stop_reason,
-        reply.prompt_tokens,
-        reply.reply_tokens,
-        reply.seconds,
+        *(reply.text, reply.stop_reason, reply.prompt_tokens, reply.reply_tokens, reply.seconds),
         None if reply.tokens is None else reply.tokens.model_dump_json(),
         served_by.model_dump_json(),
         is_batched,
@@ -219,17 +213,11 @@ async def pause(connection: Connection, held: Claim, note: str) -> bool:
 
 
 async def _put_off(connection: Connection, held: Claim, message: str, wait_s: float | None) -> bool:
-    if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
+    if await connection.fetchval(HELD, *held.key) is None:
         return False
     await connection.execute(
         PUT_OFF,
-        held.job_id,
-        held.stage,
-        held.attempt_id,
-        ERROR_TYPE,
-        message,
-        CATEGORY,
-        held.previous_hash,
+        *(held.job_id, held.stage, held.attempt_id, ERROR_TYPE, message, CATEGORY, held.previous_hash),
         held.link(AttemptOutcome.INTERRUPTED, error_type=ERROR_TYPE, error_message=message),
         wait_s,
     )

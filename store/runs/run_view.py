@@ -224,22 +224,16 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
     """A run, with all of its jobs or those that are named, read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
-        read_at: datetime = await connection.fetchval("SELECT now()")
-        jobs = await _jobs(connection, run_id, job_ids)
-        settings = await runs.settings(connection, run_id)
-        # Phrases are never cut, and a million jobs of them not looked through.
-        cut = 0 if overview.kind == "tags" else await cut_texts(connection, run_id)
-        limits = await backlog.find(connection, run_id)
-        waiting = await batches.of_run(connection, run_id)
-    return RunView(
-        overview=overview,
-        read_at=read_at,
-        settings=settings,
-        jobs=jobs,
-        cut_texts=cut,
-        limits=limits,
-        batches=waiting,
-    )
+        return RunView(
+            overview=overview,
+            read_at=await connection.fetchval("SELECT now()"),
+            jobs=await _jobs(connection, run_id, job_ids),
+            settings=await runs.settings(connection, run_id),
+            # Phrases are never cut, and a million jobs of them not looked through.
+            cut_texts=0 if overview.kind == "tags" else await cut_texts(connection, run_id),
+            limits=await backlog.find(connection, run_id),
+            batches=await batches.of_run(connection, run_id),
+        )
 
 
 async def cut_texts(connection: Connection, run_id: int) -> int:

@@ -75,17 +75,17 @@ COMMIT = """
 WITH done AS (
     UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0,
         started_at = least(started_at + $15 * interval '1 second', now())
-    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running'
     RETURNING job_id, position
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'succeeded', ended_at = now(), inputs = $5, output = $6, output_hash = $7,
         previous_hash = $8, hash = $9, database_s = $14,
         started_at = least(started_at + $15 * interval '1 second', now())
-    FROM done WHERE stage_attempt.id = $4
+    FROM done WHERE stage_attempt.id = $13
 ), vectors AS (
     INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
-    SELECT $4, v.ordinal - 1, v.vector, v.text_key, v.is_cut
+    SELECT $13, v.ordinal - 1, v.vector, v.text_key, v.is_cut
     FROM done, unnest($10::vector[], $11::bytea[], $12::boolean[])
         WITH ORDINALITY AS v (vector, text_key, is_cut, ordinal)
 ), next AS (
@@ -111,14 +111,14 @@ WITH failed AS (
         retries = CASE WHEN $11::float8 IS NULL THEN retries ELSE retries + 1 END,
         not_before = now() + $11::float8 * interval '1 second',
         started_at = least(started_at + $15 * interval '1 second', now())
-    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running'
     RETURNING job_id
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'failed', ended_at = now(), inputs = $5, error_type = $6, error_message = $7, error_category = $8,
         error_details = $9, previous_hash = $10, hash = $12, database_s = $14,
         started_at = least(started_at + $15 * interval '1 second', now())
-    FROM failed WHERE stage_attempt.id = $4
+    FROM failed WHERE stage_attempt.id = $13
 ), ended AS (
     UPDATE job
     SET status = CASE WHEN $11::float8 IS NULL THEN 'failed' ELSE 'waiting' END,
@@ -203,16 +203,8 @@ class OpenAttempt:
     settings_hash: str
     previous_hash: str | None
 
-    def link(
-        self,
-        outcome: AttemptOutcome,
-        *,
-        inputs: Mapping[str, Any] | None = None,
-        output_hash: str | None = None,
-        error_type: str | None = None,
-        error_message: str | None = None,
-    ) -> str:
-        """The hash that closes it."""
+    def link(self, outcome: AttemptOutcome, **closing: Any) -> str:
+        """The hash that closes it; `closing` are the other fields of the Link."""
         return Link(
             previous_hash=self.previous_hash,
             job_id=self.job_id,
@@ -220,10 +212,7 @@ class OpenAttempt:
             number=self.attempt,
             outcome=outcome,
             settings_hash=self.settings_hash,
-            inputs=inputs,
-            output_hash=output_hash,
-            error_type=error_type,
-            error_message=error_message,
+            **closing,
         ).hash
 
 
@@ -240,6 +229,11 @@ class Claim(OpenAttempt):
     token: int = field(repr=False)
     """Random: no other claim has it."""
     retries: int
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """By which every statement finds its row, as long as no other claim has it."""
+        return self.job_id, self.stage, self.fence, self.token
 
 
 class StageLook(NamedTuple):
@@ -329,21 +323,15 @@ async def commit(
     """
     output_hash = content_hash(output, vectors)
     arguments = (
-        held.job_id,
-        held.stage,
-        held.fence,
-        held.attempt_id,
+        *held.key,
         json.dumps(inputs),
         json.dumps(output),
-        output_hash,
-        held.previous_hash,
+        *(output_hash, held.previous_hash),
         held.link(AttemptOutcome.SUCCEEDED, inputs=inputs, output_hash=output_hash),
         [] if vectors is None else to_pgvector(vectors),
         [key for key, _ in texts],
         [is_cut for _, is_cut in texts],
-        held.token,
-        database_s,
-        waited_s,
+        *(held.attempt_id, database_s, waited_s),
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -354,7 +342,7 @@ async def commit(
                 await effect(connection)
     if row is not None:
         return Committed(row["next_stage"])
-    if await connection.fetchval(STORED, held.job_id, held.stage, held.fence, held.token):
+    if await connection.fetchval(STORED, *held.key):
         return Committed(await forward(connection, held.job_id, held.stage, redelivered=True, grace_s=0.0))
     return None
 
@@ -376,21 +364,12 @@ async def fail(
     link = held.link(AttemptOutcome.FAILED, inputs=inputs, error_type=error.type, error_message=error.message)
     stored = await connection.fetchval(
         FAIL,
-        held.job_id,
-        held.stage,
-        held.fence,
-        held.attempt_id,
+        *held.key,
         json.dumps(inputs),
-        error.type,
-        error.message,
-        error.category,
+        *(error.type, error.message, error.category),
         json.dumps(error.details),
-        held.previous_hash,
-        retry_in_s,
-        link,
-        held.token,
-        database_s,
-        waited_s,
+        *(held.previous_hash, retry_in_s, link),
+        *(held.attempt_id, database_s, waited_s),
     )
     return stored is not None
 
@@ -450,7 +429,7 @@ async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool =
         )
     )
     async with connection.transaction():
-        if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
+        if await connection.fetchval(HELD, *held.key) is None:
             return False
         await _interrupt(connection, held, *why, is_counted=False)
     return True
@@ -468,14 +447,7 @@ async def _interrupt(
 ) -> None:
     await connection.execute(
         INTERRUPT,
-        attempt.job_id,
-        attempt.stage,
-        is_poisoned,
-        attempt.attempt_id,
-        error_type,
-        message,
-        attempt.previous_hash,
+        *(attempt.job_id, attempt.stage, is_poisoned, attempt.attempt_id, error_type, message, attempt.previous_hash),
         attempt.link(AttemptOutcome.INTERRUPTED, error_type=error_type, error_message=message),
-        int(is_counted),
-        category,
+        *(int(is_counted), category),
     )

@@ -74,19 +74,8 @@ async def enroll(
     broker: str,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
-    environment_id = await runs.keep(connection, environment)
-    await connection.execute(
-        ENROLL,
-        worker_id,
-        host,
-        pid,
-        list(stages),
-        environment.ragq_version,
-        environment_id,
-        json.dumps(dict(servers)),
-        concurrency,
-        broker,
-    )
+    known = (worker_id, host, pid, list(stages), environment.ragq_version, await runs.keep(connection, environment))
+    await connection.execute(ENROLL, *known, json.dumps(dict(servers)), concurrency, broker)
 
 
 async def live(connection: Connection) -> list[LiveWorker]:
