@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.participants import PHQ8Item
-from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageFailure
+from schemas.values.runs import EmbeddedTexts, RunEnvironment, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
 from stages.reports.words import counted
@@ -88,6 +88,18 @@ def _agree(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> 
     return all(one[model] == other[model] for model in one.keys() & other.keys())
 
 
+SUBMITTER = "SELECT e.content FROM run AS r JOIN environment AS e ON e.id = r.environment_id WHERE r.id = $1"
+
+WORKERS = """
+SELECT e.content AS environment, count(*) AS stages
+FROM job AS j
+JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
+JOIN stage_attempt AS a ON a.id = c.attempt_id
+JOIN worker AS w ON w.id = a.worker_id
+JOIN environment AS e ON e.id = w.environment_id
+WHERE j.run_id = $1 GROUP BY e.id ORDER BY count(*) DESC, e.hash
+"""
+
 SERVERS = """
 SELECT DISTINCT c.served_by ->> 'server' AS server
 FROM job AS j
@@ -111,8 +123,8 @@ GROUP BY a.output ->> 'dtype' ORDER BY dtype
 async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
     """The origin of a run. Runs that are older than its record have none."""
     return RunOrigin(
-        submitter=await runs.of_submitter(connection, run_id),
-        workers=tuple(await runs.of_workers(connection, run_id)),
+        submitter=await connection.fetchval(SUBMITTER, run_id),
+        workers=tuple(RunEnvironment(**row) for row in await connection.fetch(WORKERS, run_id)),
         models=tuple(await runs.frozen(connection, run_id)),
         servers=tuple(row["server"] for row in await connection.fetch(SERVERS, run_id)),
         embedded=tuple(EmbeddedTexts(**dict(row)) for row in await connection.fetch(EMBEDDED, run_id)),

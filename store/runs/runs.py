@@ -19,7 +19,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
 from schemas.values.requests import NO_TERMS, RunTerms
-from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, RunEnvironment, run_name, run_number
+from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, run_name, run_number
 from store.database import Connection, Lock, bulk_seconds, hold, insert
 from store.runs import jobs
 from store.runs.chain import canonical, content_hash
@@ -60,18 +60,6 @@ ENVIRONMENTS_FIND = "SELECT id FROM environment WHERE hash = $1"
 
 INSERT = "INSERT INTO environment (hash, content) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 
-SUBMITTER = "SELECT e.content FROM run AS r JOIN environment AS e ON e.id = r.environment_id WHERE r.id = $1"
-
-WORKERS = """
-SELECT e.content, count(*) AS stages
-FROM job AS j
-JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
-JOIN stage_attempt AS a ON a.id = c.attempt_id
-JOIN worker AS w ON w.id = a.worker_id
-JOIN environment AS e ON e.id = w.environment_id
-WHERE j.run_id = $1 GROUP BY e.id ORDER BY count(*) DESC, e.hash
-"""
-
 
 async def keep(connection: Connection, environment: Environment) -> int:
     """The id of an environment, which is stored unless it is known."""
@@ -83,20 +71,6 @@ async def keep(connection: Connection, environment: Environment) -> int:
         found = await connection.fetchval(ENVIRONMENTS_FIND, key)
         assert found is not None
     return found
-
-
-async def of_submitter(connection: Connection, run_id: int) -> Environment | None:
-    """Where a run was submitted; None where that was not recorded."""
-    content = await connection.fetchval(SUBMITTER, run_id)
-    return None if content is None else Environment.model_validate(content)
-
-
-async def of_workers(connection: Connection, run_id: int) -> list[RunEnvironment]:
-    """The distinct environments in which the stored stages of a run were computed, most stages first."""
-    return [
-        RunEnvironment(stages=row["stages"], environment=Environment.model_validate(row["content"]))
-        for row in await connection.fetch(WORKERS, run_id)
-    ]
 
 
 FIND = """
