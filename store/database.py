@@ -182,12 +182,7 @@ class Database:
     """A pool of connections that lives as long as the event loop that uses it."""
 
     def __init__(
-        self,
-        database_url: str,
-        *,
-        pool_size: int = 4,
-        application_name: str = "ragq",
-        pooler_url: str | None = None,
+        self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq", pooler_url: str | None = None
     ) -> None:
         """`pooler_url` is the same database behind PgBouncer in transaction mode: the pool then connects to it."""
         self.url = database_url
@@ -270,11 +265,7 @@ class Database:
             return self._pool
 
     async def with_retry(
-        self,
-        work: Callable[[Connection], Awaitable[Result]],
-        *,
-        retry_for_s: float = 30.0,
-        in_session: bool = False,
+        self, work: Callable[[Connection], Awaitable[Result]], *, retry_for_s: float = 30.0, in_session: bool = False
     ) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be used.
 

@@ -246,11 +246,7 @@ def without_effect(name: str, origin: str, instead: str) -> str:
 
 
 def checked(
-    model: type[Model],
-    values: Mapping[str, Any],
-    *,
-    settings: Mapping[str, Setting],
-    origins: Mapping[str, str],
+    model: type[Model], values: Mapping[str, Any], *, settings: Mapping[str, Setting], origins: Mapping[str, str]
 ) -> tuple[Model | None, list[str]]:
     """The model with these values by the names of its settings, or None and every problem with them.
 

@@ -10,14 +10,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from schemas.errors import Refused, SettingsError
-from schemas.settings.base import (
-    Setting,
-    SettingSource,
-    checked,
-    disagreement,
-    given_in,
-    outside_layers,
-)
+from schemas.settings.base import Setting, SettingSource, checked, disagreement, given_in, outside_layers
 from schemas.settings.names import ORIGINAL_NAMES, misspelt_names
 from schemas.settings.run import RUN_SETTINGS
 from schemas.values.costs import Prices

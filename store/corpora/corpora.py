@@ -128,8 +128,7 @@ async def make(
     """
     full_text = None if language is None else configuration_of(language)
     await connection.execute(
-        *(MAKE, name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens),
-        *(language, full_text),
+        *(MAKE, name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens), *(language, full_text)
     )
     found = await find(connection, name)
     assert found is not None

@@ -353,13 +353,7 @@ async def asked_terms(connection: Connection, texts: Sequence[str], *, full_text
 
 
 def best(
-    rows: Sequence[Found],
-    asked: AskedTerms,
-    *,
-    k1: float,
-    b: float,
-    limit: int,
-    among: Sequence[int] | None = None,
+    rows: Sequence[Found], asked: AskedTerms, *, k1: float, b: float, limit: int, among: Sequence[int] | None = None
 ) -> list[list[Hit]]:
     """For each text the best chunks, of `among` alone where it is given: score down, ties by chunk id."""
     segments = {row.segment: row for row in rows if row.term is None}
@@ -400,11 +394,7 @@ def _by_term(rows: Sequence[Found], segments: Mapping[int, Found], live: NDArray
 
 
 def _ranked(
-    chunk_ids: NDArray[np.int64],
-    allowed: NDArray[np.bool_],
-    terms: Mapping[str, int],
-    weighted: _ByTerm,
-    limit: int,
+    chunk_ids: NDArray[np.int64], allowed: NDArray[np.bool_], terms: Mapping[str, int], weighted: _ByTerm, limit: int
 ) -> list[Hit]:
     units = np.zeros(len(chunk_ids))
     is_found = np.zeros(len(chunk_ids), dtype=bool)

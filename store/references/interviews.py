@@ -3,13 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
-from schemas.values.participants import (
-    Participant,
-    Split,
-    StoredPerson,
-    StoredSplit,
-    TranscriptVariant,
-)
+from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit, TranscriptVariant
 from store.database import Connection, Lock, hold
 
 # Commands name a split by its data set too where another has a split of that name.

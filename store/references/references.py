@@ -338,12 +338,7 @@ class PostgresReferenceSearch:
         return [row["count"] for row in rows]
 
     async def nearest_evidence(
-        self,
-        index_id: int,
-        queries: Sequence[Query],
-        *,
-        limit: int,
-        exclude_participants: Collection[int],
+        self, index_id: int, queries: Sequence[Query], *, limit: int, exclude_participants: Collection[int]
     ) -> list[tuple[Neighbour, ...]]:
         """See EvidenceSearch."""
         return await self._search(NEAREST_EVIDENCE, index_id, queries, exclude_participants, limit, found=Neighbour)

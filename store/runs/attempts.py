@@ -128,12 +128,7 @@ async def stored(connection: Connection, job_id: int, stage: str, of: type[Store
 
 
 async def history(
-    connection: Connection,
-    job_id: int,
-    stage: str | None = None,
-    *,
-    number: int | None = None,
-    with_texts: bool = True,
+    connection: Connection, job_id: int, stage: str | None = None, *, number: int | None = None, with_texts: bool = True
 ) -> list[Attempt]:
     """Every attempt of a job (or of one of its stages, or of one number), oldest first, with its calls.
 

@@ -260,12 +260,7 @@ async def retry(connection: Connection, *, job_id: int | None = None, run_id: in
 
 
 async def hold(
-    connection: Connection,
-    status: JobStatus,
-    note: str | None,
-    *,
-    job_id: int | None = None,
-    run_id: int | None = None,
+    connection: Connection, status: JobStatus, note: str | None, *, job_id: int | None = None, run_id: int | None = None
 ) -> list[int]:
     """Pause or cancel every open job of a run, or one job. Returns those jobs."""
     states = (*_OPEN, JobStatus.PAUSED) if status is JobStatus.CANCELLED else _OPEN

@@ -285,11 +285,7 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await call_costs.counts(connection, run_id, job_ids=job_ids)
     return [
-        JobView(
-            **{**row, **calls.get(job_id, {})},
-            stages=stages[job_id],
-            error=failures.get(job_id),
-        )
+        JobView(**{**row, **calls.get(job_id, {})}, stages=stages[job_id], error=failures.get(job_id))
         for job_id, row in found.items()
     ]
 

@@ -1,13 +1,7 @@
 """Scored runs as their reports are computed from them."""
 
 from schemas.errors import Refused, run_missing
-from schemas.values.runs import (
-    IndexIdentity,
-    OutputTelemetry,
-    ReportedRun,
-    ScoredJob,
-    ScoredRun,
-)
+from schemas.values.runs import IndexIdentity, OutputTelemetry, ReportedRun, ScoredJob, ScoredRun
 from store.database import Connection
 from store.runs import call_costs
 from store.runs.failures import run_failures
