@@ -191,17 +191,10 @@ class Preset(BaseModel):
         problems = [*unknown, *problems]
         if preset is not None and not problems:
             return preset
-        number = "1 value" if len(problems) == 1 else f"{len(problems)} values"
-        raise PresetValueError(
-            "\n".join(
-                [
-                    f"{number} of the preset cannot be used:",
-                    *(f"- {problem}" for problem in problems),
-                    "`ragq preset show` lists every value and what it accepts.",
-                ]
-            ),
-            problems=problems,
-        )
+        heading = "1 value" if len(problems) == 1 else f"{len(problems)} values"
+        lines = [f"{heading} of the preset cannot be used:", *(f"- {problem}" for problem in problems)]
+        lines.append("`ragq preset show` lists every value and what it accepts.")
+        raise PresetValueError("\n".join(lines), problems=problems)
 
     def snapshot(self, name: str, *, options: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         """The snapshot that is frozen into a run, in the form of EffectiveSettings.snapshot(). The source is the preset

@@ -140,27 +140,21 @@ PROFILES: dict[str, Profile] = {
 }
 
 
-class Choice(NamedTuple):
-    """A chosen profile and the reason, in words for the user."""
-
-    profile: str
-    why: str
-
-
-def choose_profile(asked: str | None, layers: Sequence[Layer]) -> Choice:
-    """The requested profile, else RAGQ_PROFILE, else the one for the language model server that the layers name.
+def choose_profile(asked: str | None, layers: Sequence[Layer]) -> tuple[str, str]:
+    """The requested profile, else RAGQ_PROFILE, else the one for the language model server that the layers name; and
+    why, in words for the user.
 
     The chosen name may be unknown. Empty texts in the layers, lowest first, are unset.
     """
     if asked is not None:
-        return Choice(asked, "option --profile")
+        return asked, "option --profile"
     for layer in reversed(layers):
         if named := layer.variables.get("RAGQ_PROFILE"):
-            return Choice(named, f"RAGQ_PROFILE in the {layer.origin}")
+            return named, f"RAGQ_PROFILE in the {layer.origin}"
     for server in ("OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL"):
         if any(layer.variables.get(server) for layer in layers):
-            return Choice("server", f"{server} is set")
-    return Choice("local", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: no language model is asked")
+            return "server", f"{server} is set"
+    return "local", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: no language model is asked"
 
 
 OF_THE_USER: Final = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}

@@ -7,30 +7,21 @@ from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
-from schemas.values.participants import TranscriptVariant
+from schemas.values.participants import KeyedItem, Participant, RowIrregularity, TranscriptVariant, Utterance
 from schemas.values.runs import IndexIdentity
 
 
-class ParticipantTable(columns.Row, table=True):
-    """One interviewed person: the transcript as `speaker: value` lines, and the labels where there are any."""
+class ParticipantTable(Participant, columns.Row, table=True):  # type: ignore[misc]
+    """One interviewed person of a data set."""
 
     data_set: str = columns.text(primary_key=True)
     id: int = Field(primary_key=True)
-    """Its number in the data set: another data set may have the same."""
     transcript: str = columns.text()
-    transcript_hash: str
-    """SHA-256 of the transcript."""
-    utterances: list[Any] = columns.json()
-    """Every kept row: start and stop in seconds, speaker, value."""
-    variant: str = columns.text("unknown")
-    """How the transcript was cleaned: a TranscriptVariant."""
-    irregular_rows: dict[str, Any] = columns.json("{}")
-    """RowIrregularity -> number of rows; those without any are absent."""
-    gender: int | None
-    phq8_binary: int | None
-    phq8_score: int | None
-    items: dict[str, Any] | None = columns.json()
-    """The eight item scores by evidence key, or empty when the participant has no item labels."""
+    utterances: tuple[Utterance, ...] = columns.json()
+    variant: TranscriptVariant = columns.text("unknown")
+    irregular_rows: dict[RowIrregularity, int] = columns.json("{}")
+    items: dict[KeyedItem, int] | None = columns.json()
+    """The eight item scores by evidence key."""
     imported_at: datetime = columns.now()
 
 

@@ -321,7 +321,7 @@ async def _change(
 
 # Jobs come in ascending order, and stages by their key: nothing is compared with the whole list.
 NEXT_STAGES = """
-SELECT j.id, j.run_id, j.kind, j.subject, s.stage, coalesce(s.queue, s.stage) AS queue, s.attempts,
+SELECT j.id AS job_id, j.run_id, j.kind, j.subject, s.stage, coalesce(s.queue, s.stage) AS queue, s.attempts,
        CASE WHEN s.not_before > now() THEN s.not_before END AS not_before, s.status = 'ready' AS is_ready
 FROM unnest($1::bigint[]) AS n (job_id)
 JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
@@ -362,16 +362,9 @@ async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list
     """What is left to do for each job, in the order asked; jobs with nothing left are absent."""
     found: dict[int, PendingChain] = {}
     for row in await connection.fetch(NEXT_STAGES, sorted(set(job_ids))):
-        chain = found.get(row["id"])
+        chain = found.get(row["job_id"])
         if chain is None:
-            chain = found[row["id"]] = PendingChain(
-                job_id=row["id"],
-                run_id=row["run_id"],
-                kind=row["kind"],
-                subject=row["subject"],
-                stages=[],
-                is_ready=row["is_ready"],
-                not_before=row["not_before"],
-            )
+            of_job = {name: row[name] for name in ("job_id", "run_id", "kind", "subject", "is_ready", "not_before")}
+            chain = found[row["job_id"]] = PendingChain(**of_job, stages=[])
         chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1, row["queue"]))
     return [found[job_id] for job_id in dict.fromkeys(job_ids) if job_id in found]
