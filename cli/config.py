@@ -131,8 +131,8 @@ def with_open_database(
 
 def unavailable(error: BaseException) -> StackError:
     """What a command reports when the database cannot be used, with the next step."""
-    found = condition(error)
-    return StackError(f"The database {found.words} ({type(error).__name__}). {found.remedy}")
+    words, remedy = condition(error)
+    return StackError(f"The database {words} ({type(error).__name__}). {remedy}")
 
 
 def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:

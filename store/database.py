@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from functools import partial
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 import asyncpg
 import numpy as np
@@ -108,40 +108,31 @@ class StatementTimeoutError(TimeoutError):
     """A statement was not answered in the time it has. Whether it was carried out is not known."""
 
 
-class Condition(NamedTuple):
-    """Why a database cannot be used."""
-
-    words: str
-    remedy: str
-
-
-_CONDITIONS: Final[tuple[tuple[type[BaseException], Condition], ...]] = (
-    (asyncpg.DiskFullError, Condition("has no disk space left", "Free space on the disk of its data.")),
-    (asyncpg.OutOfMemoryError, Condition("is out of memory", "Give it more memory.")),
-    (asyncpg.TooManyConnectionsError, Condition("has no connection left", "Raise its max_connections.")),
-    (asyncpg.InsufficientResourcesError, Condition("is short of resources", "See its log.")),
-    (asyncpg.ReadOnlySQLTransactionError, Condition("is read-only", "Name the primary in DATABASE_URL.")),
-    (asyncpg.PostgresSystemError, Condition("cannot read or write its files", "See its log.")),
-    (asyncpg.TransactionRollbackError, Condition("preferred another transaction", "Try again.")),
+_CONDITIONS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
+    (asyncpg.DiskFullError, "has no disk space left", "Free space on the disk of its data."),
+    (asyncpg.OutOfMemoryError, "is out of memory", "Give it more memory."),
+    (asyncpg.TooManyConnectionsError, "has no connection left", "Raise its max_connections."),
+    (asyncpg.InsufficientResourcesError, "is short of resources", "See its log."),
+    (asyncpg.ReadOnlySQLTransactionError, "is read-only", "Name the primary in DATABASE_URL."),
+    (asyncpg.PostgresSystemError, "cannot read or write its files", "See its log."),
+    (asyncpg.TransactionRollbackError, "preferred another transaction", "Try again."),
     (
         asyncpg.QueryCanceledError,
-        Condition("cancelled a statement", "Try again; its statement_timeout may be too short for ragq, or unset it."),
+        "cancelled a statement",
+        "Try again; its statement_timeout may be too short for ragq, or unset it.",
     ),
     (
         StatementTimeoutError,
-        Condition(
-            "did not answer a statement in time",
-            "It is busy, waits for a lock, or hangs: `ragq status` shows the state of the stack. Try again.",
-        ),
+        "did not answer a statement in time",
+        "It is busy, waits for a lock, or hangs: `ragq status` shows the state of the stack. Try again.",
     ),
+    (BaseException, "cannot be reached", "`ragq status` shows the state of the stack; `ragq up` starts it."),
 )
 
-_AWAY: Final = Condition("cannot be reached", "`ragq status` shows the state of the stack; `ragq up` starts it.")
 
-
-def condition(error: BaseException) -> Condition:
-    """What one of UNAVAILABLE_ERRORS shows of the database."""
-    return next((found for kind, found in _CONDITIONS if isinstance(error, kind)), _AWAY)
+def condition(error: BaseException) -> tuple[str, str]:
+    """Why a database cannot be used that answers with one of UNAVAILABLE_ERRORS, and the remedy."""
+    return next((words, remedy) for kind, words, remedy in _CONDITIONS if isinstance(error, kind))
 
 
 class DatabaseUnavailableError(RagqError, ConnectionError):
@@ -149,8 +140,8 @@ class DatabaseUnavailableError(RagqError, ConnectionError):
 
     def __init__(self, retry_for_s: float, last: BaseException) -> None:
         self.retry_for_s = retry_for_s
-        found = condition(last)
-        super().__init__(f"For {retry_for_s:g} s the database {found.words} ({type(last).__name__}). {found.remedy}")
+        words, remedy = condition(last)
+        super().__init__(f"For {retry_for_s:g} s the database {words} ({type(last).__name__}). {remedy}")
 
 
 class PoolerError(RagqError):
