@@ -50,9 +50,7 @@ SELECT id, parent_id, {", ".join(_CUT)},
 FROM chunks WHERE work_id = $1 ORDER BY id
 """
 
-NEW_IDS = """
-SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_series(1, $1) ORDER BY id
-"""
+NEW_IDS = "SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_series(1, $1) ORDER BY id"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,9 +262,7 @@ async def _read(connection: Connection, segment_ids: Sequence[int]) -> list[Segm
 
 LINK: Final = "INSERT INTO corpus_copy (corpus_id, of_id, has_old_vectors) VALUES ($1, $2, false)"
 
-ORIGINAL: Final = """
-SELECT k.name FROM corpus_copy AS c JOIN corpus AS k ON k.id = c.of_id WHERE c.corpus_id = $1
-"""
+ORIGINAL: Final = "SELECT k.name FROM corpus_copy AS c JOIN corpus AS k ON k.id = c.of_id WHERE c.corpus_id = $1"
 
 # Works are alike when they have the same text, and chunks at the same lines.
 _CUTS: Final = """

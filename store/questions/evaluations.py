@@ -49,11 +49,7 @@ WHERE r.kind = 'query'
 ORDER BY r.id = $2 DESC, r.id DESC LIMIT 1
 """
 
-OF_RUN = """
-SELECT id FROM run
-WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text
-ORDER BY id
-"""
+OF_RUN = "SELECT id FROM run WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text ORDER BY id"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,9 +170,7 @@ SET status = $2, provider_id = coalesce($3, provider_id), answered = coalesce($4
 WHERE id = $1 AND ended_at IS NULL RETURNING true
 """
 
-ANSWERED: Final = """
-DELETE FROM llm_batch_call WHERE key = $1 AND batch_id = $2 RETURNING call, served_by
-"""
+ANSWERED: Final = "DELETE FROM llm_batch_call WHERE key = $1 AND batch_id = $2 RETURNING call, served_by"
 
 COUNT: Final = """
 UPDATE run_limit SET llm_calls = llm_calls + 1, tokens = tokens + $2

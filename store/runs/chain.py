@@ -146,9 +146,7 @@ def has_settings_hash(kind: str, settings: Mapping[str, Mapping[str, Any]], sett
     return settings_hash in (content_hash(own), content_hash([own, preset]))
 
 
-RUN = """
-SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1
-"""
+RUN = "SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1"
 
 # Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
 LINKS = """

@@ -84,9 +84,7 @@ LEFT JOIN stage_attempt AS a ON a.job_id = $1 AND a.stage = s.stage
 GROUP BY s.stage, s.queue, s.ordinal
 """
 
-SUBMITTED = """
-SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1
-"""
+SUBMITTED = "SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1"
 
 
 class StageState(NamedTuple):
@@ -224,9 +222,7 @@ log = structlog.get_logger(__name__)
 CHANNEL: Final = "ragq_changes"
 
 # The triggers notify for half a minute after this row was renewed.
-LISTEN_ON = """
-INSERT INTO change_listener (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET listened_at = now()
-"""
+LISTEN_ON = "INSERT INTO change_listener (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET listened_at = now()"
 
 _RENEWED_EVERY_SECONDS = 5.0
 _LINGERS_SECONDS = 20.0

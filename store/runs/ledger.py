@@ -185,9 +185,7 @@ ON CONFLICT (job_id, stage) DO UPDATE
 SET server = EXCLUDED.server, reason = EXCLUDED.reason, until = EXCLUDED.until, refusals = EXCLUDED.refusals
 """
 
-PAUSE = """
-UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN ('waiting', 'running', 'interrupted')
-"""
+PAUSE = "UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN ('waiting', 'running', 'interrupted')"
 
 
 async def wait(

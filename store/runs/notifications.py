@@ -66,9 +66,7 @@ UPDATE run_notification SET error = $3, due_at = now() + $4::float8 * interval '
 WHERE run_id = $1 AND message_id = $2
 """
 
-FIND: Final = """
-SELECT url, sent_at, attempts, due_at, error FROM run_notification WHERE run_id = $1
-"""
+FIND: Final = "SELECT url, sent_at, attempts, due_at, error FROM run_notification WHERE run_id = $1"
 
 #: How long whoever claimed a message has for it: nobody else sends it before.
 _CLAIMED_S: Final = 60.0

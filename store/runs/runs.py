@@ -73,9 +73,7 @@ async def keep(connection: Connection, environment: Environment) -> int:
     return found
 
 
-FIND = """
-SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2
-"""
+FIND = "SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2"
 
 # Numbers of a sequence rise within a session, so that jobs have theirs in the order of the run.
 RESERVE = "SELECT nextval('job_id_seq') AS id FROM generate_series(1, $1)"

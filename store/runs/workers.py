@@ -23,10 +23,7 @@ SELECT host, pid, stages, version, started_at, servers FROM worker
 WHERE seen_at > now() - $1 * interval '1 second' ORDER BY started_at
 """
 
-CAPACITIES = """
-SELECT stages, concurrency FROM worker
-WHERE seen_at > now() - $1 * interval '1 second' AND broker = $2
-"""
+CAPACITIES = "SELECT stages, concurrency FROM worker WHERE seen_at > now() - $1 * interval '1 second' AND broker = $2"
 
 # Their stages start again at once.
 END_ALL = """
