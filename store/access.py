@@ -96,10 +96,8 @@ async def list_all(connection: Connection) -> list[StoredToken]:
 
 
 async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
-    """End a token and every session that was opened with it. Raises Refused when no token of that name or id is left.
-
-    A name means all tokens of that name, of which one at most is live. What is returned is the youngest.
-    """
+    """End a token and every session that was opened with it. Raises Refused when no token of that name or id is left. A
+    name means all tokens of that name, of which one at most is live. What is returned is the youngest."""
     number = int(name_or_id) if name_or_id.isdecimal() and len(name_or_id) < 19 else None
     rows = [StoredToken(**row) for row in await connection.fetch(REVOKE, name_or_id, number)]
     if not rows:
@@ -118,10 +116,8 @@ def new_secret() -> str:
 
 
 def hashed(secret: str) -> str:
-    """What is stored of a secret, and looked up: the time of the look-up reveals nothing about the secret.
-
-    256 random bits are not guessed, so nothing slower than SHA-256 is needed.
-    """
+    """What is stored of a secret, and looked up: the time of the look-up reveals nothing about the secret. 256 random
+    bits are not guessed, so nothing slower than SHA-256 is needed."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -164,19 +160,15 @@ class Recognised(NamedTuple):
 
 
 async def recognise(connection: Connection, secret: str | None) -> Recognised:
-    """Whose token, or session of a browser, a secret is, and whether anybody has to show one at all.
-
-    Notes the use of the token, once a minute.
-    """
+    """Whose token, or session of a browser, a secret is, and whether anybody has to show one at all. Notes the use of
+    the token, once a minute."""
     row = await connection.fetchrow(RECOGNISE, None if secret is None else hashed(secret))
     return Recognised(row["id"], None if row["id"] is None else Scope(row["scope"]), row["any_live"])
 
 
 async def open_session(connection: Connection, secret: str, *, lifetime: timedelta) -> str | None:
-    """What the cookie of a browser holds that showed a token; None when that token does not open.
-
-    A session ends with its lifetime, and with its token. Those that have ended are swept away.
-    """
+    """What the cookie of a browser holds that showed a token; None when that token does not open. A session ends with
+    its lifetime, and with its token. Those that have ended are swept away."""
     session = new_secret()
     opened = await connection.fetchval(OPEN, hashed(secret), hashed(session), lifetime)
     return None if opened is None else session

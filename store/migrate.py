@@ -52,10 +52,8 @@ def upgrade(database_url: str) -> None:
 
 
 def sql(stored: str | None, output: TextIO) -> bool:
-    """Write the SQL of the migrations that a database of a revision lacks; None stands for an empty database.
-
-    False, and nothing written, where it lacks none.
-    """
+    """Write the SQL of the migrations that a database of a revision lacks; None stands for an empty database. False,
+    and nothing written, where it lacks none."""
     if stored == newest_revision():
         return False
     config = _config()

@@ -53,10 +53,8 @@ WHERE replaced_at IS NULL AND ($1::text IS NULL OR name = $1) ORDER BY name
 
 
 async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
-    """Store a vocabulary, all or nothing, and replace the older one of its name. Its id.
-
-    Jobs that were submitted with the older one keep it.
-    """
+    """Store a vocabulary, all or nothing, and replace the older one of its name. Its id. Jobs that were submitted with
+    the older one keep it."""
     async with connection.transaction():
         # Of two imports at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.VOCABULARY, name)
@@ -283,10 +281,8 @@ class TagsResult(Value):
         return in_words(self.validated.emptied)
 
     def shaped(self, *, verbose: bool, phrase_ranks: bool) -> list[Any] | None:
-        """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for.
-
-        None where the job has no result.
-        """
+        """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for. None where the
+        job has no result."""
         if self.validated is None:
             return None
         parts: list[Any] = [list(self.validated.candidates)]

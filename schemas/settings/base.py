@@ -171,10 +171,8 @@ def layer_of(source: SettingSource, origin: str, variables: Mapping[str, str | N
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:
-    """The lines of a .env file, and its problems. References such as ${HOME} are expanded.
-
-    A file that does not exist, or cannot be read, is an empty layer; the second is a problem.
-    """
+    """The lines of a .env file, and its problems. References such as ${HOME} are expanded. A file that does not exist,
+    or cannot be read, is an empty layer; the second is a problem."""
     origin = f"file {path}"
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -248,10 +246,8 @@ def without_effect(name: str, origin: str, instead: str) -> str:
 def checked(
     model: type[Model], values: Mapping[str, Any], *, settings: Mapping[str, Setting], origins: Mapping[str, str]
 ) -> tuple[Model | None, list[str]]:
-    """The model with these values by the names of its settings, or None and every problem with them.
-
-    Values of other names are ignored. `origins` has the source of the value for every name.
-    """
+    """The model with these values by the names of its settings, or None and every problem with them. Values of other
+    names are ignored. `origins` has the source of the value for every name."""
     placed: dict[str, Any] = {}
     for name in values.keys() & settings.keys():
         *groups, field = settings[name].place

@@ -284,10 +284,8 @@ _PRICE_FILE: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nre
 
 
 def prices_of(settings: ProcessSettings) -> Prices | None:
-    """The prices of the TOML file that RAGQ_PRICES names; None where it is unset.
-
-    Raises Refused for a file that has none, with what is wrong.
-    """
+    """The prices of the TOML file that RAGQ_PRICES names; None where it is unset. Raises Refused for a file that has
+    none, with what is wrong."""
     if (file := settings.ragq_prices) is None:
         return None
     try:

@@ -142,10 +142,7 @@ PROFILES: dict[str, Profile] = {
 
 def choose_profile(asked: str | None, layers: Sequence[Layer]) -> tuple[str, str]:
     """The requested profile, else RAGQ_PROFILE, else the one for the language model server that the layers name; and
-    why, in words for the user.
-
-    The chosen name may be unknown. Empty texts in the layers, lowest first, are unset.
-    """
+    why, in words for the user. The chosen name may be unknown. Empty texts in the layers, lowest first, are unset."""
     if asked is not None:
         return asked, "option --profile"
     for layer in reversed(layers):

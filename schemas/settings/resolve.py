@@ -40,10 +40,8 @@ class EffectiveSettings:
     """One for every name in the file or the environment that has no effect, and for values that do not fit together."""
 
     def with_chosen(self, values: Mapping[str, str]) -> "EffectiveSettings":
-        """These settings with stored values, by environment name, where nothing names another value.
-
-        Raises Refused for values that cannot be used.
-        """
+        """These settings with stored values, by environment name, where nothing names another value. Raises Refused for
+        values that cannot be used."""
         return self.with_values({name: text for name, text in values.items() if self.sources[name] in BELOW_CHOSEN})
 
     def with_values(self, taken: Mapping[str, str]) -> "EffectiveSettings":

@@ -421,10 +421,8 @@ class FrozenSettings(NamedTuple):
 
 
 def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
-    """The settings in a run's snapshot; one that is newer than the snapshot has its default.
-
-    Raises Refused, with all of them, for names that are unknown to this version and for values that it does not accept.
-    """
+    """The settings in a run's snapshot; one that is newer than the snapshot has its default. Raises Refused, with all
+    of them, for names that are unknown to this version and for values that it does not accept."""
     origin = "stored with the run"
     values = {name: stored["value"] for name, stored in snapshot.items()}
     of_preset = {name: value for name, value in values.items() if is_preset_name(name)}

@@ -122,10 +122,8 @@ async def make(
     reads_tokens: int | None = None,
     language: str | None = ENGLISH,
 ) -> StoredCorpus:
-    """The corpus of a name; it is made if there is none. One that is there is given as it is.
-
-    Without a language it needs one by `take_language` before chunks are stored.
-    """
+    """The corpus of a name; it is made if there is none. One that is there is given as it is. Without a language it
+    needs one by `take_language` before chunks are stored."""
     full_text = None if language is None else configuration_of(language)
     await connection.execute(
         *(MAKE, name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens), *(language, full_text)
@@ -215,10 +213,8 @@ async def pin_model(connection: Connection, corpus_id: int, model_digest: str, d
 
 
 async def delete(connection: Connection, corpus_id: int) -> None:
-    """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it.
-
-    The files that its works were converted from go with the runs that converted them.
-    """
+    """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it. The files that
+    its works were converted from go with the runs that converted them."""
     await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)
     await drop_unused(connection)
 

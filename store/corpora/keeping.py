@@ -222,9 +222,7 @@ def to_merge(segments: Sequence[SegmentSize]) -> list[int]:
 
 async def merge(connection: Connection, corpus_id: int) -> None:
     """Merge the segments of a corpus as far as `to_merge` names some. Needs a connection outside of a transaction.
-
-    Blocks no search and no batch that is published. Nothing happens while another process does it.
-    """
+    Blocks no search and no batch that is published. Nothing happens while another process does it."""
     is_changed = False
     while await _merge_next(connection, corpus_id):
         is_changed = True
@@ -376,11 +374,8 @@ async def refuse_unless_embedded(connection: Connection, corpus_id: int, copy_id
 
 
 async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None:
-    """Let a corpus and its copy change vectors and models, in one transaction.
-
-    Needs that neither has a vector index. Raises Refused, and changes nothing, unless both have the same chunks and a
-    vector for each.
-    """
+    """Let a corpus and its copy change vectors and models, in one transaction. Needs that neither has a vector index.
+    Raises Refused, and changes nothing, unless both have the same chunks and a vector for each."""
     both = (corpus_id, copy_id)
     async with connection.transaction():
         for one in sorted(both):

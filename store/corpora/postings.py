@@ -289,9 +289,7 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
 
 async def withdraw_work(connection: Connection, work_id: int) -> int:
     """Take the chunks of a work out of the search; they wait for vectors again. How many could be found until now.
-
-    Needs a transaction. Deleting a work without it would leave its postings, and the counts of its corpus too high.
-    """
+    Needs a transaction. Deleting a work without it would leave its postings, and the counts of its corpus too high."""
     await connection.execute(LOCK_CHUNKS, work_id)
     gone = await connection.fetchrow(WITHDRAW_CHUNKS, work_id)
     if gone is None:

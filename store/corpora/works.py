@@ -56,10 +56,8 @@ ORDER BY w.title, w.id
 
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
-    """The stored works, by id; those that are gone are absent.
-
-    Raises WorkChangedError when the markdown of one does not match its hash.
-    """
+    """The stored works, by id; those that are gone are absent. Raises WorkChangedError when the markdown of one does
+    not match its hash."""
     rows = await connection.fetch(TEXTS, list(work_ids), timeout=BULK_SECONDS)
     return {row["id"]: WorkText(row["content_hash"], lines_of(_intact(row)), row["page_lines"]) for row in rows}
 
@@ -238,9 +236,7 @@ async def _headings(connection: Connection, work_id: int) -> tuple[WorkHeading, 
 
 async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> ListedChunks:
     """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included.
-
-    Raises Refused for a work that is not stored.
-    """
+    Raises Refused for a work that is not stored."""
     corpus_id = await connection.fetchval("SELECT corpus_id FROM works WHERE id = $1", work_id)
     if corpus_id is None:
         raise work_missing(work_id)
@@ -270,10 +266,8 @@ class WorkSource(Value):
 
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSource | None:
-    """Delete a work with its chunks, vectors and postings. None when the corpus has no such work.
-
-    The file that it was converted from stays until `originals.drop_unused`.
-    """
+    """Delete a work with its chunks, vectors and postings. None when the corpus has no such work. The file that it was
+    converted from stays until `originals.drop_unused`."""
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
         found = await connection.fetchrow(HOLD, work_id, corpus_id)

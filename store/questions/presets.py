@@ -77,10 +77,8 @@ async def names(connection: Connection) -> list[str]:
 
 
 async def get(connection: Connection, name: str | None = None) -> StoredPreset:
-    """The preset of a name, in any case of letters; the default one without a name, or by its alias.
-
-    Raises Refused when there is none: nothing takes its place.
-    """
+    """The preset of a name, in any case of letters; the default one without a name, or by its alias. Raises Refused
+    when there is none: nothing takes its place."""
     return _stored(await _row(connection, name))
 
 
@@ -133,10 +131,7 @@ async def change(
 
 
 async def delete(connection: Connection, name: str) -> str:
-    """Delete a preset, readable or not. Its name as it was stored.
-
-    Raises Refused, for the default too.
-    """
+    """Delete a preset, readable or not. Its name as it was stored. Raises Refused, for the default too."""
     async with connection.transaction():
         await connection.execute(ALONE)
         row = await _row(connection, name)
@@ -249,10 +244,8 @@ async def all_templates(connection: Connection, tag: TemplateTag | None = None) 
 
 
 async def template(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
-    """A version of a template; without a version the active one.
-
-    Raises TemplateMissingError: nothing takes the place of a template that is not there.
-    """
+    """A version of a template; without a version the active one. Raises TemplateMissingError: nothing takes the place
+    of a template that is not there."""
     row = await connection.fetchrow(GET_TEMPLATE, tag, version)
     if row is None:
         raise template_missing(tag, version)
@@ -267,9 +260,7 @@ def template_missing(tag: str, version: int | None) -> TemplateMissingError:
 
 async def add_template(connection: Connection, tag: TemplateTag, text: str, *, title: str) -> StoredTemplate:
     """Store the next version, which is not used until it is activated. The newest one, sent again, stays the newest.
-
-    Raises TemplateError for a text that cannot be a template of this tag.
-    """
+    Raises TemplateError for a text that cannot be a template of this tag."""
     check_template(tag, text)
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)

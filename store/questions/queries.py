@@ -368,10 +368,8 @@ async def hold(connection: Connection, query_id: int) -> StoredQuery:
 
 
 async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:
-    """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked.
-
-    That is the light model, which expands and answers from now on, or the model of all questions.
-    """
+    """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked. That is
+    the light model, which expands and answers from now on, or the model of all questions."""
     await connection.execute(ASK_FOR, job_id, top_n, light_model)
 
 

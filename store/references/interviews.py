@@ -129,10 +129,8 @@ async def variants(connection: Connection, data_set: str | None = None) -> dict[
 
 
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:
-    """A transcript, if it is still the one the run was submitted with.
-
-    Raises TranscriptError when there is none any more, and DomainError when it is another.
-    """
+    """A transcript, if it is still the one the run was submitted with. Raises TranscriptError when there is none any
+    more, and DomainError when it is another."""
     row = await connection.fetchrow(TRANSCRIPT, data_set, participant_id)
     if row is None:
         raise TranscriptError(

@@ -187,10 +187,7 @@ async def keep_imported(
     partial: PartialBuild | None,
 ) -> int:
     """Store and publish an index with everything in it, all or nothing, and replace the older one of its name and
-    identity. Its id.
-
-    `participants` have ascending ids. Their item scores are those that are imported now.
-    """
+    identity. Its id. `participants` have ascending ids. Their item scores are those that are imported now."""
     async with connection.transaction():
         index_id = await plan(connection, None, index)
         documents = (one and one.model_dump_json() for one in (artifact_meta, chunk_scores_meta, partial))

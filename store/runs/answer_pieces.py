@@ -89,9 +89,7 @@ async def add(connection: Connection, attempt_id: int, ordinal: int, text: str) 
 
 
 async def read(connection: Connection, query_id: int, after: Position = NOTHING_READ) -> AnswerSoFar | None:
-    """The answer as far as it is written, after a position; from its beginning where another attempt writes it.
-
-    None for an unknown question.
-    """
+    """The answer as far as it is written, after a position; from its beginning where another attempt writes it. None
+    for an unknown question."""
     row = await connection.fetchrow(READ, query_id, *after)
     return None if row is None else AnswerSoFar(**dict(row))

@@ -130,10 +130,8 @@ async def stored(connection: Connection, job_id: int, stage: str, of: type[Store
 async def history(
     connection: Connection, job_id: int, stage: str | None = None, *, number: int | None = None, with_texts: bool = True
 ) -> list[Attempt]:
-    """Every attempt of a job (or of one of its stages, or of one number), oldest first, with its calls.
-
-    Without texts, outputs, private details of errors, requests and replies are None.
-    """
+    """Every attempt of a job (or of one of its stages, or of one number), oldest first, with its calls. Without texts,
+    outputs, private details of errors, requests and replies are None."""
     rows = await connection.fetch(HISTORY, job_id, stage, number, with_texts)
     calls = await call_costs.of_attempts(connection, [row["id"] for row in rows], with_texts=with_texts)
     return [Attempt(**row, calls=calls[row["id"]]) for row in rows]
@@ -158,10 +156,8 @@ ORDER BY text_key, attempt_id, ordinal
 async def known_vectors(
     connection: Connection, keys: Collection[bytes], *, with_cut: bool
 ) -> dict[bytes, tuple[Vectors, bool]]:
-    """The stored vectors of texts, by key, and whether the model read only a part of the text.
-
-    Texts without any are absent, without `with_cut` those that were cut too.
-    """
+    """The stored vectors of texts, by key, and whether the model read only a part of the text. Texts without any are
+    absent, without `with_cut` those that were cut too."""
     rows = await connection.fetch(KNOWN_VECTORS, list(keys), with_cut)
     return {row["text_key"]: (to_numpy(row["vector"]), row["is_cut"]) for row in rows}
 

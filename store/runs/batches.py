@@ -325,10 +325,8 @@ async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, rep
 
 
 async def end(connection: Connection, batch: ClaimedBatch, *, refused: str | None = None) -> int:
-    """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`.
-
-    Returns how many have no answer; 0 when somebody else has ended it.
-    """
+    """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`. Returns
+    how many have no answer; 0 when somebody else has ended it."""
     async with connection.transaction():
         status = BatchStatus.ENDED if refused is None else BatchStatus.REFUSED
         if not await change(connection, batch, status, note=refused):

@@ -82,9 +82,7 @@ def content_hash(content: Any, vectors: "NDArray[np.float32] | None" = None) -> 
 
 def stored_hash(text: str, vectors: bytes = b"") -> str | None:
     """`content_hash` of a JSON document in Postgres, and of the vectors beside it in the byte order of `vector_send`.
-
-    None for a document that RFC 8785 cannot write, which was therefore never stored with a hash.
-    """
+    None for a document that RFC 8785 cannot write, which was therefore never stored with a hash."""
     try:
         digest = hashlib.sha256(canonical(json.loads(text)))
     except rfc8785.CanonicalizationError:
@@ -216,10 +214,8 @@ async def audit(connection: Connection, run_id: int) -> Audit:
 
 
 def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str, *, is_emptied: bool = False) -> Iterator[Flaw]:
-    """Every flaw of these attempts, which are ordered by job and, within one, as they were added.
-
-    They have their output as JSON text, and their vectors in the byte order of `vector_send`.
-    """
+    """Every flaw of these attempts, which are ordered by job and, within one, as they were added. They have their
+    output as JSON text, and their vectors in the byte order of `vector_send`."""
     previous: dict[int, str] = {}
     for row in rows:
         of = row["job_id"], row["stage"], row["number"]

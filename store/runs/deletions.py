@@ -106,10 +106,8 @@ class DeletedRun(Value):
 
 
 async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int]:
-    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs.
-
-    How many calls were deleted, and how many kept.
-    """
+    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs. How
+    many calls were deleted, and how many kept."""
     call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await corpora.drop_unused(connection)
@@ -123,10 +121,8 @@ async def _calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
 
 
 async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
-    """After a job was deleted: delete its run if that was the last job.
-
-    A run that keeps others is no longer what was submitted: the same submission makes a new one from then on.
-    """
+    """After a job was deleted: delete its run if that was the last job. A run that keeps others is no longer what was
+    submitted: the same submission makes a new one from then on."""
     await connection.execute("DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)", run_id)
     identity = await connection.fetchval("SELECT identity FROM run WHERE id = $1 FOR UPDATE", run_id)
     if identity is not None:
@@ -253,10 +249,8 @@ _PURGING_OPEN: Final = [status.value for status in JobStatus if status.is_open o
 async def find(
     connection: Connection, *, older_than: timedelta, run_id: int | None = None, keep_results: bool = False
 ) -> list[int]:
-    """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them.
-
-    Raises MissingError, and Refused for a run that is named and would be left.
-    """
+    """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them. Raises
+    MissingError, and Refused for a run that is named and would be left."""
     rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
     if run_id is not None and not rows:
         await runs.require(connection, run_id)

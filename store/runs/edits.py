@@ -111,11 +111,8 @@ async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
 
 
 async def set_output(connection: Connection, job_id: int, stage: str, output: Mapping[str, Any]) -> None:
-    """Store an output for a stage, as an attempt of it, and make the stages after it run again.
-
-    Raises Refused when the job has no such stage and when a stage before it is not done, StageRunningError while a
-    stage runs.
-    """
+    """Store an output for a stage, as an attempt of it, and make the stages after it run again. Raises Refused when the
+    job has no such stage and when a stage before it is not done, StageRunningError while a stage runs."""
     async with connection.transaction():
         await _put(connection, job_id, stage, {"by": MANUAL}, output, content_hash(output))
 

@@ -102,10 +102,8 @@ SELECT DISTINCT job_id FROM failed WHERE is_final ORDER BY job_id
 async def clusters(
     connection: Connection, run_ids: Sequence[int], *, stage: str | None = None, error_type: str | None = None
 ) -> list[FailureCluster]:
-    """The failures of these runs by type, stage and cause: those that ended most jobs first.
-
-    `error_type` is the class of an exception, with or without its module, or a category.
-    """
+    """The failures of these runs by type, stage and cause: those that ended most jobs first. `error_type` is the class
+    of an exception, with or without its module, or a category."""
     rows = await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)
     return [FailureCluster(**row) for row in rows]
 

@@ -161,9 +161,7 @@ async def store(
     kept: Mapping[int, Sequence[Source]],
 ) -> list[int]:
     """Make a new run a fork: its jobs, in their order, begin with copies of these attempts of the jobs of the parent.
-
-    In the transaction that stores the run. Nothing happens to the parent. Returns the jobs of the fork.
-    """
+    In the transaction that stores the run. Nothing happens to the parent. Returns the jobs of the fork."""
     await connection.execute(HOLD, parent_id)
     job_ids = await jobs.of_run(connection, run_id)
     await connection.execute(RUN, run_id, parent_id, stage)

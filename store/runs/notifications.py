@@ -120,10 +120,8 @@ async def keep(connection: Connection, run_id: int, url: str) -> None:
 
 
 async def make_due(connection: Connection, *, unless: Callable[[Connection, int], Awaitable[bool]]) -> list[int]:
-    """Let the messages of runs be sent that have nothing left to do since they had. Returns these runs.
-
-    `unless` says of a run whose jobs have ended whether another one is about to begin.
-    """
+    """Let the messages of runs be sent that have nothing left to do since they had. Returns these runs. `unless` says
+    of a run whose jobs have ended whether another one is about to begin."""
     await connection.execute(ARM)
     due: list[int] = []
     async with connection.transaction():

@@ -81,10 +81,8 @@ async def overviews(
     kind: str | None = None,
     search: str = "",
 ) -> list[RunOverview]:
-    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run.
-
-    Every word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states.
-    """
+    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run. Every
+    word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states."""
     words = search.lower().split()
     return [RunOverview(**row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
 
@@ -171,11 +169,8 @@ class Progress(NamedTuple):
 
 
 async def progress(connection: Connection, run_id: int) -> Progress:
-    """Stored stages of all stages, and an estimate.
-
-    Of a run of more than 10,000 jobs, the stages of jobs that have succeeded count, and jobs are estimated by the pace
-    of the last ten minutes.
-    """
+    """Stored stages of all stages, and an estimate. Of a run of more than 10,000 jobs, the stages of jobs that have
+    succeeded count, and jobs are estimated by the pace of the last ten minutes."""
     places = await connection.fetchval("SELECT coalesce(max(ordinal) + 1, 0) FROM job WHERE run_id = $1", run_id)
     if places > _LARGE_JOBS:
         found = await connection.fetchrow(LARGE_PROGRESS, run_id, _LATELY_OF_LARGE_S)

@@ -134,10 +134,8 @@ class NewRun:
 
     @cached_property
     def identity(self) -> str:
-        """The same work has the same identity: kind, settings by value, and the inputs of every job in order.
-
-        It is the hash of `{"jobs": [[mode, subject, inputs, stages], ...], "kind": ..., "settings": ...}`.
-        """
+        """The same work has the same identity: kind, settings by value, and the inputs of every job in order. It is the
+        hash of `{"jobs": [[mode, subject, inputs, stages], ...], "kind": ..., "settings": ...}`."""
         digest = hashlib.sha256(b'{"jobs":[')
         for number, job in enumerate(self.jobs):
             digest.update(b"," if number else b"")
@@ -156,10 +154,8 @@ class StoredRun(NamedTuple):
 
 
 async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run with its jobs and their stages, or find the newest run of the same identity and draw.
-
-    Two submissions of the same work at the same time wait for each other, so that one finds the other's run.
-    """
+    """Store a run with its jobs and their stages, or find the newest run of the same identity and draw. Two submissions
+    of the same work at the same time wait for each other, so that one finds the other's run."""
     identity: str = await asyncio.to_thread(getattr, run, "identity")
     async with connection.transaction():
         await hold(connection, Lock.RUN, identity)
@@ -278,10 +274,8 @@ async def database_s(connection: Connection) -> float:
 
 
 async def bring_forward(connection: Connection, *, lease_s: float, longest_retry_s: float) -> None:
-    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this.
-
-    What was sent in the future counts as sent now.
-    """
+    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this. What
+    was sent in the future counts as sent now."""
     await connection.execute(LEASES, lease_s)
     await connection.execute(MESSAGES)
     await connection.execute(RETRIES, longest_retry_s)

@@ -358,9 +358,7 @@ async def fail(
     waited_s: float = 0.0,
 ) -> bool:
     """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
-
-    False when another claim has a higher fence: then nothing is stored.
-    """
+    False when another claim has a higher fence: then nothing is stored."""
     link = held.link(AttemptOutcome.FAILED, inputs=inputs, error_type=error.type, error_message=error.message)
     stored = await connection.fetchval(
         FAIL,
@@ -389,10 +387,8 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
 
 
 async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
-    """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all.
-
-    Each is taken in its own transaction, so that nothing is locked for long, nor two jobs at a time.
-    """
+    """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all. Each is
+    taken in its own transaction, so that nothing is locked for long, nor two jobs at a time."""
     found: list[Expired] = []
     while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
         found.append(expired)

@@ -94,9 +94,7 @@ async def seen(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS)
 
 async def silent(connection: Connection, *, host: str, for_s: float) -> list[tuple[int, float]]:
     """The process id of each worker of a host whose last heartbeat is older than `for_s` seconds, and how old it is.
-
-    Most ended long ago.
-    """
+    Most ended long ago."""
     return [(row["pid"], row["silent_s"]) for row in await connection.fetch(SILENT, host, for_s)]
 
 
