@@ -109,10 +109,8 @@ class WorkFilesError(Refused):
 
 
 class PresetValueError(Refused):
-    """The values or the name of a preset are invalid; the message lists every problem.
-
-    `problems` has a line for each value; most begin with its name.
-    """
+    """The values or the name of a preset are invalid; the message lists every problem. `problems` has a line for each
+    value; most begin with its name."""
 
     slug = "preset-value-unusable"
 
@@ -148,10 +146,8 @@ class QueryValueError(Refused):
 
 
 class StepFailedError(Refused):
-    """A stage of a query failed while a request waited for it; without a number the query was not stored.
-
-    `error_type` is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone.
-    """
+    """A stage of a query failed while a request waited for it; without a number the query was not stored. `error_type`
+    is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone."""
 
     slug = "step-failed"
 
@@ -301,11 +297,8 @@ class WorkChangedError(DomainError):
 
 
 class UnusableReply(DomainError):
-    """A model's reply cannot be used.
-
-    `problem` is the part of the message that a re-ask sends to the model. `calls` is the number of calls that gave no
-    usable reply: the first and its re-asks.
-    """
+    """A model's reply cannot be used. `problem` is the part of the message that a re-ask sends to the model. `calls` is
+    the number of calls that gave no usable reply: the first and its re-asks."""
 
     problem: str
     calls: int = 1

@@ -355,10 +355,8 @@ async def _is_committed(database: Database, number: str, lost: BaseException) ->
 
 
 class LoopThread:
-    """A running event loop on a daemon thread, for code that has none, or one that cannot be waited on.
-
-    Connections, clients and the batcher live on between calls, which a loop per call would not allow.
-    """
+    """A running event loop on a daemon thread, for code that has none, or one that cannot be waited on. Connections,
+    clients and the batcher live on between calls, which a loop per call would not allow."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
