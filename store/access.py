@@ -170,8 +170,7 @@ async def open_session(connection: Connection, secret: str, *, lifetime: timedel
     """What the cookie of a browser holds that showed a token; None when that token does not open. A session ends with
     its lifetime, and with its token. Those that have ended are swept away."""
     session = new_secret()
-    opened = await connection.fetchval(OPEN, hashed(secret), hashed(session), lifetime)
-    return None if opened is None else session
+    return None if await connection.fetchval(OPEN, hashed(secret), hashed(session), lifetime) is None else session
 
 
 async def end_session(connection: Connection, session: str) -> None:

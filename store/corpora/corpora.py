@@ -166,8 +166,7 @@ async def take_language(connection: Connection, corpus_id: int, language: str) -
 
 async def all_corpora(connection: Connection) -> list[StoredCorpus]:
     """Every corpus, by name."""
-    rows = await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")
-    return [StoredCorpus(**row) for row in rows]
+    return [StoredCorpus(**row) for row in await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")]
 
 
 async def sizes(connection: Connection) -> list[CorpusSize]:

@@ -301,8 +301,7 @@ async def withdraw_work(connection: Connection, work_id: int) -> int:
 
 async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:
     """The vectors of chunks, by id; chunks that have none are absent."""
-    rows = await connection.fetch(VECTORS, list(chunk_ids))
-    return {row["chunk_id"]: to_numpy(row["vector"]) for row in rows}
+    return {row["chunk_id"]: to_numpy(row["vector"]) for row in await connection.fetch(VECTORS, list(chunk_ids))}
 
 
 ASKED = """

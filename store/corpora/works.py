@@ -84,8 +84,7 @@ async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, s
 
 async def names(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkName]:
     """The titles of works with the names of their corpora, by id; works that are gone are absent."""
-    rows = await connection.fetch(NAMES, list(work_ids))
-    return {row["id"]: WorkName(row["title"], row["corpus"]) for row in rows}
+    return {row["id"]: WorkName(row["title"], row["corpus"]) for row in await connection.fetch(NAMES, list(work_ids))}
 
 
 async def original(connection: Connection, work_id: int) -> tuple[str, str] | None:
@@ -313,8 +312,7 @@ async def replaced(connection: Connection, job_ids: Sequence[int]) -> tuple[int,
 
 async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
     """The job that made each of these works what it is, by the id of the work; others are absent."""
-    rows = await connection.fetch(OF_WORKS, list(work_ids))
-    return {row["work_id"]: row["job_id"] for row in rows}
+    return {row["work_id"]: row["job_id"] for row in await connection.fetch(OF_WORKS, list(work_ids))}
 
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
@@ -348,8 +346,7 @@ async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, 
 
 async def waiting_of(connection: Connection, work_id: int) -> list[int]:
     """The chunks of a work that wait for a vector, in the order of its lines."""
-    rows = await connection.fetch(WAITING, work_id)
-    return [row["id"] for row in rows]
+    return [row["id"] for row in await connection.fetch(WAITING, work_id)]
 
 
 def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
@@ -373,8 +370,7 @@ WHERE j.kind = 'work' AND j.id = ANY($1::bigint[])
 
 async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, DocumentLine]:
     """The documents of jobs, by the id of the job; jobs of other kinds are absent."""
-    rows = await connection.fetch(LINES, list(job_ids))
-    return {row["job_id"]: DocumentLine(**row) for row in rows}
+    return {row["job_id"]: DocumentLine(**row) for row in await connection.fetch(LINES, list(job_ids))}
 
 
 DOCUMENTS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"

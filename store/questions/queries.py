@@ -253,8 +253,7 @@ async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
 
 async def of_run(connection: Connection, run_id: int) -> list[int]:
     """The numbers of the first two questions of a run."""
-    rows = await connection.fetch(OF_RUN, run_id)
-    return [row["id"] for row in rows]
+    return [row["id"] for row in await connection.fetch(OF_RUN, run_id)]
 
 
 async def rewrite(connection: Connection, query_id: int, text: str) -> None:

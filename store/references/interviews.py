@@ -102,8 +102,7 @@ async def lock(connection: Connection, data_set: str) -> None:
 
 async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, Participant]:
     """Participants of a data set as they are stored, by id; others are absent."""
-    rows = await connection.fetch(PEOPLE, data_set, list(participant_ids))
-    return {row["id"]: Participant(**row) for row in rows}
+    return {row["id"]: Participant(**row) for row in await connection.fetch(PEOPLE, data_set, list(participant_ids))}
 
 
 async def data_sets(connection: Connection, participant_ids: Collection[int] = ()) -> dict[str, int]:
@@ -124,8 +123,7 @@ async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_
 
 async def variants(connection: Connection, data_set: str | None = None) -> dict[TranscriptVariant, int]:
     """How many of the stored transcripts, or those of a data set, have each variant."""
-    rows = await connection.fetch(VARIANTS, data_set)
-    return {TranscriptVariant(row["variant"]): row["people"] for row in rows}
+    return {TranscriptVariant(row["variant"]): row["people"] for row in await connection.fetch(VARIANTS, data_set)}
 
 
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:

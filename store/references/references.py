@@ -142,8 +142,7 @@ async def assessed_people(connection: Connection, index_id: int, data_set: str, 
     In an index of another data set they are whoever has the transcript of one of them, and the same numbers as long as
     nobody is stored there who is known to be somebody else.
     """
-    rows = await connection.fetch(ASSESSED, index_id, data_set, list(numbers))
-    return [row["participant_id"] for row in rows]
+    return [row["participant_id"] for row in await connection.fetch(ASSESSED, index_id, data_set, list(numbers))]
 
 
 async def model_dtypes(connection: Connection, index_id: int) -> list[str]:

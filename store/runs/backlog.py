@@ -163,8 +163,7 @@ async def oldest(
 
 async def mark_sent(connection: Connection, until: Mapping[int, datetime | None]) -> set[int]:
     """Take jobs out of the backlog, those with a time until then. Those that were in it."""
-    rows = await connection.fetch(SENT, list(until), list(until.values()))
-    return {row["id"] for row in rows}
+    return {row["id"] for row in await connection.fetch(SENT, list(until), list(until.values()))}
 
 
 async def mark_not_sent(connection: Connection, job_ids: Sequence[int]) -> None:

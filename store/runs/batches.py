@@ -293,8 +293,7 @@ async def claim(
 
 async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCall]]:
     """The calls of a batch that have no answer, by key."""
-    rows = await connection.fetch(CALLS, batch_id)
-    return [(row["key"], ChatCall.model_validate(row["call"])) for row in rows]
+    return [(row["key"], ChatCall.model_validate(row["call"])) for row in await connection.fetch(CALLS, batch_id)]
 
 
 async def change(
@@ -308,8 +307,7 @@ async def change(
     again_in_s: float = 0.0,
 ) -> bool:
     """Store how far a batch is, and when it is looked at again. False when somebody else has ended it."""
-    changed = await connection.fetchval(CHANGE, batch.id, status, provider_id, answered, note, again_in_s)
-    return changed is not None
+    return await connection.fetchval(CHANGE, batch.id, status, provider_id, answered, note, again_in_s) is not None
 
 
 async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, reply: ChatReply) -> bool:

@@ -104,8 +104,7 @@ async def clusters(
 ) -> list[FailureCluster]:
     """The failures of these runs by type, stage and cause: those that ended most jobs first. `error_type` is the class
     of an exception, with or without its module, or a category."""
-    rows = await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)
-    return [FailureCluster(**row) for row in rows]
+    return [FailureCluster(**row) for row in await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)]
 
 
 async def failed_jobs(

@@ -88,8 +88,7 @@ async def most_urgent(
 ) -> list[int]:
     """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
     states = URGENCY if status is None else (status,)
-    rows = await connection.fetch(URGENT, run_id, list(states), limit, offset)
-    return [row["id"] for row in rows]
+    return [row["id"] for row in await connection.fetch(URGENT, run_id, list(states), limit, offset)]
 
 
 async def in_order(
