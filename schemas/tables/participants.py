@@ -10,6 +10,8 @@ from schemas.tables import columns
 from schemas.values.participants import KeyedItem, Participant, RowIrregularity, TranscriptVariant, Utterance
 from schemas.values.runs import IndexIdentity
 
+_CURRENT = text("published_at IS NOT NULL AND replaced_at IS NULL")
+
 
 class ParticipantTable(Participant, columns.Row, table=True):  # type: ignore[misc]
     """One interviewed person of a data set."""
@@ -53,15 +55,7 @@ class SplitMemberTable(columns.Row, table=True):
 class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: ignore[misc]
     """One built index. It is visible from `published_at` until a newer one of its name and identity replaces it."""
 
-    __table_args__ = (
-        Index(
-            "ux_reference_index_current",
-            "name",
-            "identity",
-            unique=True,
-            postgresql_where=text("published_at IS NOT NULL AND replaced_at IS NULL"),
-        ),
-    )
+    __table_args__ = (Index("ux_reference_index_current", "name", "identity", unique=True, postgresql_where=_CURRENT),)
 
     id: int = columns.serial()
     identity: str

@@ -35,13 +35,13 @@ FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
 GROUP BY c.id ORDER BY c.name
 """
 
-# Chunks of the corpus $1 whose job failed.
-FAILED = """
-SELECT i.chunk_id::bigint
-FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
-WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('failed', 'poisoned')
-  AND (j.inputs ->> 'corpus_id')::bigint = $1
+_OF_JOBS = """
+SELECT i.chunk_id::bigint FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
+WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1 AND j.status IN
 """
+
+# Chunks of the corpus $1 whose job failed.
+FAILED = f"{_OF_JOBS} ('failed', 'poisoned')"
 
 # Chunks of the corpus $1 that were longer than the embedder reads.
 CUT = """
@@ -87,12 +87,8 @@ WHERE k.id = $1 GROUP BY k.id, a.questions, a.answers
 WAITING = f"""
 SELECT c.id
 FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NOT IN (
-    SELECT i.chunk_id::bigint
-    FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
-    WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('waiting', 'running', 'interrupted', 'paused')
-      AND (j.inputs ->> 'corpus_id')::bigint = $1
-)
+WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}'
+  AND c.id NOT IN ({_OF_JOBS} ('waiting', 'running', 'interrupted', 'paused'))
 ORDER BY c.work_id, c.id
 """
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from schemas.errors import Refused, run_missing
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from store.corpora import corpora
 from store.database import Connection
@@ -62,8 +62,8 @@ LOCK_STAGES = """
 SELECT job_id, stage, status FROM stage_run WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, position FOR UPDATE
 """
 
-LOCK_OPEN_JOBS = """
-SELECT id, run_id FROM job WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY id FOR UPDATE
+LOCK_OPEN_JOBS = f"""
+SELECT id, run_id FROM job WHERE id = ANY($1::bigint[]) AND status IN {jobs.OPEN_JOBS} ORDER BY id FOR UPDATE
 """
 
 # A question that continued in another run keeps its answers, and the way to what was there before this run.
@@ -89,8 +89,6 @@ KEEP_INDEXES = """
 WITH kept AS (UPDATE reference_index SET run_id = NULL WHERE run_id = $1 RETURNING name, replaced_at)
 SELECT DISTINCT name FROM kept WHERE replaced_at IS NULL ORDER BY name
 """
-
-_OPEN = [status for status in JobStatus if status.is_open]
 
 
 class DeletedRun(Value):
@@ -168,7 +166,7 @@ def still_active(run_id: int, why: str) -> Refused:
 async def refuse_active(connection: Connection, run_id: int, job_ids: Sequence[int]) -> None:
     """Lock jobs of a run and their stages. Raises Refused while one is unfinished, or runs."""
     stages = await connection.fetch(LOCK_STAGES, job_ids)
-    unfinished = await connection.fetch(LOCK_OPEN_JOBS, job_ids, _OPEN)
+    unfinished = await connection.fetch(LOCK_OPEN_JOBS, job_ids)
     if unfinished:
         # Those of the run itself before others that go with it.
         active = run_id if any(job["run_id"] == run_id for job in unfinished) else unfinished[0]["run_id"]
@@ -197,13 +195,13 @@ RESULTS: Final = {
     "evaluation": ("consolidate",),
 }
 
-FIND = """
+FIND = f"""
 SELECT r.id FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
 WHERE r.created_at < now() - $1::interval AND ($2::bigint IS NULL OR r.id = $2)
   AND (NOT $3::boolean OR r.kind = ANY($4::text[]) AND r.emptied_at IS NULL)
 GROUP BY r.id
 HAVING coalesce(max(coalesce(j.finished_at, j.created_at)), r.created_at) < now() - $1::interval
-   AND coalesce(bool_and(j.status <> ALL($5::text[])), true)
+   AND coalesce(bool_and(j.status <> 'paused' AND j.status NOT IN {jobs.OPEN_JOBS}), true)
    AND NOT EXISTS (SELECT FROM stage_run AS s JOIN job AS w ON w.id = s.job_id
                    WHERE w.run_id = r.id AND s.status = 'running')
 ORDER BY r.id
@@ -243,15 +241,13 @@ WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
 RETURNING c.id
 """
 
-_PURGING_OPEN: Final = [status.value for status in JobStatus if status.is_open or status is JobStatus.PAUSED]
-
 
 async def find(
     connection: Connection, *, older_than: timedelta, run_id: int | None = None, keep_results: bool = False
 ) -> list[int]:
     """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them. Raises
     MissingError, and Refused for a run that is named and would be left."""
-    rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
+    rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS))
     if run_id is not None and not rows:
         await runs.require(connection, run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))

@@ -81,10 +81,9 @@ SELECT $1, model, identity, is_from_submission FROM run_model WHERE run_id = $2
 ON CONFLICT (run_id, model) DO UPDATE SET identity = excluded.identity
 """
 
-UNFINISHED = """
-SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY run_id
+UNFINISHED = f"""
+SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status IN {jobs.OPEN_JOBS} ORDER BY run_id
 """
-
 
 FAMILY = """
 SELECT f.parent_id, f.stage, (r.request #>> '{fork,run}')::bigint AS named,
@@ -198,8 +197,7 @@ async def store(
 
 async def unfinished(connection: Connection, run_ids: Sequence[int]) -> list[int]:
     """Those of the runs that have jobs which run, or will by themselves."""
-    states = [status for status in JobStatus if status.is_open]
-    return [row["run_id"] for row in await connection.fetch(UNFINISHED, list(run_ids), states)]
+    return [row["run_id"] for row in await connection.fetch(UNFINISHED, list(run_ids))]
 
 
 async def family(connection: Connection, run_id: int) -> Family:
