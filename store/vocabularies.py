@@ -13,7 +13,6 @@ from schemas.values.tags import (
     PhraseReport,
     StoredVocabulary,
     Tag,
-    TagDocument,
     ValidatedTags,
     Vocabulary,
 )
@@ -144,13 +143,10 @@ async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
     """Everything that was imported, in the order of its files. Raises DomainError."""
     if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
         raise vocabulary_missing(vocabulary_id)
-    tags = await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)
-    aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)
-    documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)
     return Vocabulary(
-        tags=tuple(Tag(**dict(row)) for row in tags),
-        aliases={row["alias"]: tuple(row["tags"]) for row in aliases},
-        documents=tuple(TagDocument(tags=tuple(row["tags"]), weight=row["weight"]) for row in documents),
+        tags=map(dict, await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)),
+        aliases=dict(await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)),
+        documents=map(dict, await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)),
     )
 
 
