@@ -103,12 +103,6 @@ class Attempt(Value):
         paid = [call for call in self.calls if not call.is_reused]
         return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
 
-    @property
-    def copied_from(self) -> tuple[int, int] | None:
-        """The job whose output it is a copy of, and the number of the attempt there."""
-        source = (self.inputs or {}).get("from")
-        return None if source is None else (source["job"], source["attempt"])
-
 
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
     """The output of a stage that is done; None when it is not, or when the output was purged."""
