@@ -19,38 +19,29 @@ _ON_ANY_MACHINE = "the model that is installed with ragq"
 _NO_MODEL = "asks no language model"
 
 
-class Difference(NamedTuple):
-    """The value that a profile gives to a setting, and the reason why it differs from `paper`."""
-
-    value: str
-    reason: str
-
-
 class Profile(NamedTuple):
     """A named set of values to start from."""
 
     about: str
-    differences: Mapping[str, Difference]
-    """By the environment name of the setting; all others have their defaults."""
+    differences: Mapping[str, tuple[str, str]]
+    """By the environment name of a setting its value, and why that is not the one of `paper`, the default."""
 
     @property
     def values(self) -> dict[str, str]:
         """The texts of its values by environment name."""
-        return {name: difference.value for name, difference in self.differences.items()}
+        return {name: value for name, (value, _) in self.differences.items()}
 
 
 _LEAST_ERROR = "the least error of neighbours on paper-train of the demo data, each participant left out in turn"
 
 _PACKAGED_EMBEDDER = {
-    "EMBEDDING_CHUNK_STEP": Difference("8", "chunks do not overlap: a quarter as many to embed"),
-    "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
-    "EMBEDDING_EMBEDDINGS_FILE": Difference(
-        "huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"
-    ),
-    "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
-    "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("2", "keeps the prompts short"),
-    "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.68", "finds evidence on more items of the demo data"),
-    "RAGQ_LONG_TEXTS": Difference("truncate", "the installed embedder reads 256 tokens; reports count what it cuts"),
+    "EMBEDDING_CHUNK_STEP": ("8", "chunks do not overlap: a quarter as many to embed"),
+    "EMBEDDING_DIMENSION": ("384", "the dimension of the installed embedder"),
+    "EMBEDDING_EMBEDDINGS_FILE": ("huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"),
+    "MODEL_EMBEDDING_MODEL": ("all-minilm-l6-v2", _ON_ANY_MACHINE),
+    "QUANTITATIVE_SIMILARITY_MAX_QUOTES": ("2", "keeps the prompts short"),
+    "QUANTITATIVE_SIMILARITY_THRESHOLD": ("0.68", "finds evidence on more items of the demo data"),
+    "RAGQ_LONG_TEXTS": ("truncate", "the installed embedder reads 256 tokens; reports count what it cuts"),
 }
 
 PROFILES: dict[str, Profile] = {
@@ -62,7 +53,7 @@ PROFILES: dict[str, Profile] = {
         "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook. Runs that "
         "add what the notebook did not have say that parity is left.",
         {
-            "RAGQ_PROMPT_FORMAT": Difference(
+            "RAGQ_PROMPT_FORMAT": (
                 "notebook",
                 "the notebook closed the block of references with its opening tag, and wrote `No valid evidence found` "
                 "into an empty one; the published code later closed it with a closing tag",
@@ -73,68 +64,67 @@ PROFILES: dict[str, Profile] = {
         "The values that the authors recommend after their ablations, and nothing else. They belong to transcripts of "
         "the variant `participant_only`.",
         {
-            "EMBEDDING_EMBEDDINGS_FILE": Difference(
+            "EMBEDDING_EMBEDDINGS_FILE": (
                 "huggingface_qwen3_8b_paper_train_participant_only",
                 "the index of transcripts without the interviewer's lines",
             ),
-            "EMBEDDING_MIN_REFERENCE_SIMILARITY": Difference("0.3", "drops references that are not similar (Spec 33)"),
-            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": Difference(
-                "500", "limits the references in the prompt (Spec 33)"
+            "EMBEDDING_MIN_REFERENCE_SIMILARITY": ("0.3", "drops references that are not similar (Spec 33)"),
+            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": ("500", "limits the references in the prompt (Spec 33)"),
+            "EMBEDDING_ENABLE_ITEM_TAG_FILTER": ("true", "searches only chunks about the item (Spec 34)"),
+            "EMBEDDING_REFERENCE_SCORE_SOURCE": (
+                "chunk",
+                "a reference shows its own score instead of its participant's (Spec 35)",
             ),
-            "EMBEDDING_ENABLE_ITEM_TAG_FILTER": Difference("true", "searches only chunks about the item (Spec 34)"),
-            "EMBEDDING_REFERENCE_SCORE_SOURCE": Difference(
-                "chunk", "a reference shows its own score instead of its participant's (Spec 35)"
-            ),
-            "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": Difference("true", "logs every reference that is kept (Spec 32)"),
-            "CONSISTENCY_ENABLED": Difference("true", "gives confidences by agreement of samples (Spec 050)"),
-            "MODEL_QUANTITATIVE_MODEL": Difference(_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
-            "MODEL_JUDGE_MODEL": Difference(_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
+            "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": ("true", "logs every reference that is kept (Spec 32)"),
+            "CONSISTENCY_ENABLED": ("true", "gives confidences by agreement of samples (Spec 050)"),
+            "MODEL_QUANTITATIVE_MODEL": (_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
+            "MODEL_JUDGE_MODEL": (_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
         },
     ),
     "local": Profile(
         "Every stage by a method that asks no language model: baselines, on any machine.",
         _PACKAGED_EMBEDDER
         | {
-            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "keeps references that are near the evidence"),
-            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", _NO_MODEL),
-            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("4", _LEAST_ERROR),
-            "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.6", _LEAST_ERROR),
-            "RAGQ_ANSWERER": Difference("extractive", _NO_MODEL),
-            "RAGQ_EXPANDER": Difference("none", _NO_MODEL),
-            "RAGQ_REFERENCE_VALIDATOR": Difference("similarity", _NO_MODEL),
-            "RAGQ_RELEVANCE_FLOOR": Difference("0.4", "refuses questions that the corpus does not answer"),
-            "RAGQ_SCORER": Difference("neighbours", _NO_MODEL),
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": ("true", "keeps references that are near the evidence"),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": ("similarity", _NO_MODEL),
+            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": ("4", _LEAST_ERROR),
+            "QUANTITATIVE_SIMILARITY_THRESHOLD": ("0.6", _LEAST_ERROR),
+            "RAGQ_ANSWERER": ("extractive", _NO_MODEL),
+            "RAGQ_EXPANDER": ("none", _NO_MODEL),
+            "RAGQ_REFERENCE_VALIDATOR": ("similarity", _NO_MODEL),
+            "RAGQ_RELEVANCE_FLOOR": ("0.4", "refuses questions that the corpus does not answer"),
+            "RAGQ_SCORER": ("neighbours", _NO_MODEL),
         },
     ),
     "server": Profile(
         "The embedder that is installed with ragq, and a small language model of your server.",
         _PACKAGED_EMBEDDER
         | {
-            "MODEL_JUDGE_MODEL": Difference(_SMALL_MODEL, _ON_A_SMALL_SERVER),
-            "MODEL_QUANTITATIVE_MODEL": Difference(_SMALL_MODEL, _ON_A_SMALL_SERVER),
-            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "a small model extracts few quotes"),
-            "RAGQ_ANSWER_TEMPLATE": Difference("short_answer", "a small model loses itself in a longer prompt"),
-            "RAGQ_QUERY_MAX_TOKENS": Difference("1000", "ends the answer of a model that repeats itself"),
-            "RAGQ_SCORE_INPUT": Difference("evidence", "a small model loses itself in a transcript"),
-            "RAGQ_SCORE_SCHEMA": Difference("true", "a small model writes other forms than the one it is asked for"),
+            "MODEL_JUDGE_MODEL": (_SMALL_MODEL, _ON_A_SMALL_SERVER),
+            "MODEL_QUANTITATIVE_MODEL": (_SMALL_MODEL, _ON_A_SMALL_SERVER),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": ("similarity", "a small model extracts few quotes"),
+            "RAGQ_ANSWER_TEMPLATE": ("short_answer", "a small model loses itself in a longer prompt"),
+            "RAGQ_QUERY_MAX_TOKENS": ("1000", "ends the answer of a model that repeats itself"),
+            "RAGQ_SCORE_INPUT": ("evidence", "a small model loses itself in a transcript"),
+            "RAGQ_SCORE_SCHEMA": ("true", "a small model writes other forms than the one it is asked for"),
         },
     ),
     "demo": Profile(
         "Small models that are installed with ragq; its results are not meaningful.",
         _PACKAGED_EMBEDDER
         | {
-            "EMBEDDING_TOP_K_REFERENCES": Difference("3", "leaves the judge references to reject"),
-            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "shows the judge at work"),
-            "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": Difference("1", "asks the judge about fewer references"),
-            "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
-            "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
-            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
-            "RAGQ_ANSWER_TEMPLATE": Difference("short_answer", "the installed model continues a longer prompt"),
-            "RAGQ_QUERY_MAX_TOKENS": Difference("400", "ends the answers of the installed model, which repeats itself"),
-            "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
-            "RAGQ_SCORE_INPUT": Difference("evidence", "the installed model loses itself in a transcript"),
-            "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),
-            "RAGQ_SCORE_TEXT_CHARS": Difference("80", "the passage that a reply repeats before each score"),
+            "EMBEDDING_TOP_K_REFERENCES": ("3", "leaves the judge references to reject"),
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": ("true", "shows the judge at work"),
+            "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": ("1", "asks the judge about fewer references"),
+            "MODEL_JUDGE_MODEL": (DEMO_MODEL, _ON_ANY_MACHINE),
+            "MODEL_QUANTITATIVE_MODEL": (DEMO_MODEL, _ON_ANY_MACHINE),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": ("similarity", "the installed model extracts no quotes"),
+            "RAGQ_ANSWER_TEMPLATE": ("short_answer", "the installed model continues a longer prompt"),
+            "RAGQ_QUERY_MAX_TOKENS": ("400", "ends the answers of the installed model, which repeats itself"),
+            "RAGQ_QUERY_TEMPERATURE": ("0", "the same answer every time"),
+            "RAGQ_SCORE_INPUT": ("evidence", "the installed model loses itself in a transcript"),
+            "RAGQ_SCORE_SCHEMA": ("true", "the installed model writes no JSON unless it is made to"),
+            "RAGQ_SCORE_TEXT_CHARS": ("80", "the passage that a reply repeats before each score"),
         },
     ),
 }

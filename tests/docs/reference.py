@@ -166,8 +166,8 @@ def _profiles() -> Iterator[str]:
         yield f"### `{name}`\n\n{profile.about}\n"
         if profile.differences:
             rows = [
-                (f"`{setting}`", value_in_words(RUN_SETTINGS[setting].default), difference.value, difference.reason)
-                for setting, difference in profile.differences.items()
+                (f"`{setting}`", value_in_words(RUN_SETTINGS[setting].default), value, reason)
+                for setting, (value, reason) in profile.differences.items()
             ]
             yield _markdown_table(("name", "paper", name, "why"), rows)
 
