@@ -241,7 +241,8 @@ def effective_settings(
 def warn_of_names() -> None:
     """Print on stderr the names of the environment and .env that have no effect."""
     layers, _ = outside_layers(os.environ, ENV_FILE)
-    _warn(check_names(layers).warnings)
+    *_, warnings = check_names(layers)
+    _warn(warnings)
 
 
 def _warn(warnings: Sequence[str]) -> None:

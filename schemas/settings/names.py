@@ -103,17 +103,12 @@ _NEAR_NAMES: Final = tuple(
 )
 
 
-class CheckedNames(NamedTuple):
-    """The layers as the settings are read from, and what their names led to."""
+def check_names(layers: Sequence[Layer]) -> tuple[list[Layer], list[str], list[str]]:
+    """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about.
 
-    layers: list[Layer]
-    """Without values that are refused; another name of a setting is replaced by the setting's."""
-    problems: list[str]
-    warnings: list[str]
-
-
-def check_names(layers: Sequence[Layer]) -> CheckedNames:
-    """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about."""
+    The layers without values that are refused, and with the names of settings in place of other names; the problems;
+    and the warnings.
+    """
     given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
     refused = {
         name: f"{name} is {given[name].text!r} ({given[name].layer.origin}); allowed is {one.in_words}: {one.note}."
@@ -124,7 +119,7 @@ def check_names(layers: Sequence[Layer]) -> CheckedNames:
         without_effect(name, given[name].layer.origin, note) for name, note in WITHOUT_EFFECT.items() if name in given
     ]
     settings = [layer._replace(variables=_as_settings(layer.variables, refused)) for layer in layers]
-    return CheckedNames(settings, [*refused.values(), *_disagreements(given)], warnings)
+    return settings, [*refused.values(), *_disagreements(given)], warnings
 
 
 def misspelt_names(

@@ -80,16 +80,16 @@ def resolve(
     """
     outside, problems = outside_layers(environment, env_file)
     problems += misspelt_names(outside, known=KNOWN_NAMES, of=KNOWN_NAMES)
-    named = check_names(outside)
+    named, of_names, warnings = check_names(outside)
     chosen, why = choose_profile(profile, outside)
     if chosen not in PROFILES:
         there_are = f"there are {', '.join(PROFILES)}.{did_you_mean(chosen, PROFILES)}"
         problems.append(f"Profile {chosen!r} ({why}) does not exist; {there_are}")
     option = layer_of(SettingSource.OPTION, "option --set", options)
     chosen_layers, of_chosen, _ = check_names([option] if config is None else [config, option])
-    problems += [*named.problems, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
+    problems += [*of_names, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen].values if chosen in PROFILES else {}
-    layers = [Layer(SettingSource.PROFILE, f"profile {chosen}", values), *named.layers, *chosen_layers]
+    layers = [Layer(SettingSource.PROFILE, f"profile {chosen}", values), *named, *chosen_layers]
     given = _with_one_timeout_for_both(given_in(layers, RUN_SETTINGS))
     run, unusable = run_settings(
         {name: found.text for name, found in given.items()},
@@ -102,7 +102,7 @@ def resolve(
         profile=chosen,
         profile_source=why,
         sources={name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in RUN_SETTINGS},
-        warnings=(*_two_timeouts(run), *named.warnings),
+        warnings=(*_two_timeouts(run), *warnings),
     )
 
 
