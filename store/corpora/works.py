@@ -266,14 +266,14 @@ class WorkSource(Value):
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSource | None:
     """Delete a work with its chunks, vectors and postings. None when the corpus has no such work. The file that it was
-    converted from stays until `originals.drop_unused`."""
+    converted from stays until `corpora.drop_unused`."""
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
         found = await connection.fetchrow(HOLD, work_id, corpus_id)
         if found is None:
             return None
         await withdraw_work(connection, work_id)
-        await connection.execute("DELETE FROM works WHERE id = $1", work_id, timeout=600)
+        await connection.execute("DELETE FROM works WHERE id = $1", work_id, timeout=BULK_SECONDS)
     return WorkSource(**found)
 
 
