@@ -10,9 +10,9 @@ from schemas.suggestions import Each
 from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs import call_costs, jobs, ledger, overviews, runs, stages
+from store.runs.call_costs import PastWork
 from store.runs.chain import content_hash
 from store.runs.ledger import Waited
-from store.runs.call_costs import PastWork
 from store.runs.overviews import Progress
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import StoreRun, new_run
@@ -173,7 +173,7 @@ async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_las
     connection: Connection, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = await store_run("1", "2", "3", "4", "5", stages=("extract", "score"))
-    monkeypatch.setattr(progress, "_LARGE_JOBS", 4)
+    monkeypatch.setattr(overviews, "_LARGE_JOBS", 4)
     before = await overviews.progress(connection, stored.run_id)
     for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
         for stage in ("extract", "score"):
