@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -69,23 +69,13 @@ Storable = AfterValidator(_checked)
 CHARS_PER_TOKEN: Final = 4
 
 
-class TextSize(NamedTuple):
-    """The size of a text."""
-
-    characters: int
-    words: int
-    """Separated by white space."""
-    tokens: int
-    """An estimate from the characters: tokenizers differ by model."""
-
-
-def text_size(text: str) -> TextSize:
-    """The size of a text.
+def text_size(text: str) -> dict[str, int]:
+    """The size of a text; tokens are an estimate from the characters, because tokenizers differ by model.
 
     >>> text_size("Why is tea dark?")
-    TextSize(characters=16, words=4, tokens=4)
+    {'characters': 16, 'words': 4, 'tokens': 4}
     """
-    return TextSize(len(text), len(text.split()), -(-len(text) // CHARS_PER_TOKEN))
+    return {"characters": len(text), "words": len(text.split()), "tokens": -(-len(text) // CHARS_PER_TOKEN)}
 
 
 def short_hash(text: str) -> str:
