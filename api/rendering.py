@@ -13,7 +13,7 @@ from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
 from schemas.values.scoring import LEAST
 from services import listings
-from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
+from stages.corpora.cut import headings_in_words, lines_in_words
 from stages.reports import words
 from stages.reports.words import FILTERS
 
@@ -79,7 +79,7 @@ _templates.env.filters |= {
     "number": words.number,
     "bounds": words.bounds,
     "filter_name": lambda name: FILTERS.get(name, name),
-    "pages": pages_in_words,
+    "pages": lambda pages: lines_in_words(pages[0], pages[1], "page"),
     "under": lambda headings, title: headings_in_words(title, headings, " › "),
 }
 _templates.env.globals |= {

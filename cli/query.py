@@ -29,7 +29,7 @@ from schemas.values.requests import QueryEdit, QuestionsWanted
 from schemas.values.runs import StageFailure
 from services.questions.edits import answer, edit, stored_prompt
 from services.questions.steps import run_stages
-from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
+from stages.corpora.cut import headings_in_words, lines_in_words
 from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
@@ -110,7 +110,7 @@ def place_words(
     title: str, headings: Sequence[str], pages: tuple[int, int] | None, start_line: int, end_line: int
 ) -> str:
     """The work, the headings, the pages and the lines of a source."""
-    of_pages = [pages_in_words(pages)] if pages else []
+    of_pages = [lines_in_words(*pages, "page")] if pages else []
     return ", ".join([headings_in_words(title, headings), *of_pages, lines_in_words(start_line, end_line)])
 
 
@@ -343,7 +343,7 @@ def _print_query(shown: QueryView) -> None:
         for place, group in enumerate(context.groups, start=1):
             heading = " > ".join(group.heading_chain)
             lines = f"work {group.work_id}, {lines_in_words(group.start_line, group.end_line)}"
-            pages = f", {pages_in_words(group.pages)}" if group.pages else ""
+            pages = f", {lines_in_words(*group.pages, 'page')}" if group.pages else ""
             draw(f"  {place}. {group.score:.3f}  {lines}{pages}  {heading}")
     for result in shown.answers:
         print_answer(result)

@@ -336,23 +336,13 @@ def pages_of(page_lines: Sequence[int], start_line: int, end_line: int) -> tuple
     return first, last
 
 
-def pages_in_words(pages: Sequence[int]) -> str:
-    """The first and the last page in words.
+def lines_in_words(first: int, last: int, what: str = "line") -> str:
+    """The first and the last line, or page, in words.
 
-    >>> pages_in_words((3, 3)), pages_in_words((3, 4))
-    ('page 3', 'pages 3 to 4')
+    >>> lines_in_words(3, 3), lines_in_words(3, 4), lines_in_words(3, 4, "page")
+    ('line 3', 'lines 3 to 4', 'pages 3 to 4')
     """
-    first, last = pages
-    return f"page {first}" if first == last else f"pages {first} to {last}"
-
-
-def lines_in_words(first: int, last: int) -> str:
-    """The first and the last line in words.
-
-    >>> lines_in_words(3, 3), lines_in_words(3, 4)
-    ('line 3', 'lines 3 to 4')
-    """
-    return f"line {first}" if first == last else f"lines {first} to {last}"
+    return f"{what} {first}" if first == last else f"{what}s {first} to {last}"
 
 
 def headings_in_words(title: str, headings: Sequence[str], separator: str = " > ") -> str:

@@ -50,10 +50,6 @@ async def embed_query(
     return EmbeddedQuery(**dict(by), texts=kinds, cut=found.cut), found.vectors
 
 
-Fusion = Callable[[Sequence[RankedList], RetrievalPreset], Mapping[int, float]]
-"""Gives every chunk of the lists a score."""
-
-
 def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
     """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them."""
     scores = FUSIONS[preset.fusion](lists, preset)
@@ -115,7 +111,7 @@ def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
     return best
 
 
-FUSIONS: Final[Mapping[str, Fusion]] = {
+FUSIONS: Final[Mapping[str, Callable[[Sequence[RankedList], RetrievalPreset], dict[int, float]]]] = {
     "rrf": reciprocal_ranks,
     "zscore": partial(_weighted, normalise=z_scores),
     "minmax": partial(_weighted, normalise=unit_range),
