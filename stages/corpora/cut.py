@@ -138,10 +138,7 @@ def _length(sentences: Sequence[Sentence]) -> int:
     return sum(sentence.length for sentence in sentences)
 
 
-_LABELS: Final = {
-    BlockKind.TABLE: "tab|cuadro|quadro|табл|表",
-    BlockKind.FIGURE: "fig|abb|afb|ill|рис|图|図",
-}
+_LABELS: Final = {BlockKind.TABLE: "tab|cuadro|quadro|табл|表", BlockKind.FIGURE: "fig|abb|afb|ill|рис|图|図"}
 _CAPTIONS: Final = {
     kind: re.compile(rf":\s|\W{{0,4}}(?:{labels})\w{{0,12}}\.?\s{{0,3}}[a-z]?\.?\d", re.IGNORECASE)
     for kind, labels in _LABELS.items()

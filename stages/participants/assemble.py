@@ -133,8 +133,5 @@ def fitting(
 def similarity_statistics(references: tuple[Reference, ...]) -> SimilarityStatistics:
     """Count, mean and maximum over the references in the block; 0, None, None without any."""
     values = [reference.similarity for reference in shown(references)]
-    return SimilarityStatistics(
-        count=len(values),
-        mean=sum(values) / len(values) if values else None,
-        maximum=max(values, default=None),
-    )
+    mean = sum(values) / len(values) if values else None
+    return SimilarityStatistics(count=len(values), mean=mean, maximum=max(values, default=None))

@@ -174,7 +174,7 @@ def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, i
     violations |= {
         key: f"expected 0, 1, 2, 3 or null, found another {json_type(value)}"
         for key, value in reply.items()
-        if key in keys and not _is_score(value)
+        if key in keys and value is not None and (type(value) is not int or value not in ITEM_SCORES)
     }
     others = len(reply.keys() - keys)
     if others:
@@ -200,7 +200,3 @@ def refuse_circular_scoring(scorer_model: str, *, quantitative_model: str, allow
             f"'{scorer_model}' would score the chunks and is MODEL_QUANTITATIVE_MODEL too: it would be shown its own "
             "labels as examples. Choose another scorer, or allow it with --allow-same-model."
         )
-
-
-def _is_score(value: object) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value in ITEM_SCORES)

@@ -139,14 +139,11 @@ def _start(
     return cut(end) if end >= (1 if must_fit else _LEAST_CHARS) else None
 
 
-def _block(of: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
-    return fenced(of.label, source_block(of, passage, parents))
-
-
-def source_block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
-    """One source: a line with its label, work, headings, lines and pages, then its text."""
+def _block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
+    """One source, fenced: a line with its label, work, headings, lines and pages, then its text."""
     path = " > ".join(_one_line(part) for part in (source.title, *_headings_above(passage, parents)))
-    return f"[{source.label}] Source: {path} | ({place_of(source)})\nText:\n{passage.content.strip()}"
+    place = f"[{source.label}] Source: {path} | ({place_of(source)})"
+    return fenced(source.label, f"{place}\nText:\n{passage.content.strip()}")
 
 
 def place_of(source: Source) -> str:
@@ -212,7 +209,7 @@ def source_texts(prompt: str, sources: Iterable[Source]) -> dict[str, SourceText
 
 
 def _sources_block(source: Source) -> re.Pattern[str]:
-    """As `stages.texts.characters.fenced` and `stages.queries.augment.source_block` write it."""
+    """As `_block` writes it."""
     return re.compile(
         rf"^<<< {source.label} (?P<mark>[0-9a-f]+)\n"
         rf"\[{source.label}\] Source: (?P<path>[^\n]*) \| \({place_of(source)}\)\nText:"

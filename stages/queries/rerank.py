@@ -52,7 +52,10 @@ async def rerank_chunks(
     NothingRelevantError is raised.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
-    _refuse_gone(hits, chunks, works)
+    if gone := [id_ for id_ in hits if id_ not in chunks]:
+        raise chunks_gone(gone)
+    if lost := [chunks[id_].work_id for id_ in hits if chunks[id_].work_id not in works]:
+        raise WorkChangedError(lost[0])
     long_enough, dropped, kept_short = drop_short((chunks[id_] for id_ in hits), preset)
     if not long_enough and not allow_empty:
         raise _nothing_left(dropped, preset)
@@ -90,13 +93,6 @@ def _nothing_left(dropped: Mapping[str, int], preset: RetrievalPreset) -> Nothin
         "retrieval.min_char_count=0",
         "retrieval.min_word_count=0",
     )
-
-
-def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: Mapping[int, WorkText]) -> None:
-    if gone := [id_ for id_ in ids if id_ not in chunks]:
-        raise chunks_gone(gone)
-    if lost := [chunks[id_].work_id for id_ in ids if chunks[id_].work_id not in works]:
-        raise WorkChangedError(lost[0])
 
 
 def _candidate(
