@@ -43,15 +43,12 @@ TAGS = "tags"
 FILTERS = ("threshold", "duplicate", "top_k", "budget")
 """The names of the filters here, in order."""
 
-SIMILARITY = "similarity"
-"""The ranker that orders references by similarity alone."""
-
 References = dict[PHQ8Item, tuple[Reference, ...]]
 
 
 def rank_references(retrieved: RetrievedReferences, settings: RunSettings) -> RankedReferences:
     """Order the references of each item by similarity, and filter them."""
-    return _ranked(retrieved, _similar(retrieved, settings), settings, ranker=SIMILARITY)
+    return _ranked(retrieved, _similar(retrieved, settings), settings, ranker="similarity")
 
 
 def _similar(retrieved: RetrievedReferences, settings: RunSettings) -> References:
@@ -102,10 +99,6 @@ def _chosen(ranked: Sequence[Reference], settings: RunSettings) -> tuple[tuple[R
     return kept, {"duplicate": repeated, "top_k": beyond, "budget": len(top) - len(kept)}
 
 
-CROSS_ENCODER = "cross_encoder"
-"""The ranker; the name of its model follows."""
-
-
 async def rerank_by_cross_encoder(
     retrieved: RetrievedReferences,
     *,
@@ -136,7 +129,7 @@ async def rerank_by_cross_encoder(
         retrieved,
         similar,
         settings,
-        ranker=f"{CROSS_ENCODER} {scorer.name}",
+        ranker=f"cross_encoder {scorer.name}",
         ranker_digest=await scorer.digest() if was_asked else "",
     )
 
