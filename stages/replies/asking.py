@@ -17,8 +17,6 @@ from schemas.values.participants import Decision, Verdict
 from stages.ports import ChatModel, Deferred
 from stages.replies.parsing import closed_object, parse_strict
 
-_CUT_OFF = "length"
-
 
 def messages_of(system: str, user: str) -> tuple[Message, ...]:
     """The messages that a model is sent: what it is to do in general, and with what."""
@@ -27,7 +25,7 @@ def messages_of(system: str, user: str) -> tuple[Message, ...]:
 
 def is_cut_off(reply: ChatReply) -> bool:
     """Whether the token limit ended the reply."""
-    return reply.stop_reason == _CUT_OFF
+    return reply.stop_reason == "length"
 
 
 def whole_reply(reply: ChatReply, *, token_setting: str | None) -> str:

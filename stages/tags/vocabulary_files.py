@@ -16,7 +16,6 @@ PAIRS_FILE = "cooccurrence.tsv"
 LISTS_FILE = "tag_lists.txt"
 RATINGS_FILE = "ratings.csv"
 ORIGINAL_RATINGS_FILE = "word_rating_probabilities.csv"
-RATINGS = (RATINGS_FILE, ORIGINAL_RATINGS_FILE)
 
 _RATED = "how probable it is that a tag is not safe for work"
 FILES: Final = {
@@ -143,7 +142,7 @@ def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
 
 
 def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, float]]:
-    given = [file for file in RATINGS if file in files]
+    given = [file for file in (RATINGS_FILE, ORIGINAL_RATINGS_FILE) if file in files]
     if len(given) == 2:
         found = f"is there beside {RATINGS_FILE}, and both rate tags"
         return Parsed({}, (FileProblem(ORIGINAL_RATINGS_FILE, None, found, "keep one of both"),))
