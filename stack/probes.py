@@ -116,7 +116,7 @@ def _answers(part: str, state: State) -> bool:
         case "postgres":
             return postgres_answers(state.servers["DATABASE_URL"])
         case "valkey":
-            return redis_answers(state.servers["REDIS_URL"])
+            return broker_answers(state.servers["REDIS_URL"])
         case "llm":
             return http_answers(f"{state.servers['OLLAMA_HOST']}/api/version")
         case "api":

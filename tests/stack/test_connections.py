@@ -15,6 +15,7 @@ from stack.connections import broker_url, connections, database_url, ollama_url
 from stack.home import Home, Part, State
 from stack.parts import ORDER, make_plan, servers_from_outside
 from stack.ports import LOOPBACK, free_port, is_loopback, kept_port
+from stack.probes import healthy
 from tests import run_folder
 from workers.app import make_app
 
@@ -113,6 +114,11 @@ OUTSIDE = {
 DATABASE = {"DATABASE_URL": OUTSIDE["DATABASE_URL"]}
 VALKEY = Part(name="valkey", command=["valkey"], port=6379)
 RUNNING = State(started=0.0, servers=OUTSIDE, flower_url=None, parts={"valkey": VALKEY})
+
+
+def test_a_rabbitmq_that_does_not_answer_is_not_healthy() -> None:
+    state = State(started=0.0, servers={"REDIS_URL": "amqp://me:pw@127.0.0.1:1/ragq"}, parts={})
+    assert healthy({"valkey"}, state, lambda broker_url, names: set()) == set()
 
 
 def test_parts_get_the_urls_of_their_servers_and_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
