@@ -19,10 +19,7 @@ else:
     connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
     connection.commit()
     context.configure(
-        connection=connection,
-        target_metadata=METADATA,
-        compare_server_default=True,
-        transaction_per_migration=True,
+        connection=connection, target_metadata=METADATA, compare_server_default=True, transaction_per_migration=True
     )
 with context.begin_transaction():
     context.run_migrations()

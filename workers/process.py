@@ -86,12 +86,8 @@ class WorkerProcess:
         self.worker_id = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.stop_s = settings.ragq_stop_seconds
         self.loop = LoopThread("ragq")
-        self._leases = Leases(
-            servers.database_url,
-            self.worker_id,
-            lease_s=settings.ragq_lease_seconds,
-            hung_s=settings.ragq_hung_seconds,
-        )
+        lease_s, hung_s = settings.ragq_lease_seconds, settings.ragq_hung_seconds
+        self._leases = Leases(servers.database_url, self.worker_id, lease_s=lease_s, hung_s=hung_s)
         try:
             self._stop_tracing = telemetry.start(os.environ)
             self.loop.submit(self._leases.pulse())
@@ -139,12 +135,7 @@ class WorkerProcess:
             is_awaited=lambda: FIRST in map(priority_of, self._leases.kinds(_BETWEEN_STAGES_S)),
         )
         self.runner = StageRunner(
-            self._database,
-            self._leases,
-            self._wiring,
-            FUNCTIONS,
-            settings,
-            worker_id=self.worker_id,
+            self._database, self._leases, self._wiring, FUNCTIONS, settings, worker_id=self.worker_id
         )
         on_loop = asyncio.get_running_loop()
         self._leases.on_cancelled = lambda attempts: on_loop.call_soon_threadsafe(self.runner.cancel, attempts)

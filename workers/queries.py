@@ -186,12 +186,7 @@ async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
         return keep_all(chunks, allow_empty=preset.allow_empty)
     asked_by = await work.template(TemplateTag.CHUNK_VALIDATION)
     return await validate_chunks(
-        query.original_query,
-        chunks,
-        template=asked_by.text,
-        chat=work.chat,
-        settings=work.settings,
-        preset=preset,
+        query.original_query, chunks, template=asked_by.text, chat=work.chat, settings=work.settings, preset=preset
     )
 
 
