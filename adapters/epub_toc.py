@@ -53,7 +53,6 @@ class _Reader(HTMLParser):
         self._is_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens a table, a level or a title."""
         match tag:
             case "nav":
                 self._is_toc = "toc" in (dict(attrs).get("epub:type") or "").split()
@@ -66,7 +65,6 @@ class _Reader(HTMLParser):
                 self.found.append((self._depth, ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """Closes them."""
         match tag:
             case "nav" | "navmap":
                 self._is_toc = False
@@ -76,7 +74,6 @@ class _Reader(HTMLParser):
                 self._is_title = False
 
     def handle_data(self, data: str) -> None:
-        """The text of a title."""
         if self._is_title:
             level, title = self.found[-1]
             self.found[-1] = (level, title + data)

@@ -166,19 +166,11 @@ class Models:
     """The packaged models of this process, each on a thread of its own."""
 
     def __init__(self, *, threads: int, kept_s: float = KEPT_S) -> None:
-        weights = embedded_weights()
-        self.llm = ServedModel(
-            PACKAGED_LLM, sha256_of(weights), "completion", "llama.context_length", CONTEXT_TOKENS, "Q8_0"
-        )
-        self.embedder = ServedModel(
-            f"{PACKAGED_EMBEDDER}:latest",
-            sha256_of(embedder_folder() / "model.safetensors"),
-            "embedding",
-            "bert.context_length",
-            256,
-            "F32",
-        )
-        self._weights = weights
+        self._weights = embedded_weights()
+        llm_digest, digest = sha256_of(self._weights), sha256_of(embedder_folder() / "model.safetensors")
+        llm = ServedModel(PACKAGED_LLM, llm_digest, "completion", "llama.context_length", CONTEXT_TOKENS, "Q8_0")
+        embedder = ServedModel(f"{PACKAGED_EMBEDDER}:latest", digest, "embedding", "bert.context_length", 256, "F32")
+        self.by_name = {llm.name: llm, embedder.name: embedder}
         self.is_closing = threading.Event()
         self._threads = threads
         self.on_loaded: Callable[[], None] = lambda: None
@@ -197,8 +189,7 @@ class Models:
 
     def served(self, name: str, *, capability: str | None = None) -> ServedModel:
         """The model of a name; `:latest` may be left out. Raises a Refusal for no such, and when it cannot do this."""
-        served = {self.llm.name: self.llm, self.embedder.name: self.embedder}
-        model = served.get(name, served.get(f"{name}:latest"))
+        model = self.by_name.get(name, self.by_name.get(f"{name}:latest"))
         if model is None:
             raise Refusal(404, f"model '{name}' not found")
         if capability not in (None, model.capability):
@@ -276,7 +267,7 @@ class Answers:
 
     async def tags(self, _: Request) -> Response:
         """GET /api/tags: the models, and the name of the server, which has another port at each start."""
-        return JSONResponse({"server": SERVER_NAME, "models": [self.models.llm.row, self.models.embedder.row]})
+        return JSONResponse({"server": SERVER_NAME, "models": [one.row for one in self.models.by_name.values()]})
 
     async def show(self, request: Request) -> Response:
         """POST /api/show: one model."""

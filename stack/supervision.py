@@ -80,7 +80,6 @@ class Supervisor:
                 calls.addProcessGroup(name)
 
     def parts(self) -> dict[str, Supervised]:
-        """Every part that the supervisor knows."""
         with self._calls() as calls:
             return {
                 info["name"]: Supervised(state=info["statename"].lower(), pid=info["pid"] or None, ended=info["stop"])

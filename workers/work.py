@@ -121,7 +121,6 @@ class Work:
 
     @property
     def participant_id(self) -> int:
-        """The participant that the job is about."""
         return int(self.claim.subject)
 
     @property
