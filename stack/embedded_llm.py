@@ -23,7 +23,7 @@ CONTEXT_TOKENS = 8192
 """What SmolLM2 was trained with. Half the memory of the process is this context."""
 PROMPT_BATCH_TOKENS = 512
 """A prompt is read in steps of this many tokens, about 2 s each on two cores; between steps it can be given up."""
-NANOSECONDS_PER_MS = 1_000_000
+_NANOSECONDS_PER_MS = 1_000_000
 
 
 class GenerationRefused(Exception):
@@ -117,9 +117,9 @@ class EmbeddedLLM:
         ending: dict[str, Any] = {
             "done_reason": stop_reason,
             "prompt_eval_count": timings["prompt_n"],
-            "prompt_eval_duration": int(timings["prompt_ms"] * NANOSECONDS_PER_MS),
+            "prompt_eval_duration": int(timings["prompt_ms"] * _NANOSECONDS_PER_MS),
             "eval_count": timings["predicted_n"],
-            "eval_duration": int(timings["predicted_ms"] * NANOSECONDS_PER_MS),
+            "eval_duration": int(timings["predicted_ms"] * _NANOSECONDS_PER_MS),
         }
         return ending | ({"logprobs": logprobs} if logprobs else {})
 

@@ -34,14 +34,7 @@ from adapters.local_models import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from schemas.errors import StackError
 from stack import logs
-from stack.embedded_llm import (
-    CONTEXT_TOKENS,
-    NANOSECONDS_PER_MS,
-    EmbeddedLLM,
-    GenerationCancelled,
-    GenerationRefused,
-    embedded_weights,
-)
+from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, GenerationCancelled, GenerationRefused, embedded_weights
 from stages.ports import Vectors
 
 KEPT_S = 60.0
@@ -313,7 +306,7 @@ class Answers:
 
     async def _pieces(self, request: Request, asked: ChatRequest) -> AsyncIterator[dict[str, Any]]:
         """The reply as it comes, and how it ended. A client that goes away ends the generation."""
-        began, loop, is_gone = time.monotonic(), asyncio.get_running_loop(), threading.Event()
+        began, loop, is_gone = time.monotonic_ns(), asyncio.get_running_loop(), threading.Event()
         texts: asyncio.Queue[str | None] = asyncio.Queue()
 
         def on_text(text: str) -> None:
@@ -329,8 +322,7 @@ class Answers:
                 yield _line(text, done=False)
             # Log-probabilities stand here alone, also where the reply went out in pieces.
             ending = await generated
-            total = int((time.monotonic() - began) * 1000 * NANOSECONDS_PER_MS)
-            yield _line("", done=True, total_duration=total, **ending)
+            yield _line("", done=True, total_duration=time.monotonic_ns() - began, **ending)
         finally:
             leaving.cancel()
 
