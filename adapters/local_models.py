@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 def fitting_dtype() -> str:
     """`bfloat16` where the processor has AMX or AVX-512 for it, or the GPU supports it; `float16` on other GPUs.
-
-    Otherwise `float32`: processors without these instructions compute a shorter format more slowly. Imports torch.
-    """
+    Otherwise `float32`: processors without these instructions compute a shorter format more slowly. Imports torch."""
     import torch
     from sentence_transformers.util import get_device_name
 
@@ -57,11 +55,8 @@ PADDED_TO = 16
 
 
 class _LocalModel:
-    """A model by the name of the packaged one, a folder, or the id of a model hub.
-
-    Only an id may use the network, and only for files that are not in the local cache. `threads` limits torch for the
-    whole process.
-    """
+    """A model by the name of the packaged one, a folder, or the id of a model hub. Only an id may use the network, and
+    only for files that are not in the local cache. `threads` limits torch for the whole process."""
 
     def __init__(self, name: str, *, threads: int | None) -> None:
         self.name = name
@@ -201,10 +196,8 @@ class SentenceTransformerEncoder(_LocalModel):
 
 
 def _adapt_threads() -> None:
-    """One thread where more work wants to run than there are cores, and as many as cores otherwise.
-
-    Threads that share a pass wait for the last of them, which waits for a core.
-    """
+    """One thread where more work wants to run than there are cores, and as many as cores otherwise. Threads that share
+    a pass wait for the last of them, which waits for a core."""
     import torch
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

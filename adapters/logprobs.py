@@ -28,10 +28,8 @@ class ReportedToken(ReportedLikelyToken):
 
 
 def signals_of(reported: Sequence[ReportedToken] | None) -> TokenSignals | None:
-    """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position.
-
-    A mean over some of the tokens would be mistaken for one over all of them.
-    """
+    """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position. A
+    mean over some of the tokens would be mistaken for one over all of them."""
     if not reported or not all(token.top_logprobs for token in reported):
         return None
     likeliest = [[likely.logprob for likely in token.top_logprobs or ()] for token in reported]

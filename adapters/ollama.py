@@ -41,10 +41,8 @@ class OllamaServer(ModelServer):
 
     @asynccontextmanager
     async def _asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
-        """Translate the errors of requests about a model in a block into those of the ports.
-
-        The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
-        """
+        """Translate the errors of requests about a model in a block into those of the ports. The server's text is
+        stored in `LLMError.detail`, never in a message: it may quote the prompt."""
         try:
             async with time_limit(timeout_s):
                 with naming_server(self._url):
@@ -234,10 +232,8 @@ class OllamaEmbedder(OllamaServer):
         return (await self.identity(self.name)).quantization or ""
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
-        """See Embedder. Raises LLMError when the server answers with an error.
-
-        A server does not report which of several texts is too long: then each has a request of its own.
-        """
+        """See Embedder. Raises LLMError when the server answers with an error. A server does not report which of
+        several texts is too long: then each has a request of its own."""
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
         cut: list[int] = []

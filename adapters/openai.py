@@ -49,10 +49,8 @@ class OpenAIServer(ModelServer):
 
     @asynccontextmanager
     async def _asking(self, model: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
-        """The reply to a request about a model, whose content is still to be read.
-
-        Raises LLMError with the HTTP status for an error: 429 and 5xx are faults that may be temporary.
-        """
+        """The reply to a request about a model, whose content is still to be read. Raises LLMError with the HTTP status
+        for an error: 429 and 5xx are faults that may be temporary."""
         with naming_server(self._base_url):
             async with self._client.stream("POST", self._url, json=body) as response:
                 if response.is_error:

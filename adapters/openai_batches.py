@@ -96,10 +96,8 @@ class BatchLine(BaseModel):
 
 
 class OpenAIBatches:
-    """The batches of one server, whose base URL ends in the version.
-
-    Raises LLMError with the status of an error, and httpx.TransportError unchanged.
-    """
+    """The batches of one server, whose base URL ends in the version. Raises LLMError with the status of an error, and
+    httpx.TransportError unchanged."""
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}

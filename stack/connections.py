@@ -65,9 +65,7 @@ class Connections:
 
 def connections(environment: Mapping[str, str] = os.environ) -> Connections:
     """The servers to use: each of DATABASE_URL, REDIS_URL and OLLAMA_HOST that is set, else the running stack's.
-
-    Nothing is connected to. Raises StackError where the folder of the stack cannot be read and a server is missing.
-    """
+    Nothing is connected to. Raises StackError where the folder of the stack cannot be read and a server is missing."""
     home, given = find_home(environment), given_servers(environment)
     try:
         stack = home.read_state() if home.is_supervised() else None

@@ -35,10 +35,8 @@ class GenerationCancelled(Exception):
 
 
 class EmbeddedLLM:
-    """A GGUF model, loaded at construction. Blocking; call `generate` from one thread at a time.
-
-    llama.cpp puts its own handlers on SIGINT and SIGTERM while it loads: set yours afterwards.
-    """
+    """A GGUF model, loaded at construction. Blocking; call `generate` from one thread at a time. llama.cpp puts its own
+    handlers on SIGINT and SIGTERM while it loads: set yours afterwards."""
 
     def __init__(self, gguf: Path, *, threads: int) -> None:
         let_threads_sleep()
@@ -145,10 +143,8 @@ _MB = 1_000_000
 
 
 def embedded_weights() -> Path:
-    """The GGUF file that the embedded language model is loaded from, in the user's cache.
-
-    Raises StackError when the package of the weights is not installed, and when the file cannot be written.
-    """
+    """The GGUF file that the embedded language model is loaded from, in the user's cache. Raises StackError when the
+    package of the weights is not installed, and when the file cannot be written."""
     return converted(llm_file(), user_cache_path("ragq"))
 
 

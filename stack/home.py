@@ -111,10 +111,8 @@ class Home:
         return Path(tempfile.gettempdir()) / f"ragq-{os.geteuid()}-{short}" / "supervisor.sock"
 
     def make(self) -> None:
-        """Make the folders. Root's can be entered by all, so that Postgres can run as somebody else.
-
-        Raises StackError where that is impossible, or they are somebody else's.
-        """
+        """Make the folders. Root's can be entered by all, so that Postgres can run as somebody else. Raises StackError
+        where that is impossible, or they are somebody else's."""
         rendezvous = self.supervisor_socket.parent
         try:
             self.folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
@@ -226,10 +224,8 @@ def this_environment() -> Environment:
 
 
 def _commit(folder: Path) -> tuple[str | None, bool | None]:
-    """The commit of a checkout, and whether it has changes; None twice where the folder is none, or git is not there.
-
-    A folder inside the checkout of another project, such as an installed package, has none.
-    """
+    """The commit of a checkout, and whether it has changes; None twice where the folder is none, or git is not there. A
+    folder inside the checkout of another project, such as an installed package, has none."""
     if not (folder / ".git").exists():
         return None, None
     command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]

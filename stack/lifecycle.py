@@ -92,11 +92,8 @@ def memory_of(process: psutil.Process) -> int:
 
 
 def find_orphans(home: Home, state: State) -> dict[int, str]:
-    """The processes that are provably this stack's, by pid, each with the name of its part.
-
-    Proof is all three: the command that was recorded for the part, work inside the home, and a start after the
-    stack's own.
-    """
+    """The processes that are provably this stack's, by pid, each with the name of its part. Proof is all three: the
+    command that was recorded for the part, work inside the home, and a start after the stack's own."""
     tails = {name: part.command[1:] for name, part in state.parts.items()}
     folder = home.folder.resolve()
     found = {}
@@ -111,10 +108,8 @@ def find_orphans(home: Home, state: State) -> dict[int, str]:
 
 
 def end_orphans(home: Home, state: State) -> list[str]:
-    """End what `find_orphans` finds, and return the parts' names in that order.
-
-    First the supervisor, so that it starts nothing; then what asks servers, together; then the servers, together.
-    """
+    """End what `find_orphans` finds, and return the parts' names in that order. First the supervisor, so that it starts
+    nothing; then what asks servers, together; then the servers, together."""
     found = find_orphans(home, state)
     ended: list[str] = []
     for group in ({SUPERVISOR}, set(state.parts) - {SUPERVISOR, *SERVERS}, set(SERVERS)):
@@ -129,11 +124,8 @@ Report = Callable[[str], None]
 
 
 def down(home: Home, report: Report) -> list[str]:
-    """Stop every part, servers last, and return the names of those that ran; empty when nothing did.
-
-    A worker finishes the stages it holds, for RAGQ_STOP_SECONDS at most; what it cannot finish is due again later. Data
-    is kept.
-    """
+    """Stop every part, servers last, and return the names of those that ran; empty when nothing did. A worker finishes
+    the stages it holds, for RAGQ_STOP_SECONDS at most; what it cannot finish is due again later. Data is kept."""
     with home.locked():
         return end_all(home, report)
 

@@ -102,11 +102,8 @@ class ChatRequest(BaseModel):
 
 
 def _has_choices_alone(schema: Any) -> bool:
-    """Whether a schema leaves nothing to the model but choices.
-
-    Then the penalty on repetition, which else makes constrained JSON end, would be one on the choice that was made
-    last, or that the prompt named last.
-    """
+    """Whether a schema leaves nothing to the model but choices. Then the penalty on repetition, which else makes
+    constrained JSON end, would be one on the choice that was made last, or that the prompt named last."""
     if not isinstance(schema, dict):
         return False
     if "enum" in schema or "const" in schema:

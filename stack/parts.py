@@ -98,10 +98,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def servers_from_outside(environment: Mapping[str, str], running: State | None) -> dict[str, str]:
-    """The servers that a stack uses and does not start itself.
-
-    A running stack keeps those it was started with: raises StackError when the environment now names others.
-    """
+    """The servers that a stack uses and does not start itself. A running stack keeps those it was started with: raises
+    StackError when the environment now names others."""
     given = given_servers(environment)
     if running is None:
         return given

@@ -15,10 +15,8 @@ PROBE_TIMEOUT_S = 2.0
 
 
 def execute(database_url: str, *statements: str, timeout_s: float = 30.0) -> None:
-    """Execute statements over one connection, each in its own transaction.
-
-    Runs in a thread, so that it may be called where an event loop is running. Errors of asyncpg come as they are.
-    """
+    """Execute statements over one connection, each in its own transaction. Runs in a thread, so that it may be called
+    where an event loop is running. Errors of asyncpg come as they are."""
     import asyncpg
 
     async def run() -> None:

@@ -211,11 +211,8 @@ class PostgresServer(EmbeddedServer):
             raise StackError(f"{program} could not prepare {self.data_dir}:\n{done.stdout}{done.stderr}")
 
     def _remove_stale_lock(self) -> None:
-        """Refuse a cluster that is served already; forget the lock of a server that is gone.
-
-        Postgres takes any process with the pid in its lock file for a living server, and after a reboot that pid may
-        be anybody's.
-        """
+        """Refuse a cluster that is served already; forget the lock of a server that is gone. Postgres takes any process
+        with the pid in its lock file for a living server, and after a reboot that pid may be anybody's."""
         lock = self.cluster / "postmaster.pid"
         if not lock.exists():
             return
@@ -271,10 +268,8 @@ _STORED_VERSION = re.compile(rf"^COPY public\.{_VERSION} \(version_num\) FROM st
 
 
 def dump(database_url: str, path: Path) -> int:
-    """Write all of a database to a new file that its owner alone may read. The bytes of the file.
-
-    Nobody waits for it, and it is the state of one moment. Raises StackError; then there is no file.
-    """
+    """Write all of a database to a new file that its owner alone may read. The bytes of the file. Nobody waits for it,
+    and it is the state of one moment. Raises StackError; then there is no file."""
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
     if path.exists():

@@ -138,9 +138,7 @@ class Channel(kombu_redis.Channel):
 
     def _is_full_of_background(self) -> bool:
         """Whether as many messages of indexing are unfinished as the worker takes at once, so that it waits for others.
-
-        The next of them is taken _FULL_S after one of them ends at the latest, when the wait for others is over.
-        """
+        The next of them is taken _FULL_S after one of them ends at the latest, when the wait for others is over."""
         threads = self.qos.prefetch_count
         held = [
             message

@@ -84,10 +84,8 @@ async def run_select(work: Work) -> SelectedSections:
 
 
 async def run_cut(work: Work) -> CutDocument:
-    """Store the work before the stage is: an attempt that was interrupted finds it unchanged.
-
-    Raises DocumentError when another work of the corpus has the same text.
-    """
+    """Store the work before the stage is: an attempt that was interrupted finds it unchanged. Raises DocumentError when
+    another work of the corpus has the same text."""
     inputs = work.claim.inputs
     corpus = await work.database.ask(corpora.corpus, inputs["corpus_id"])
     converted, sanitised = await work.output(ConvertedDocument), await work.output(SanitisedDocument)
@@ -157,10 +155,8 @@ async def corpus_embed(work: Work) -> Result[EmbeddedBatch]:
 
 
 async def corpus_publish(work: Work) -> Result[PublishedBatch]:
-    """Make the chunks of a batch searchable; refuses other weights than those of the batches before.
-
-    Merges what the batches before left, and builds the index of a corpus that has grown large.
-    """
+    """Make the chunks of a batch searchable; refuses other weights than those of the batches before. Merges what the
+    batches before left, and builds the index of a corpus that has grown large."""
     corpus_id: int = work.claim.inputs["corpus_id"]
     batch = await work.output(EmbeddedBatch)
     embedded_by = await work.attempt_id(EmbeddedBatch)

@@ -59,10 +59,8 @@ class CallLedger:
             raise _changed(run_id, frozen, found.words)
 
     async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
-        """Raise DomainError when a run was submitted with a model that the server of this worker does not have.
-
-        A run that froze none is left to the error of the server.
-        """
+        """Raise DomainError when a run was submitted with a model that the server of this worker does not have. A run
+        that froze none is left to the error of the server."""
         for frozen in await self.database.ask(runs.frozen, run_id, model=missing.model):
             raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
 
@@ -178,10 +176,8 @@ class LedgerChat:
         return await self._hours.load(run_id, lambda: self._database.ask(batches.hours, run_id))
 
     async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity, hours: float) -> KeptCall | None:
-        """The answer that a batch brought just now; None for a call that is to be sent by itself.
-
-        Raises AwaitsBatch while a batch may bring it, and LLMError when its batch was refused.
-        """
+        """The answer that a batch brought just now; None for a call that is to be sent by itself. Raises AwaitsBatch
+        while a batch may bring it, and LLMError when its batch was refused."""
         found = await self._database.ask(batches.register, self._claim, key, call, served_by, hours)
         if found.error is not None:
             raise LLMError(found.error)
@@ -216,10 +212,8 @@ EVERY_SECONDS: Final = 0.2
 
 @asynccontextmanager
 async def published(database: Database, attempt_id: int) -> AsyncIterator[OnText]:
-    """Until the block ends, what is handed over is stored as pieces of the attempt, at most five a second.
-
-    Nothing depends on it: while the database does not answer, the pieces that follow are not published.
-    """
+    """Until the block ends, what is handed over is stored as pieces of the attempt, at most five a second. Nothing
+    depends on it: while the database does not answer, the pieces that follow are not published."""
     waiting: list[str] = []
     woken, is_over = asyncio.Event(), asyncio.Event()
 

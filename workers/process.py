@@ -178,10 +178,8 @@ def _servers(settings: ProcessSettings, servers: Connections) -> dict[str, str |
 
 
 def current(app: Celery, *, concurrency: int = 0) -> WorkerProcess:
-    """The process that this code runs in; built at the first call.
-
-    `concurrency` is how many stages it runs at a time; 0 in a forked child, which its parent counts.
-    """
+    """The process that this code runs in; built at the first call. `concurrency` is how many stages it runs at a time;
+    0 in a forked child, which its parent counts."""
     global _current
     with _lock:
         if _current is None or _current[0] != os.getpid():
@@ -258,10 +256,8 @@ class StageTask(Task[Any, None]):
 
 
 def run_stage(task: Any, stage: str, job_id: int) -> None:
-    """Run one stage of one job in this process, unless it ran already.
-
-    Raises what the stage raised, and Ignore when this copy of the message ends here, which also ends its chain.
-    """
+    """Run one stage of one job in this process, unless it ran already. Raises what the stage raised, and Ignore when
+    this copy of the message ends here, which also ends its chain."""
     ran = _ran.get()
     if ran is None:
         here = current(app_or_default(task.app))

@@ -150,10 +150,8 @@ async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors
 
 
 async def run_validate(work: Work) -> ValidatedChunks:
-    """The accepted chunks; without any the job fails, unless the preset allows that.
-
-    Below the relevance floor it fails whatever the preset allows, before a language model is asked.
-    """
+    """The accepted chunks; without any the job fails, unless the preset allows that. Below the relevance floor it fails
+    whatever the preset allows, before a language model is asked."""
     reranked = await work.output(RerankedChunks)
     query = await question(work)
     with advising(work, query):
@@ -232,10 +230,8 @@ async def run_augment(work: Work) -> AugmentedPrompt:
 
 
 async def run_generate(work: Work) -> Result[Answer]:
-    """The answer by a model, of sentences of the sources, or as submitted; stored beside those there are.
-
-    That of a model is published while it is written, and another sample each time the stage runs.
-    """
+    """The answer by a model, of sentences of the sources, or as submitted; stored beside those there are. That of a
+    model is published while it is written, and another sample each time the stage runs."""
     query = await question(work)
     augmented = await work.output(AugmentedPrompt)
     given = work.claim.inputs["response"]

@@ -95,11 +95,8 @@ class StageRunner:
                 task.cancel()
 
     async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
-        """Take one message for a stage through to its end.
-
-        When the stage fails, its exception is stored and raised again: ragq's own as it is, any other as StageFailed,
-        without its words.
-        """
+        """Take one message for a stage through to its end. When the stage fails, its exception is stored and raised
+        again: ragq's own as it is, any other as StageFailed, without its words."""
         try:
             return await self._run(stage, job_id, is_redelivered)
         except DatabaseUnavailableError as error:

@@ -30,9 +30,7 @@ _provider: trace.TracerProvider = trace.NoOpTracerProvider()
 
 def start(environment: Mapping[str, str]) -> Callable[[], None]:
     """Trace stages, and what is inside them, if a variable names a collector. Raises StackError without the packages.
-
-    Returns what sends the last of it, for some seconds at most.
-    """
+    Returns what sends the last of it, for some seconds at most."""
     global _provider
     if not any(environment.get(name) for name in ENDPOINTS):
         return lambda: None

@@ -202,10 +202,8 @@ def room(
     set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
     others: int | None = None,
 ) -> Room:
-    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive.
-
-    Jobs that a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too.
-    """
+    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive. Jobs that
+    a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too."""
     limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
     return {
         (queue, priority): int(

@@ -38,11 +38,8 @@ class VocabularyModels(NamedTuple):
 
 
 class TagModels:
-    """Loads the models of a vocabulary on first use and keeps them: a vocabulary never gets others.
-
-    The least recently used ones are dropped when all together are larger than `max_bytes`, the newest never. Used on
-    one event loop.
-    """
+    """Loads the models of a vocabulary on first use and keeps them: a vocabulary never gets others. The least recently
+    used ones are dropped when all together are larger than `max_bytes`, the newest never. Used on one event loop."""
 
     def __init__(self, database: Database, *, max_bytes: int = MAX_BYTES) -> None:
         self._database = database

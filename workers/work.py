@@ -156,9 +156,7 @@ class Work:
 
     async def reported_context(self, model: str) -> int | None:
         """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.
-
-        None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it.
-        """
+        None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it."""
         found = await self.database.ask(runs.frozen, self.claim.run_id, model=model)
         for one in found:
             if one.identity.context_tokens is not None:
@@ -179,10 +177,8 @@ class Work:
         return None if stored is None else output.model_validate(stored.value)
 
     async def vectors(self, output: type[Value]) -> NDArray[np.float32]:
-        """The vectors that were stored with such an output, one row each in stored order. Raises as `output`.
-
-        For the ports of searches, which take arrays, so that they are tested and replaced without a database.
-        """
+        """The vectors that were stored with such an output, one row each in stored order. Raises as `output`. For the
+        ports of searches, which take arrays, so that they are tested and replaced without a database."""
         attempt_id = await self.attempt_id(output)
         return await self.database.ask(attempts.vectors, attempt_id)
 
