@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from api.rendering import page
-from api.routes import wants_html
+from api.routes import PageRoute, wants_html
 from schemas import errors
 from stages.failures import class_name
 from store.database import UNAVAILABLE_ERRORS
@@ -170,11 +170,20 @@ async def _http(request: Request, error: Exception) -> Response:
     slug = PLAIN.get(error.status_code, f"status-{error.status_code}")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # Starlette lists only the methods of the first route that matched.
-        path = getattr(request.scope.get("route"), "path", None)
-        routes = [route for route in iter_route_contexts(request.app.routes) if path is not None and route.path == path]
-        headers = {"Allow": ", ".join(sorted({method for route in routes for method in route.methods or ()}))}
+        headers = {"Allow": ", ".join(sorted(_methods_here(request)))}
     return respond(request, (error.status_code, slug), str(error.detail), headers=headers)
+
+
+def _methods_here(request: Request) -> set[str]:
+    """The methods of an address for a client. Starlette lists only those of the first route that matched."""
+    path = getattr(request.scope.get("route"), "path", None)
+    is_browser = wants_html(request.headers)
+    return {
+        method
+        for route in iter_route_contexts(request.app.routes)
+        if path is not None and route.path == path and (is_browser or not isinstance(route.original_route, PageRoute))
+        for method in route.methods or ()
+    }
 
 
 async def _known(request: Request, error: Exception) -> Response:

@@ -80,6 +80,7 @@ async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
     (shown,) = (await client.get("/vocabularies?name=wardrobe")).json()["vocabularies"]
     assert (shown["tags"], shown["model"]) == (12, None)
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
+    assert (await client.get("/vocabularies/wardrobe")).headers["allow"] == "DELETE"
     assert 'href="/vocabularies/wardrobe"' in (await see(client, "/vocabularies")).text
     found = words(await see(client, "/vocabularies/wardrobe?search=coat"))
     assert ("coat 0 500" in found, "shirt" in found) == (True, False)
