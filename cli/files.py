@@ -63,10 +63,8 @@ Rows: TypeAlias = tuple[str, bytes]
 
 
 def row_file(instead: str) -> Typed[Rows]:
-    """The path of a file, - for stdin, or the objects of its lines.
-
-    `instead` is what takes the text itself, for who wrote that: a command line in which {} is the text.
-    """
+    """The path of a file, - for stdin, or the objects of its lines. `instead` is what takes the text itself, for who
+    wrote that: a command line in which {} is the text."""
 
     def parse(value: str | list[Any]) -> Rows:
         if isinstance(value, list):
@@ -92,11 +90,9 @@ def data_directory() -> Path:
 
 
 def tell_unread(folder: Path, known: Mapping[str, str]) -> None:
-    """Print on stderr the files of a folder that are not read, and what each may have been meant for.
-
-    `known` are the names that are read, and what each has: of those that are absent, the nearest is named. Hidden
-    files and sub-folders are not named.
-    """
+    """Print on stderr the files of a folder that are not read, and what each may have been meant for. `known` are the
+    names that are read, and what each has: of those that are absent, the nearest is named. Hidden files and sub-folders
+    are not named."""
     there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
     absent = [name for name in known if name not in there]
     if unread := sorted(there - {*known}):

@@ -29,11 +29,9 @@ from store.corpora.keeping import ImportOutcome
 
 
 def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
-    """A work for each line. What of a file is not used is printed on stderr.
-
-    Each is known by the file and its id, as if the file were a folder of markdown files. Raises FileRefused, and
-    ProblemsFound with every line that cannot be used.
-    """
+    """A work for each line. What of a file is not used is printed on stderr. Each is known by the file and its id, as
+    if the file were a folder of markdown files. Raises FileRefused, and ProblemsFound with every line that cannot be
+    used."""
     for file in files:
         found = accept(parse_corpus(read_file(file), file=str(file)))
         if found.empty:

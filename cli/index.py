@@ -254,11 +254,9 @@ _REQUIRED = (ArtifactFile.VECTORS, ArtifactFile.TEXTS)
 
 
 def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -> dict[ArtifactFile, bytes]:
-    """The files beside an `.npz`, and itself. Vectors and texts have to be there; others may be missing.
-
-    Tags and chunk scores are not opened unless they are in `asked_for`. Raises Refused where one that has to be
-    there is not, and for a file that cannot be read.
-    """
+    """The files beside an `.npz`, and itself. Vectors and texts have to be there; others may be missing. Tags and chunk
+    scores are not opened unless they are in `asked_for`. Raises Refused where one that has to be there is not, and for
+    a file that cannot be read."""
     if vectors.suffix != ArtifactFile.VECTORS:
         raise Refused(
             f"{vectors} is not the name of an .npz file; name that one, the others are found in the same folder."

@@ -128,18 +128,14 @@ class _Field(click.ParamType[Any]):
 
 
 def request_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
-    """Give a command an option for each of these fields of a request, whose values it takes by their names.
-
-    Help, type and limits are those of the field.
-    """
+    """Give a command an option for each of these fields of a request, whose values it takes by their names. Help, type
+    and limits are those of the field."""
     return together(*(_request_option(name, model.model_fields[name], defaults.get(name)) for name in fields))
 
 
 def wanted_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
     """Give a command an option for each of these fields of what is wanted of a list: it takes the value as `wanted`.
-
-    `defaults` are those of the terminal, where they are not the fields'.
-    """
+    `defaults` are those of the terminal, where they are not the fields'."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @request_options(model, *fields, **{name: model.model_fields[name].default for name in fields} | defaults)

@@ -49,11 +49,9 @@ SHOWN_JOBS = 500
 
 
 def run_table(view: RunView) -> Drawing:
-    """Head, one line per job, and the errors of jobs that failed.
-
-    Of an index run, whose jobs are all alike, only some are listed: those that failed first, then unfinished ones. Of
-    other runs the jobs of the view are, which of a large run has the most urgent ones.
-    """
+    """Head, one line per job, and the errors of jobs that failed. Of an index run, whose jobs are all alike, only some
+    are listed: those that failed first, then unfinished ones. Of other runs the jobs of the view are, which of a large
+    run has the most urgent ones."""
     is_index = view.overview.kind == "index"
     jobs = sorted(view.jobs, key=_urgency)[:LISTED_JOBS] if is_index else view.jobs[:SHOWN_JOBS]
     more = view.overview.jobs - len(jobs)

@@ -113,10 +113,8 @@ _PLACES = {name: place for place, name in enumerate([*RUN_SETTINGS, *PRESET_SETT
 
 
 def run_config(run: Submission, *, with_text: bool) -> str:
-    """The options, the settings, and with `with_text` the questions or phrases of a run, as TOML.
-
-    Raises Refused for runs that `ragq submit` did not make.
-    """
+    """The options, the settings, and with `with_text` the questions or phrases of a run, as TOML. Raises Refused for
+    runs that `ragq submit` did not make."""
     overview, request = run.overview, run.overview.request
     match overview.kind:
         case "participant":

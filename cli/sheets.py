@@ -79,9 +79,7 @@ Write: TypeAlias = Callable[[Sequence[Sheet]], None]
 
 def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --latex, --markdown, --csv and --output, as `write`: a Write if a format was asked for, or None.
-
-    Raises UsageError for two formats at once, --json included, and for a file without any.
-    """
+    Raises UsageError for two formats at once, --json included, and for a file without any."""
 
     @click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package.")
     @click.option("--markdown", is_flag=True, help="Print tables in Markdown.")

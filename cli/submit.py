@@ -54,10 +54,8 @@ _NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
 def config_option(
     context: click.Context, _parameter: click.Parameter, path: Path | None
 ) -> tuple[str, dict[str, str]] | None:
-    """Read the file of --config, before other options, which take its values unless the command line has them.
-
-    Its name for errors and its settings.
-    """
+    """Read the file of --config, before other options, which take its values unless the command line has them: its name
+    for errors, and its settings."""
     if path is None or context.resilient_parsing:
         return None
     context.default_map, settings = read_submission_file(path, context.command)
@@ -66,10 +64,8 @@ def config_option(
 
 def read_submission_file(path: Path, command: click.Command) -> tuple[dict[str, Any], dict[str, str]]:
     """The values in a file for the options of a command, by the names of their parameters, and for settings and values
-    of the preset, by theirs. File names in it are relative to its folder.
-
-    Raises Refused with every problem: text that is not TOML, keys that are no option, values of another type.
-    """
+    of the preset, by theirs. File names in it are relative to its folder. Raises Refused with every problem: text that
+    is not TOML, keys that are no option, values of another type."""
     try:
         document = tomllib.loads(read_file(path).decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -346,10 +342,8 @@ def submit(
 def report_submitted(
     submitted: Sequence[Submitted], settings: EffectiveSettings, *, kind: str, briefly: bool = False
 ) -> None:
-    """Print on stderr what a submission led to, its notices, and the settings that differ from the profile.
-
-    `briefly` leaves out both, where the table of the run follows and has them.
-    """
+    """Print on stderr what a submission led to, its notices, and the settings that differ from the profile. `briefly`
+    leaves out both, where the table of the run follows and has them."""
     for one in submitted:
         _report_run(one, settings)
         for notice in () if briefly else one.notices:

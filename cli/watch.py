@@ -88,10 +88,8 @@ def _shown(view: RunView, *, results: bool, as_json: bool) -> dict[str, Any]:
 def wait_until_idle(
     run_id: int, *, all_jobs: bool = False, beside: Beside | None = None, poll_s: float | None = None
 ) -> RunView:
-    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130.
-
-    The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
-    """
+    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130. The run has the
+    jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal."""
     try:
         return with_database(_until_rest, run_id, all_jobs, beside, poll_s or _POLL_S)
     except KeyboardInterrupt:

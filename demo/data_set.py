@@ -50,10 +50,8 @@ def _score_at(quantile: float, shares: tuple[float, ...]) -> int:
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files by their names relative to a folder. Writing the same again changes nothing.
-
-    Raises Refused when the folder holds anything else, and writes nothing then.
-    """
+    """Write files by their names relative to a folder. Writing the same again changes nothing. Raises Refused when the
+    folder holds anything else, and writes nothing then."""
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         name = path.relative_to(directory).as_posix()
         if name not in files or files[name] != path.read_bytes():
@@ -104,10 +102,8 @@ Do not use this data to say anything about people.
 
 
 def write_data_set(directory: Path) -> list[str]:
-    """Write the 142 labelled participants with their splits, about 2 MB, and return the names of the files.
-
-    Writing the same again changes nothing. Raises Refused when the folder holds anything else.
-    """
+    """Write the 142 labelled participants with their splits, about 2 MB, and return the names of the files. Writing the
+    same again changes nothing. Raises Refused when the folder holds anything else."""
     files = data_set_files()
     write_files(directory, files)
     return list(files)
@@ -162,10 +158,8 @@ def _metadata_file(seed: int) -> bytes:
 
 
 def write_packaged(directory: Path, name: str) -> list[str]:
-    """Write the works as markdown files, or the files of the vocabulary, about 25 KB, and return their names.
-
-    Raises Refused when the folder holds anything else.
-    """
+    """Write the works as markdown files, or the files of the vocabulary, about 25 KB, and return their names. Raises
+    Refused when the folder holds anything else."""
     files = sorted((resources.files("demo") / name).iterdir(), key=lambda file: file.name)
     write_files(directory, {file.name: file.read_bytes() for file in files})
     return [file.name for file in files]
