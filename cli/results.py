@@ -348,9 +348,14 @@ def evaluate_command(
         if values or name or always_new or dry_run or wait or (sheet and labels):
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
-            _write_sheet(run_id, sheet, sentences or SENTENCES)
+            if sheet.exists():
+                raise click.UsageError(f"{sheet} exists, perhaps with labels; name another file.")
+            write_private(sheet, with_database(sheet_of_labels, run_id, sentences or SENTENCES))
+            done = f"`ragq evaluate r{run_id} --labels {sheet}` reads it."
+            print_text(f"{sheet}: write yes or no into its last column; {done}")
         if labels:
-            _print_quality(run_id, labels, as_json=as_json)
+            found = with_database(quality_of_judge, run_id, read_file(labels), file=labels.name)
+            print_json(found) if as_json else draw(_quality(found))
         return
     if dry_run:
         print_estimates([partial(plan_evaluation, run_id=run_id, values=values)], as_json=as_json)
@@ -366,19 +371,6 @@ def evaluate_command(
     conclude([submitted], wait=wait, as_json=as_json, evaluates=f"r{run_id}")
     if wait:
         print_text(f"`ragq report {run}` shows the results.", err=True)
-
-
-def _write_sheet(run_id: int, path: Path, count: int) -> None:
-    if path.exists():
-        raise click.UsageError(f"{path} exists, perhaps with labels; name another file.")
-    write_private(path, with_database(sheet_of_labels, run_id, count))
-    print_text(f"{path}: write yes or no into its last column; `ragq evaluate r{run_id} --labels {path}` reads it.")
-
-
-def _print_quality(run_id: int, path: Path, *, as_json: bool) -> None:
-    data = read_file(path)
-    found = with_database(quality_of_judge, run_id, data, file=path.name)
-    print_json(found) if as_json else draw(_quality(found))
 
 
 def _quality(found: JudgeQuality) -> Drawing:
