@@ -12,9 +12,8 @@ _SIMILAR = 0.6
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest to this one, in any case of letters; None when none is near.
-
-    A name that continues this one is near; of equally near names the first is taken.
+    """The known name that is nearest to this one, in any case of letters; None when none is near. A name that continues
+    this one is near; of equally near names the first is taken.
 
     >>> nearest("paper", ["train", "paper-test"]), nearest("Shlef", ["default", "shelf"]), nearest("x", ["shelf"])
     ('paper-test', 'shelf', None)

@@ -207,11 +207,9 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """An asyncpg connection in autocommit mode. A connection that broke leaves the pool.
-
-        JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector. Raises
-        StatementTimeoutError for a statement that takes longer than 30 seconds, or than its own timeout.
-        """
+        """An asyncpg connection in autocommit mode. A connection that broke leaves the pool. JSON goes in as text and
+        comes out as Python values; vectors go in and come out as pgvector's Vector. Raises StatementTimeoutError for a
+        statement that takes longer than 30 seconds, or than its own timeout."""
         try:
             pool = await self._open()
             lent = await pool.acquire(timeout=_STATEMENT_SECONDS)
@@ -316,11 +314,9 @@ _POLL_SECONDS: Final = 0.2
 
 
 async def committed(database: Database, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Run statements in one transaction. Its result counts as soon as the transaction is committed.
-
-    When the connection is lost during the COMMIT, or it takes too long, Postgres is asked what became of it. The error
-    is raised when it was rolled back, and StackError when Postgres does not answer.
-    """
+    """Run statements in one transaction. Its result counts as soon as the transaction is committed. When the connection
+    is lost during the COMMIT, or it takes too long, Postgres is asked what became of it. The error is raised when it
+    was rolled back, and StackError when Postgres does not answer."""
     done: list[Result] = []
     number = ""
     try:

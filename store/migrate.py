@@ -36,11 +36,9 @@ class OtherTablesError(StackError):
 
 
 def upgrade(database_url: str) -> None:
-    """Apply the migrations that are missing, and store what a new database starts with.
-
-    Running it again changes nothing. Raises OtherTablesError for a database that another version of ragq migrated, and
-    PgvectorError where pgvector is missing or too old.
-    """
+    """Apply the migrations that are missing, and store what a new database starts with. Running it again changes
+    nothing. Raises OtherTablesError for a database that another version of ragq migrated, and PgvectorError where
+    pgvector is missing or too old."""
     asyncio.run(require_pgvector(asyncpg_url(database_url)))
     try:
         _run(database_url, lambda config: command.upgrade(config, "head"))
@@ -160,11 +158,9 @@ WHERE m.variables IS DISTINCT FROM excluded.variables
 
 
 async def seed(connection: Connection) -> None:
-    """Store the presets where there is none at all, and version 1 of each template that has no version.
-
-    What is there is left alone, so that running it again changes nothing; only the descriptions of the placeholders
-    follow the code.
-    """
+    """Store the presets where there is none at all, and version 1 of each template that has no version. What is there
+    is left alone, so that running it again changes nothing; only the descriptions of the placeholders follow the
+    code."""
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
         for name, (description, preset) in PRESETS.items():
             await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))

@@ -198,11 +198,9 @@ WHERE id = $1
 async def keep_models(
     connection: Connection, built: BuiltVocabulary, files: Mapping[Part, bytes], sentences: SentenceModel | None
 ) -> None:
-    """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
-
-    `sentences` embedded the names. A vocabulary keeps its models for good, so that what a run found can be found again.
-    Raises Refused when it has others already, and DomainError when it is not there.
-    """
+    """Store the models of a vocabulary, all or nothing; the same models once more change nothing. `sentences` embedded
+    the names. A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when
+    it has others already, and DomainError when it is not there."""
     async with connection.transaction():
         row = await connection.fetchrow(TO_INDEX, built.vocabulary_id)
         if row is None:

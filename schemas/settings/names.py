@@ -104,11 +104,9 @@ _NEAR_NAMES: Final = tuple(
 
 
 def check_names(layers: Sequence[Layer]) -> tuple[list[Layer], list[str], list[str]]:
-    """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about.
-
-    The layers without values that are refused, and with the names of settings in place of other names; the problems;
-    and the warnings.
-    """
+    """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about. The
+    layers without values that are refused, and with the names of settings in place of other names; the problems; and
+    the warnings."""
     given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
     refused = {
         name: f"{name} is {given[name].text!r} ({given[name].layer.origin}); allowed is {one.in_words}: {one.note}."
@@ -140,10 +138,9 @@ def misspelt_names(
 
 
 def near_name(name: str) -> str | None:
-    """The name without a prefix of ragq's own that this one is a misspelling of, or None.
-
-    Other programs use prefixes such as LOG_ and MODEL_ too, so only a single mistake after the same prefix counts, and
-    two in a long name. A name that continues another, such as LOG_LEVEL_FILE, is a name of its own.
+    """The name without a prefix of ragq's own that this one is a misspelling of, or None. Other programs use prefixes
+    such as LOG_ and MODEL_ too, so only a single mistake after the same prefix counts, and two in a long name. A name
+    that continues another, such as LOG_LEVEL_FILE, is a name of its own.
 
     >>> near_name("LLM_BACKND"), near_name("LLM_API_KEY"), near_name("LOG_LEVEL_FILE")
     ('LLM_BACKEND', None, None)

@@ -172,11 +172,9 @@ class Preset(BaseModel):
         return by_name(self.model_dump())
 
     def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
-        """This preset with other values under their names, which may be texts.
-
-        Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range,
-        values that conflict. `origin` is the source of the values.
-        """
+        """This preset with other values under their names, which may be texts. Raises PresetValueError with every
+        problem: unknown names with the nearest known one, values out of range, values that conflict. `origin` is the
+        source of the values."""
         unknown = [
             unknown_name(name, origin, PRESET_SETTINGS, what="value of a preset")
             for name in values

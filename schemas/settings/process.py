@@ -238,11 +238,9 @@ class ProcessSettings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], env_file: Path | None = None) -> "ProcessSettings":
-        """The settings of this process: environment over .env file over defaults; an empty text is unset.
-
-        Raises Refused with every problem, unknown RAGQ_* names and misspelt names of other settings of a process among
-        them. Without `env_file` no file is read.
-        """
+        """The settings of this process: environment over .env file over defaults; an empty text is unset. Raises
+        Refused with every problem, unknown RAGQ_* names and misspelt names of other settings of a process among them.
+        Without `env_file` no file is read."""
         return effective_process(environment, env_file).settings
 
 

@@ -362,11 +362,9 @@ RUN_SETTINGS: Final = settings_in(RunSettings(), _environment_name)
 
 
 def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:
-    """The settings with these values under environment names, or None and every problem with them.
-
-    Absent names have their defaults; names that no setting of a run has are ignored. `origins` has the source of the
-    value for every setting of a run.
-    """
+    """The settings with these values under environment names, or None and every problem with them. Absent names have
+    their defaults; names that no setting of a run has are ignored. `origins` has the source of the value for every
+    setting of a run."""
     return checked(RunSettings, values, settings=RUN_SETTINGS, origins=origins)
 
 

@@ -32,9 +32,8 @@ def run_number(words: str) -> int | None:
 
 
 def run_name(words: str) -> str | None:
-    """A name of a run as it is stored; None for words that cannot be one.
-
-    A name is one printable line, and neither a number, nor an option of a command.
+    """A name of a run as it is stored; None for words that cannot be one. A name is one printable line, and neither a
+    number, nor an option of a command.
 
     >>> run_name(" few-shot,  top 4 "), run_name("r12"), run_name("-x"), run_name("")
     ('few-shot, top 4', None, None, None)

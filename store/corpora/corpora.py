@@ -190,10 +190,8 @@ async def waiting(connection: Connection, corpus_id: int) -> list[int]:
 
 async def pin_model(connection: Connection, corpus_id: int, model_digest: str, dtype: str) -> None:
     """Note the weights of the first batch, and each number format; every later batch must have come from the same
-    weights, in a format whose vectors can be compared. Needs a transaction, which an error has to end.
-
-    Raises EmbeddingArtifactMismatchError when it did not, and DomainError when the corpus is gone.
-    """
+    weights, in a format whose vectors can be compared. Needs a transaction, which an error has to end. Raises
+    EmbeddingArtifactMismatchError when it did not, and DomainError when the corpus is gone."""
     row = await connection.fetchrow(TAKE_WEIGHTS, corpus_id, model_digest, dtype)
     if row is None:
         raise corpus_missing(corpus_id)

@@ -196,11 +196,9 @@ class SegmentSize(NamedTuple):
 
 
 def to_merge(segments: Sequence[SegmentSize]) -> list[int]:
-    """Which segments to merge next into one: sixteen of about the same size, or as many as one segment holds.
-
-    A segment that lost more than half of its chunks is written again without them. Segments of more than half of
-    MOST_CHUNKS stay as they are. So a chunk is written once for each power of sixteen, four times at most.
-    """
+    """Which segments to merge next into one: sixteen of about the same size, or as many as one segment holds. A segment
+    that lost more than half of its chunks is written again without them. Segments of more than half of MOST_CHUNKS stay
+    as they are. So a chunk is written once for each power of sixteen, four times at most."""
     by_size: dict[int, list[SegmentSize]] = defaultdict(list)
     for segment in segments:
         if 2 * segment.live < segment.chunks:

@@ -92,10 +92,8 @@ async def create(
     description: str | None = None,
 ) -> StoredPreset:
     """Store a copy of a preset, of the default one unless it is named, with other values, which come from `origin`.
-
     Raises Refused for a name that is taken in any case of letters and for one to copy that there is not, and
-    PresetValueError with every problem that the values have.
-    """
+    PresetValueError with every problem that the values have."""
     preset = (await get(connection, of)).preset.changed(values, origin=origin)
     name = preset_name(name)
     async with connection.transaction():
@@ -115,11 +113,9 @@ async def change(
     description: str | None = None,
     is_default: bool = False,
 ) -> StoredPreset:
-    """Change values of a preset, its description where one is given, or make it the only default; the rest stays.
-
-    Runs that were submitted keep the values they were submitted with. Raises Refused, and PresetValueError
-    with every problem that the values have; `origin` names where they come from. Nothing is changed then.
-    """
+    """Change values of a preset, its description where one is given, or make it the only default; the rest stays. Runs
+    that were submitted keep the values they were submitted with. Raises Refused, and PresetValueError with every
+    problem that the values have; `origin` names where they come from. Nothing is changed then."""
     async with connection.transaction():
         await connection.execute(ALONE)
         stored = _stored(await _row(connection, name))
@@ -284,11 +280,9 @@ async def activate_template(connection: Connection, tag: TemplateTag, version: i
 async def change_template(
     connection: Connection, tag: TemplateTag, version: int, *, title: str | None, text: str | None
 ) -> StoredTemplate:
-    """Give a version another title, or store another text as the next version: active if this one was, under this
-    one's title unless another is given. None leaves it as it is.
-
-    Raises TemplateMissingError, and TemplateError for a text that cannot be a template of this tag.
-    """
+    """Give a version another title, or store another text as the next version: active if this one was, under this one's
+    title unless another is given. None leaves it as it is. Raises TemplateMissingError, and TemplateError for a text
+    that cannot be a template of this tag."""
     async with connection.transaction():
         stored = await template(connection, tag, version)
         if text not in (None, stored.text):

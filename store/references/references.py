@@ -137,11 +137,9 @@ async def labels(connection: Connection, index_id: int) -> dict[int, dict[str, A
 
 
 async def assessed_people(connection: Connection, index_id: int, data_set: str, numbers: Collection[int]) -> list[int]:
-    """Those of an index who are these participants of a data set, ids in the index ascending.
-
-    In an index of another data set they are whoever has the transcript of one of them, and the same numbers as long as
-    nobody is stored there who is known to be somebody else.
-    """
+    """Those of an index who are these participants of a data set, ids in the index ascending. In an index of another
+    data set they are whoever has the transcript of one of them, and the same numbers as long as nobody is stored there
+    who is known to be somebody else."""
     return [row["participant_id"] for row in await connection.fetch(ASSESSED, index_id, data_set, list(numbers))]
 
 

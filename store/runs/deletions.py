@@ -128,11 +128,9 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
-    """Delete a run with its jobs, their questions and answers, and the model calls that no other run used.
-
-    The former jobs of its questions, in other runs, go too. Raises MissingError, and Refused while a job is
-    unfinished or a stage runs.
-    """
+    """Delete a run with its jobs, their questions and answers, and the model calls that no other run used. The former
+    jobs of its questions, in other runs, go too. Raises MissingError, and Refused while a job is unfinished or a stage
+    runs."""
     async with connection.transaction():
         if await connection.fetchval("SELECT id FROM run WHERE id = $1 FOR UPDATE", run_id) is None:
             raise run_missing(run_id)

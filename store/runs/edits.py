@@ -276,10 +276,8 @@ class Changes:
         self, *, run_id: int | None = None, job_id: int | None = None, with_answers: bool = False
     ) -> AsyncIterator[Subscription]:
         """Wait for changes of a run, of a job, or of anything; and for pieces of answers, which change no state.
-
         Subscribe first and read the rows then. When the connection is made, and whenever it had to be made again, every
-        subscription is woken once.
-        """
+        subscription is woken once."""
         subscription = Subscription(run_id, job_id, with_answers)
         self._subscriptions.add(subscription)
         if self._listening is None:

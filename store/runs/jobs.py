@@ -284,10 +284,8 @@ async def is_waiting(connection: Connection, run_id: int) -> bool:
 
 async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
     """Resume the paused jobs of runs whose predecessor has succeeded; cancel those of runs whose predecessor has not.
-
     Returns these runs, each with its predecessor and whether that has succeeded. A predecessor has ended when none of
-    its jobs is open or paused.
-    """
+    its jobs is open or paused."""
     async with connection.transaction():
         rows = await connection.fetch(ENDED_WAITS)
         ended = [(row["run_id"], row["after_id"], row["has_succeeded"]) for row in rows]

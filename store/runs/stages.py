@@ -291,11 +291,9 @@ async def look(connection: Connection, job_id: int, stage: str) -> StageLook | N
 
 
 async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
-    """The next stage when the message for it may be missing, else None.
-
-    That is so after a redelivery, and when the next stage has been ready for longer than the grace. Its clock
-    restarts, so that of many copies of a message only one leads on.
-    """
+    """The next stage when the message for it may be missing, else None. That is so after a redelivery, and when the
+    next stage has been ready for longer than the grace. Its clock restarts, so that of many copies of a message only
+    one leads on."""
     name: str | None = await connection.fetchval(FORWARD, job_id, stage, redelivered, grace_s)
     return name
 
@@ -410,11 +408,9 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
 
 
 async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool = False) -> bool:
-    """End the attempt of a stage that is held: its worker is stopped, or its job cancelled.
-
-    The stage is ready again, which nobody takes while its job is cancelled; this is no interruption that poisons. False
-    when another claim has a higher fence, or the stage was stored: then nothing is changed.
-    """
+    """End the attempt of a stage that is held: its worker is stopped, or its job cancelled. The stage is ready again,
+    which nobody takes while its job is cancelled; this is no interruption that poisons. False when another claim has a
+    higher fence, or the stage was stored: then nothing is changed."""
     why = (
         (JOB_CANCELLED, "The job was cancelled before the stage was done.", "cancelled")
         if is_cancelled
