@@ -236,7 +236,7 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
         found = await keeping.copy_of(connection, of.id)
-        copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found.corpus_id))
+        copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found[0]))
         works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
     submitted = None if run is None else await submit_run(database, run, always_new=True)
@@ -250,7 +250,7 @@ async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettin
         found = await keeping.copy_of(connection, of.id)
         if found is None:
             return None
-        model = embedder_settings(await corpora.corpus(connection, found.corpus_id))
+        model = embedder_settings(await corpora.corpus(connection, found[0]))
     values = {name: str(value) for name, value in model.items()}
     _, copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
     run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
@@ -286,24 +286,25 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
     """
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        copy = await keeping.copy_of(connection, of.id)
-        if copy is None:
+        copied = await keeping.copy_of(connection, of.id)
+        if copied is None:
             command = f"ragq index reembed --corpus {shlex.quote(name)} --model MODEL"
             raise Refused(f"Corpus '{name}' has no copy. `{command}` makes one.")
-        if copy.has_old_vectors is not back:
+        copy_id, has_old_vectors = copied
+        if has_old_vectors is not back:
             state = "searched by the vectors of its copy already" if not back else "searched by its own vectors already"
             raise Refused(f"Corpus '{name}' is {state}.")
-        await keeping.follow(connection, of.id, copy.corpus_id)
-        await keeping.refuse_unless_embedded(connection, of.id, copy.corpus_id)
+        await keeping.follow(connection, of.id, copy_id)
+        await keeping.refuse_unless_embedded(connection, of.id, copy_id)
         indexed = [
             one
-            for one in (of.id, copy.corpus_id)
+            for one in (of.id, copy_id)
             if (found := await chunk_search.find_index(connection, one)) is not None and found.has_index
         ]
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:
-        await database.once(keeping.exchange, of.id, copy.corpus_id)
+        await database.once(keeping.exchange, of.id, copy_id)
     finally:
         for one in indexed:
             await database.with_retry(partial(chunk_search.build_index, corpus_id=one), in_session=True)

@@ -32,7 +32,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
             refuse_batches(run)
         modes = Counter(job.mode for job in run.jobs)
         existing = await runs.find(connection, run)
-        past = await past_work(connection, run.kind, modes, _choices(run))
+        run_ids, at_once, medians = await past_work(connection, run.kind, modes, _choices(run))
         live = await workers.live(connection)
     missing: tuple[str, ...] = ()
     try:
@@ -41,10 +41,10 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
         await database.once(refuse_long_transcripts, run)
     except Refused as refused:
         missing = (str(refused),)
-    stages = _stages(run, past.medians)
+    stages = _stages(run, medians)
     total = _total([(1, stage) for stage in stages.values()])
     if total["seconds"] is not None:
-        total["seconds"] /= min(past.at_once, max(len(run.jobs), 1))
+        total["seconds"] /= min(at_once, max(len(run.jobs), 1))
     models, found = asked_models(run), {one.model for one in run.models}
     absent = "not known, since it would be refused" if missing else "not found, or its server did not answer"
     # A fork may copy what a model answered.
@@ -58,7 +58,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
         existing_run=None if existing is None else f"r{existing}",
         stages=stages,
         **total,
-        basis=tuple(f"r{run_id}" for run_id in past.run_ids),
+        basis=tuple(f"r{run_id}" for run_id in run_ids),
         currency=prices and prices.currency,
         money=money,
         batch_money=money * prices.batch if prices and money is not None and takes_batch(run) else None,

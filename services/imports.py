@@ -286,10 +286,10 @@ async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, c
     chunks = await asyncio.to_thread(cut, work.document, title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
     try:
-        kept = await database.once(keep, corpus.id, new)
+        work_id, outcome = await database.once(keep, corpus.id, new)
     except DuplicateWorkError as error:
         return ImportedFile(file_name=source, outcome="refused", work_id=error.work_id, title=error.title)
-    return ImportedFile(file_name=source, outcome=kept.outcome, work_id=kept.work_id, title=title)
+    return ImportedFile(file_name=source, outcome=outcome, work_id=work_id, title=title)
 
 
 async def _submit_documents(

@@ -112,14 +112,14 @@ async def run_cut(work: Work) -> CutDocument:
         page_lines=sanitised.page_lines,
     )
     try:
-        stored = await work.database.ask(keep, corpus.id, new)
+        work_id, outcome = await work.database.ask(keep, corpus.id, new)
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
-    waiting = await work.database.ask(works.waiting_of, stored.work_id)
+    waiting = await work.database.ask(works.waiting_of, work_id)
     return CutDocument(
-        work_id=stored.work_id,
+        work_id=work_id,
         title=fields.title,
-        outcome=stored.outcome,
+        outcome=outcome,
         chunk_ids=tuple(waiting),
         skipped_chunks=skipped,
     )

@@ -82,15 +82,8 @@ class ImportOutcome(StrEnum):
     UNCHANGED = auto()
 
 
-class KeptWork(NamedTuple):
-    """A work that is stored now."""
-
-    work_id: int
-    outcome: ImportOutcome
-
-
-async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWork:
-    """Store a work and its chunks, or replace the one of the same source; all or nothing.
+async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[int, ImportOutcome]:
+    """Store a work and its chunks, or replace the one of the same source; all or nothing. Its id, and its outcome.
 
     A replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError.
     One that was converted is also replaced when the same text is cut into other chunks, or others are embedded.
@@ -110,7 +103,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
             and (work.original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(work.chunks))
         ):
             await connection.execute(FROM_FILE, same_text["id"], *origin)
-            return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
+            return same_text["id"], ImportOutcome.UNCHANGED
         if work_id is None:
             outcome = ImportOutcome.NEW
             work_id = await insert(
@@ -136,7 +129,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
             records=_chunk_records(work_id, ids, work.chunks),
             timeout=BULK_SECONDS,
         )
-        return KeptWork(work_id, outcome)
+        return work_id, outcome
 
 
 async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
@@ -312,23 +305,15 @@ EXCHANGED: Final = "UPDATE corpus_copy SET has_old_vectors = NOT has_old_vectors
 _BULK_SECONDS: Final = 3600.0
 
 
-class Copy(NamedTuple):
-    """The copy of a corpus."""
-
-    corpus_id: int
-    has_old_vectors: bool
-    """The corpus has taken its vectors, and it those of the corpus."""
-
-
 async def link(connection: Connection, copy: StoredCorpus, of: StoredCorpus) -> None:
     """Note that a corpus is the copy of another one."""
     await connection.execute(LINK, copy.id, of.id)
 
 
-async def copy_of(connection: Connection, corpus_id: int) -> Copy | None:
-    """The copy of a corpus; None without one."""
+async def copy_of(connection: Connection, corpus_id: int) -> tuple[int, bool] | None:
+    """The copy of a corpus, and whether the corpus has taken its vectors, and it those of the corpus; None without."""
     row = await connection.fetchrow("SELECT corpus_id, has_old_vectors FROM corpus_copy WHERE of_id = $1", corpus_id)
-    return None if row is None else Copy(*row)
+    return None if row is None else (row["corpus_id"], row["has_old_vectors"])
 
 
 async def original_of(connection: Connection, corpus_id: int) -> str | None:

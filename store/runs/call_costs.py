@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -205,19 +205,13 @@ GROUP BY t.mode, t.stage
 """
 
 
-class PastWork(NamedTuple):
-    """What past runs took."""
-
-    run_ids: Sequence[int] = ()
-    at_once: float = 1.0
-    """How many stages were computed at the same time."""
-    medians: Mapping[tuple[str, str], Effort] = {}
-    """Mode and stage -> of a job; no tokens where no server counted them."""
-
-
-async def past_work(connection: Connection, kind: str, modes: Collection[str], settings: Mapping[str, Any]) -> PastWork:
-    """The work of the newest runs of a kind with these settings, and with jobs in one of these modes that succeeded."""
+async def past_work(
+    connection: Connection, kind: str, modes: Collection[str], settings: Mapping[str, Any]
+) -> tuple[list[int], float, dict[tuple[str, str], Effort]]:
+    """The newest runs of a kind with these settings, and with jobs in one of these modes that succeeded; how many
+    stages were computed at the same time; and, by mode and stage, the work of a job, without tokens where no server
+    counted them."""
     wanted = json.dumps({name: {"value": value} for name, value in settings.items()})
     rows = await connection.fetch(MEDIANS, kind, list(modes), wanted, [MANUAL, COPIED])
     medians = {(row["mode"], row["stage"]): Effort(**row["median"]) for row in rows}
-    return PastWork(rows[0]["run_ids"], rows[0]["at_once"] or 1.0, medians) if rows else PastWork()
+    return (rows[0]["run_ids"], rows[0]["at_once"] or 1.0, medians) if rows else ([], 1.0, medians)

@@ -123,7 +123,7 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
 async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncClient, connection: Connection) -> None:
     made = await imported(client, tea=TEA, pot=POT, cup="# Cup\n\nA cup.\n")
     of_other = (await imported(client, corpus="other", tea=TEA))["files"][0]["work_id"]
-    told = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
+    told_id, _ = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
     tea, pot, cup = (file["work_id"] for file in made["files"])
     address = f"/corpora/{made['corpus_id']}/works"
 
@@ -131,7 +131,7 @@ async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncC
         refused = await client.post(f"{address}/remove", json={"work_ids": [tea, wrong]})
         assert problem(refused) == (404, "work-missing")
         assert f"each of these numbers: {wrong}." in refused.json()["detail"]
-    reply = await client.post(f"{address}/remove", json={"work_ids": [pot, told.work_id, cup, pot]})
+    reply = await client.post(f"{address}/remove", json={"work_ids": [pot, told_id, cup, pot]})
     again = await client.post(f"{address}/remove", json={"work_ids": [pot, cup]})
 
     assert [work["source_path"] for work in reply.json()["removed"]] == ["pot.md", "cup.md", None]

@@ -40,11 +40,11 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
         await keep(connection, corpus.id, replace(work, chunks=broken))
     assert (await works.listed(connection, corpus.id, WorksWanted())).total == 0
 
-    kept = await keep(connection, corpus.id, work)
-    stored = await chunks_of_work(connection, kept.work_id)
+    kept_id, kept_outcome = await keep(connection, corpus.id, work)
+    stored = await chunks_of_work(connection, kept_id)
 
-    assert kept.outcome is ImportOutcome.NEW
-    assert (await works.work(connection, kept.work_id)).corpus == corpus.name
+    assert kept_outcome is ImportOutcome.NEW
+    assert (await works.work(connection, kept_id)).corpus == corpus.name
     ids = [chunk.id for chunk, _ in stored]
     assert [(chunk.level, status, chunk.parent_id, chunk.start_line, chunk.end_line) for chunk, status in stored] == [
         ("H1", VectorStatus.NO_VEC, None, 1, 11),
@@ -59,17 +59,17 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
 @pytest.mark.parametrize("source_path", ["/works/tea.md", None])
 async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection, source_path: str | None) -> None:
     corpus = await small_corpus(connection)
-    first = await keep(connection, corpus.id, new_work(source_path=source_path))
-    old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
+    first_id, _ = await keep(connection, corpus.id, new_work(source_path=source_path))
+    old = {chunk.id for chunk, _ in await chunks_of_work(connection, first_id)}
     await embed_waiting(connection, corpus.id)
     before = await counts(connection, corpus.id)
-    same = await keep(connection, corpus.id, new_work(source_path=source_path))
-    assert (same.work_id, same.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
+    same_id, same_outcome = await keep(connection, corpus.id, new_work(source_path=source_path))
+    assert (same_id, same_outcome) == (first_id, ImportOutcome.UNCHANGED)
     assert (await counts(connection, corpus.id), await corpora.waiting(connection, corpus.id)) == (before, [])
-    again = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
-    new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
+    again_id, again_outcome = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
+    new = {chunk.id for chunk, _ in await chunks_of_work(connection, again_id)}
 
-    assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
+    assert (again_id, again_outcome) == (first_id, ImportOutcome.REPLACED)
     assert not old & new
     assert await counts(connection, corpus.id) == (5, 0, 0, 0)
     assert await postings(connection) == []
@@ -80,33 +80,33 @@ async def test_the_same_text_from_elsewhere_is_refused_and_a_changed_work_gives_
     connection: Connection,
 ) -> None:
     corpus = await small_corpus(connection)
-    first = await keep(connection, corpus.id, new_work())
+    first_id, _ = await keep(connection, corpus.id, new_work())
     with pytest.raises(DuplicateWorkError) as refused:
         await keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
     other = await small_corpus(connection, "other")
-    kept = await keep(connection, other.id, new_work())
+    _, kept_outcome = await keep(connection, other.id, new_work())
 
-    assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
+    assert (refused.value.work_id, refused.value.title) == (first_id, "Tea")
     assert "Tea" not in str(refused.value)
-    assert kept.outcome is ImportOutcome.NEW
+    assert kept_outcome is ImportOutcome.NEW
 
     # A changed work gives no lines.
-    expected = {first.work_id: new_work().content_hash}
+    expected = {first_id: new_work().content_hash}
     for change in (
-        connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", first.work_id),
+        connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", first_id),
         keep(connection, corpus.id, new_work(OTHER)),
         connection.execute("DELETE FROM works"),
     ):
         await change
-        with pytest.raises(WorkChangedError, match=str(first.work_id)):
+        with pytest.raises(WorkChangedError, match=str(first_id)):
             await works.unchanged_texts(connection, expected)
 
 
 async def test_sections_around_a_chunk_reach_up_to_the_outermost(connection: Connection) -> None:
     corpus = await small_corpus(connection)
     deep = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
-    kept = await keep(connection, corpus.id, new_work(deep))
-    stored = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
+    kept_id, _ = await keep(connection, corpus.id, new_work(deep))
+    stored = [chunk for chunk, _ in await chunks_of_work(connection, kept_id)]
     three = next(chunk for chunk in stored if chunk.content == "Three.")
     found = await works.around(connection, [three.id])
 

@@ -10,7 +10,6 @@ from schemas.suggestions import Each
 from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs import call_costs, jobs, ledger, overviews, runs, stages
-from store.runs.call_costs import PastWork
 from store.runs.chain import content_hash
 from store.runs.ledger import Waited
 from store.runs.overviews import Progress
@@ -115,15 +114,15 @@ async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection:
         for number in range(1000)
     ]
     run_id = (await runs.store(connection, new_run(jobs=jobs))).run_id
-    assert await call_costs.past_work(connection, new_run().kind, ["few_shot"], {}) == PastWork()
+    assert await call_costs.past_work(connection, new_run().kind, ["few_shot"], {}) == ([], 1.0, {})
     await connection.execute(WORK, run_id)
 
-    found = await call_costs.past_work(connection, new_run().kind, ["few_shot"], {})
+    run_ids, at_once, medians = await call_costs.past_work(connection, new_run().kind, ["few_shot"], {})
 
-    assert found.run_ids == [run_id]
-    assert found.at_once == pytest.approx(2)
+    assert run_ids == [run_id]
+    assert at_once == pytest.approx(2)
     median = Effort(seconds=10, calls_expected=1, prompt_tokens=7)
-    assert found.medians == {("few_shot", "extract"): median, ("zero_shot", "extract"): median}
+    assert medians == {("few_shot", "extract"): median, ("zero_shot", "extract"): median}
 
 
 #: Newer runs of the kind with other settings, each with a job that succeeded.
@@ -145,8 +144,8 @@ async def test_only_the_newest_runs_of_a_kind_are_looked_at(connection: Connecti
 
     for others, alike in ((call_costs.LOOKED_AT - 1, [run_id]), (1, [])):
         await connection.execute(OTHERS, run_id, others)
-        found = await call_costs.past_work(connection, run.kind, ["few_shot"], {"MODEL_QUANTITATIVE_MODEL": "m"})
-        assert list(found.run_ids) == alike
+        found, *_ = await call_costs.past_work(connection, run.kind, ["few_shot"], {"MODEL_QUANTITATIVE_MODEL": "m"})
+        assert found == alike
 
 
 async def test_what_is_left_is_estimated_from_the_times_of_stages(connection: Connection, store_run: StoreRun) -> None:
