@@ -1,13 +1,7 @@
 // What htmx does not do. Without this script everything works except copying.
 "use strict";
 
-// Times in the reader's time zone and locale.
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-function localise(root) {
-  for (const time of root.querySelectorAll("time[datetime]")) {
-    time.textContent = times.format(new Date(time.dateTime));
-  }
-}
 
 // /login#TOKEN: the address that `ragq up` prints once. What is after # is never sent, and leaves the history.
 const login = document.querySelector("form[action='/login']");
@@ -17,7 +11,7 @@ if (login && location.hash.startsWith("#ragq_")) {
   login.requestSubmit();
 }
 
-// <button hidden data-copy="#prompt">: copies the text of an element, and reports it.
+// <button hidden data-copy="#prompt">: copies the text of an element, and reports it in the element after the button.
 async function copied(text) {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
@@ -32,15 +26,14 @@ async function copied(text) {
   return done;
 }
 async function copy(button) {
-  const of = document.querySelector(button.dataset.copy);
-  const text = "value" in of ? of.value : of.textContent;
-  const done = await copied(text).catch(() => false);
-  const status = button.nextElementSibling;
-  if (status && status.matches("[role=status]")) {
-    status.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
-  }
+  const done = await copied(document.querySelector(button.dataset.copy).textContent).catch(() => false);
+  button.nextElementSibling.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
   button.focus();
 }
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
 
 // <section data-stream="/rag/queries/7/augment/stream">: the answer while a model writes it. After a lost connection the
 // browser continues with the event after the last one.
@@ -85,16 +78,14 @@ function follow(section) {
 }
 for (const section of document.querySelectorAll("[data-stream]")) follow(section);
 
-// <input type="range" hidden data-slides="id">: a slider for the number field of that id.
-const fieldOf = (slider) => document.getElementById(slider.dataset.slides);
+// <input type="range" hidden data-slides>: a slider for the number field after it.
 function slide(slider) {
   slider.hidden = false;
-  slider.value = fieldOf(slider).value;
+  slider.value = slider.nextElementSibling.value;
 }
 function slid(target) {
-  if (target.dataset.slides) fieldOf(target).value = target.value;
-  const slider = target.id && document.querySelector(`[data-slides="${CSS.escape(target.id)}"]`);
-  if (slider) slide(slider);
+  if (target.matches("[data-slides]")) target.nextElementSibling.value = target.value;
+  if (target.previousElementSibling?.matches("[data-slides]")) slide(target.previousElementSibling);
 }
 
 // <form data-unsaved="#id">: shows there how many fields are changed, and asks before the page is left with changes.
@@ -125,11 +116,6 @@ document.addEventListener("reset", (event) => {
   });
 });
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  if (!button) return;
-  if (button.dataset.copy) copy(button);
-});
 document.addEventListener("input", (event) => {
   slid(event.target);
   if (event.target.form?.matches("[data-unsaved]")) unsaved(event.target.form);
@@ -164,16 +150,17 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   for (const [id, left] of scrolled) document.getElementById(id)?.scrollTo({ left, behavior: "instant" });
   if (focused && document.activeElement === document.body) focusAgain(focused);
-  prepare(document);
+  prepare();
 });
 
-function prepare(root) {
-  localise(root);
-  for (const button of root.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
-  for (const slider of root.querySelectorAll("[data-slides]")) slide(slider);
-  for (const form of root.querySelectorAll("form[data-unsaved]")) unsaved(form);
+function prepare() {
+  // In the reader's time zone and locale.
+  for (const time of document.querySelectorAll("time[datetime]")) time.textContent = times.format(new Date(time.dateTime));
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const slider of document.querySelectorAll("[data-slides]")) slide(slider);
+  for (const form of document.querySelectorAll("form[data-unsaved]")) unsaved(form);
 }
-prepare(document);
+prepare();
 
 // On narrow screens the sections are one row that scrolls. scrollIntoView would move the start of the focus as well.
 const here = document.querySelector(".top nav [aria-current]");
