@@ -1,6 +1,7 @@
 """Renders pages: Jinja templates with autoescape."""
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import LEAST
 from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words
@@ -87,13 +89,27 @@ _templates.env.globals |= {
     "navigation": navigation,
     "least": LEAST,
     "lines_in_words": lines_in_words,
+    "phq8": list(PHQ8Item),
     "listings": listings,
     "said": words,
 }
 
 
 def page(
-    request: Request, template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
+    request: Request,
+    template: str,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    wrong: Mapping[str, str] = {},
+    notices: Mapping[str, str] = {},
+    **values: Any,
 ) -> HTMLResponse:
-    """A template of `html/` as a reply."""
-    return _templates.TemplateResponse(request, template, values, status_code=status, headers=headers)
+    """A template of `html/` as a reply, 422 where something is `wrong` with a form, by field.
+
+    Every template knows the macros of `parts/ui.html.j2` as `ui`, and as `notice` the one that the address names.
+    """
+    notice = notices.get(request.query_params.get("notice", ""))
+    shown = {**values, "request": request, "wrong": wrong, "notice": notice}
+    shown["ui"] = _templates.env.get_template("parts/ui.html.j2").make_module(shown)
+    return _templates.TemplateResponse(request, template, shown, status_code=422 if wrong else status, headers=headers)

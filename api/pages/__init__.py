@@ -4,26 +4,13 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.pages import (
-    answers,
-    ask,
-    corpora,
-    documents,
-    login,
-    presets,
-    questions,
-    results,
-    runs,
-    tags,
-)
+from api.pages import ask, corpora, documents, login, presets, questions, results, runs, tags
 
 PAGES: Final[tuple[APIRouter, ...]] = (
     login.router,
     questions.lists,
     ask.router,
-    questions.actions,
     questions.router,
-    answers.router,
     results.router,
     results.files,
     runs.router,

@@ -1,33 +1,25 @@
-"""`/rag/{id}/results`: the answers to a question, with their sources."""
+"""Answers as pages show them: markdown as HTML, with links to the sources."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple
 
 import nh3
-from fastapi import APIRouter, Depends, Request
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup
-from starlette.responses import RedirectResponse, Response
 
-from api.context import Context
-from api.parameters import PathId
-from api.rendering import page
-from api.routes import PageRoute
-from api.security.csrf import csrf
 from schemas.values.queries import Source
 from stages.queries.augment import SourceText, source_texts
 from stages.queries.templates import CITATION, LABEL
 from stages.texts.characters import commonmark
 from store.database import Connection
-from store.questions import answers, queries, query_runs
+from store.questions import answers
 from store.questions.queries import StoredResult
-from store.questions.query_runs import query_view
 
 _TAGS: Final = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
@@ -77,8 +69,7 @@ def _citation(state: StateInline, silent: bool) -> bool:
 
 
 def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
-    labels = LABEL.findall(tokens[place].content)
-    parts = (_render_label(label, env["labels"]) for label in labels)
+    parts = (_render_label(label, env["labels"]) for label in LABEL.findall(tokens[place].content))
     return f'<span class="cites">[{", ".join(parts)}]</span>'
 
 
@@ -95,16 +86,11 @@ def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: i
 def _nest_headings(state: StateCore) -> None:
     """Number headings by their nesting: an answer may begin with any level, and skip levels."""
     above: list[int] = []
-    for opening, closing in _headings(state.tokens):
-        level = int(opening.tag[1:])
-        above = [*(one for one in above if one < level), level]
-        opening.tag = closing.tag = f"h{min(2 + len(above), 6)}"
-
-
-def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    for place, token in enumerate(tokens):
-        if token.type == "heading_open":
-            yield token, tokens[place + 2]
+    for opening, closing in zip(state.tokens, state.tokens[2:], strict=False):
+        if opening.type == "heading_open":
+            level = int(opening.tag[1:])
+            above = [*(one for one in above if one < level), level]
+            opening.tag = closing.tag = f"h{min(2 + len(above), 6)}"
 
 
 def _markdown() -> MarkdownIt:
@@ -119,11 +105,6 @@ def _markdown() -> MarkdownIt:
 
 
 _MARKDOWN: Final = _markdown()
-
-#: Characters of an answer that the list shows.
-EXCERPT: Final = 340
-
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class ShownAnswer(NamedTuple):
@@ -149,27 +130,3 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
         sources=[(source, texts.get(source.label), source.label in result.cited) for source in cited_first],
         prompt=prompt,
     )
-
-
-@router.get("/rag/{query_id:int}/results")
-async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
-    """The answers, newest first."""
-    view = await ctx.database.once(query_view, query_id)
-    return page(request, "results.html.j2", line=view.line, view=view, results=view.answers, excerpt=EXCERPT)
-
-
-@router.get("/rag/{query_id:int}/results/{result_id:int}")
-async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """One answer, and the text of each source in its prompt."""
-    async with ctx.database.connection() as connection:
-        view = await query_view(connection, query_id)
-        result = await queries.result(connection, query_id, result_id)
-        shown = await shown_answer(connection, view.line.job_id, result)
-    return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)
-
-
-@router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
-async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """Delete the answer; the question is kept."""
-    await ctx.database.once(query_runs.delete_result, query_id, result_id)
-    return RedirectResponse(f"/rag/{query_id}/results", 303)

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from secrets import token_urlsafe
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import Form, Query, Request
 from pydantic import BaseModel, ValidationError, model_validator
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, form_key
+from api.pages.forms import Typed, form_key, page_router
 from api.pages.questions import shown_question
 from api.parameters import PathId
 from api.rendering import page
-from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
-from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, MissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text, first_problem
 from schemas.values.queries import Intent
@@ -23,7 +21,7 @@ from schemas.values.requests import QueryEdit, QueryRequest
 from services.questions.edits import ask, edit, preview_expansion_prompt
 from services.questions.submission import with_chosen_models
 from stages.corpora.works import work_filter
-from stages.queries.expand import pasted_expansion
+from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
 from store.corpora import corpora, works
 from store.corpora.corpora import DEFAULT_CORPUS
@@ -31,7 +29,7 @@ from store.questions import presets, queries
 from store.questions.query_runs import QueryView, query_view
 from store.runs import attempts
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
 class AskForm(BaseModel):
@@ -86,7 +84,7 @@ async def new_page(
     return await _form(request, ctx, AskForm(question=q, corpus=chosen, preset=preset, once=token_urlsafe(16)))
 
 
-@router.post("/rag/new", dependencies=[Depends(csrf)])
+@router.post("/rag/new")
 async def new(
     request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
 ) -> Response:
@@ -96,7 +94,7 @@ async def new(
     try:
         if form.expansion == "paste":
             pasted_expansion(form.reply)
-        key = form_key(principal, form.once, "question", form)
+        key = form_key(principal, form.once, f"question {form.model_dump_json()}")
         asked, _ = await ctx.database.once(ask, form.request(), ctx.run_settings(), key=key)
     except QueryValueError as error:
         return await _form(request, ctx, form, wrong={"question": f"The question {error.problem}."})
@@ -115,8 +113,7 @@ async def _last_corpora(ctx: ApiContext) -> list[str]:
     return known if len(known) == 1 else last or [name for name in known if name == DEFAULT_CORPUS]
 
 
-async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
-    wrong = dict(wrong or {})
+async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: Mapping[str, str] = {}) -> Response:
     prompt = None
     async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
@@ -125,14 +122,13 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
             try:
                 prompt, _ = await preview_expansion_prompt(connection, form.question, preset=form.preset or None)
             except QueryValueError as error:
-                wrong.setdefault("question", f"The question {error.problem}.")
+                wrong = {"question": f"The question {error.problem}.", **wrong}
             except Refused as error:
-                wrong.setdefault("form", str(error))
+                wrong = {"form": str(error), **wrong}
     expands, models = await _models(ctx)
     return page(
         request,
         "ask.html.j2",
-        status=422 if wrong else 200,
         form=form,
         corpora=found,
         presets=stored,
@@ -145,7 +141,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
 
 
 async def _models(ctx: ApiContext) -> tuple[bool, dict[str, str]]:
-    """Whether a model expands questions, and the models that a question may choose from; none where there is no choice.
+    """Whether a model expands questions, and the models to choose from, in words; none where there is no choice.
 
     Where the settings have a problem, as if a model expanded them.
     """
@@ -154,7 +150,7 @@ async def _models(ctx: ApiContext) -> tuple[bool, dict[str, str]]:
         run = (await ctx.database.once(with_chosen_models, settings)).run
     except Refused:
         return True, {}
-    choice = {"full": run.query_model, "light": run.query_light_model}
+    choice = {"full": f"{run.query_model} (full model)", "light": f"{run.query_light_model} (light model)"}
     return run.ragq.expander == "model", choice if run.query_light_model != run.query_model else {}
 
 
@@ -166,15 +162,6 @@ NOTICES: Final = {
     "context": "The passages are saved; prompts have them in this order.",
     "same": "Nothing was changed.",
 }
-
-
-class ExpansionForm(BaseModel):
-    """An expansion as it was filled in: phrases and entities one per line."""
-
-    intent: str = ""
-    hyde_answer: Typed = ""
-    queries: Typed = ""
-    entities: Typed = ""
 
 
 class ContextForm(BaseModel):
@@ -204,49 +191,53 @@ class ContextForm(BaseModel):
         return order
 
 
-class InspectContent(NamedTuple):
-    """The content of the page."""
-
-    view: QueryView
-    context_hash: str
-    titles: Mapping[int, str]
+Shown = tuple[QueryView, str, Mapping[int, str]]
+"""A question, the hash of its context, and the titles of the works that are involved."""
 
 
 @router.get("/rag/{query_id:int}/inspect")
-async def inspect_page(request: Request, ctx: Context, query_id: PathId, notice: str = "") -> Response:
+async def inspect_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The expansion and the context with their forms; the chunks with scores and verdicts."""
-    return _page(request, await _read(ctx, query_id), notice=NOTICES.get(notice))
+    return _page(request, await _read(ctx, query_id))
 
 
-@router.post("/rag/{query_id:int}/expansion", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/expansion")
 async def edit_expansion(
-    request: Request, ctx: Context, query_id: PathId, form: Annotated[ExpansionForm, Form()]
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    intent: Annotated[str, Form()] = "",
+    hyde_answer: Annotated[Typed, Form()] = "",
+    queries: Annotated[Typed, Form()] = "",
+    entities: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Save the expansion. Invalid values stay in their fields, with the reason."""
-    shown = await _read(ctx, query_id)
+    shown = view, _, _ = await _read(ctx, query_id)
+    lists = {"expanded_queries": _lines(queries), "entities": _lines(entities)}
+    filled = {"intent": intent, "hyde_answer": hyde_answer.strip(), **lists}
     # Showing a phrase in one line does not change it.
-    before = _parts(_stored_form(shown.view))
-    changed = {name: value for name, value in _parts(form).items() if value != before[name]}
+    before = _stored_parts(view)
+    changed = {name: value for name, value in filled.items() if value != before[name]}
     if not changed:
         return RedirectResponse(f"/rag/{query_id}/inspect?notice=same", 303)
     try:
         await ctx.database.once(edit, query_id, QueryEdit(**changed), run=False)
     except ValidationError as error:
         problem = first_problem(error)
-        return _page(request, shown, filled=form, wrong={problem.field or "expansion": problem.words})
+        return _page(request, shown, filled=filled, wrong={problem.field or "expansion": problem.words})
     except StageRunningError as error:
-        return _page(request, shown, filled=form, wrong={"expansion": str(error)})
+        return _page(request, shown, filled=filled, wrong={"expansion": str(error)})
     return RedirectResponse(f"/rag/{query_id}/inspect?notice=expansion", 303)
 
 
-@router.post("/rag/{query_id:int}/context", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/context")
 async def edit_context(
     request: Request, ctx: Context, query_id: PathId, form: Annotated[ContextForm, Form()]
 ) -> Response:
     """Save the order, and which passages are kept."""
-    shown = await _read(ctx, query_id)
-    groups = shown.view.consolidated.groups if shown.view.consolidated is not None else ()
-    if form.of != shown.context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
+    shown = view, context_hash, _ = await _read(ctx, query_id)
+    groups = view.consolidated.groups if view.consolidated is not None else ()
+    if form.of != context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
         changed = "The passages changed meanwhile; these are the new ones. Order them again."
         return _page(request, shown, wrong={"context": changed})
     kept = [place for place in form.order if place not in form.drop]
@@ -262,7 +253,7 @@ async def edit_context(
     return RedirectResponse(f"/rag/{query_id}/inspect?notice={notice}#context", 303)
 
 
-async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
+async def _read(ctx: ApiContext, query_id: int) -> Shown:
     """Everything in one snapshot."""
     async with (
         ctx.database.connection() as connection,
@@ -273,59 +264,39 @@ async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
         involved = {chunk.work_id for chunk in view.reranked.chunks} if view.reranked is not None else set()
         if view.consolidated is not None:
             involved |= {group.work_id for group in view.consolidated.groups}
-        return InspectContent(
-            view=view,
-            context_hash="" if context is None else context.hash,
-            titles=await works.titles(connection, sorted(involved)),
-        )
+        return view, "" if context is None else context.hash, await works.titles(connection, sorted(involved))
 
 
-def _page(request: Request, shown: InspectContent, *, order: Sequence[int] | None = None, **filled: Any) -> Response:
-    view = shown.view
+def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None, **filled: Any) -> Response:
+    view, context_hash, titles = shown
     groups = () if view.consolidated is None else view.consolidated.groups
     chunks = () if view.reranked is None else view.reranked.chunks
-    empty: dict[str, Any] = {"filled": _stored_form(view), "leaving": (), "wrong": {}, "notice": None}
+    filled = {"filled": _stored_parts(view), "leaving": ()} | filled
     return page(
         request,
         "inspect.html.j2",
-        status=422 if filled.get("wrong") else 200,
+        notices=NOTICES,
         **shown_question(view),
-        context_hash=shown.context_hash,
-        titles=shown.titles,
+        context_hash=context_hash,
+        titles=titles,
         passages=[(place, groups[place - 1]) for place in order or range(1, len(groups) + 1)],
         scores={chunk.chunk_id: chunk.final_score for chunk in chunks},
         intents=list(Intent),
         fewest=FEWEST,
-        **empty | filled,
+        **filled,
     )
 
 
-def _stored_form(view: QueryView) -> ExpansionForm:
-    """The stored expansion as the form shows it."""
-    stored = view.expansion
-    if stored is None:
-        return ExpansionForm()
-    return ExpansionForm(
-        intent=stored.intent or "",
-        hyde_answer=stored.hyde_answer,
-        queries="\n".join(_one_line(phrase) for phrase in stored.queries),
-        entities="\n".join(_one_line(entity) for entity in stored.entities),
-    )
-
-
-def _parts(form: ExpansionForm) -> dict[str, Any]:
-    """The parts of an expansion as an edit names them."""
+def _stored_parts(view: QueryView) -> dict[str, Any]:
+    """The parts of the stored expansion as an edit names them, each phrase and entity in one line."""
+    stored = view.expansion or no_expansion()
     return {
-        "intent": form.intent,
-        "hyde_answer": form.hyde_answer.strip(),
-        "expanded_queries": _lines(form.queries),
-        "entities": _lines(form.entities),
+        "intent": stored.intent or "",
+        "hyde_answer": stored.hyde_answer.strip(),
+        "expanded_queries": _lines("\n".join(" ".join(phrase.split()) for phrase in stored.queries)),
+        "entities": _lines("\n".join(" ".join(entity.split()) for entity in stored.entities)),
     }
 
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

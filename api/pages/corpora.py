@@ -1,23 +1,21 @@
 """`/corpora`: the corpora; one of them with its works; the button that deletes it."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, File, Query, Request, UploadFile
+from fastapi import File, Query, Request, UploadFile
 from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.forms import Part, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from api.routes import PageRoute
-from api.security.csrf import csrf
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import language_words
 from schemas.values.base import Text
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import corpus_loss, delete_corpus, embedding_loss
-from services.imports import Imported
 from stages.documents.outline import SUFFIXES
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome
@@ -26,21 +24,11 @@ from store.runs import overviews
 PAGE_WORKS: Final = 50
 SHOWN_RUNS: Final = 3
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
-class LastImport(BaseModel):
-    """The result of an import, in the query of the page's address."""
-
-    new: int = Field(default=0, ge=0, lt=2**31)
-    replaced: int = Field(default=0, ge=0, lt=2**31)
-    unchanged: int = Field(default=0, ge=0, lt=2**31)
-
-    @property
-    def in_words(self) -> str:
-        """The counts that are not 0; empty when nothing was imported."""
-        counts = {str(outcome): getattr(self, outcome) for outcome in ImportOutcome}
-        return ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+Imports = Annotated[int, Query(ge=0, lt=2**31)]
+"""How many works of the last import had an outcome."""
 
 
 @router.get("/corpora")
@@ -59,9 +47,11 @@ async def corpus_page(
     request: Request,
     ctx: Context,
     corpus_id: PathId,
-    last_import: Annotated[LastImport, Query()],
     search: SearchWords = "",
-    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    part: Part = 1,
+    new: Imports = 0,
+    replaced: Imports = 0,
+    unchanged: Imports = 0,
 ) -> Response:
     """A corpus: its embedder, its numbers, the newest runs that embed it, and a part of its works."""
     search = search.strip()
@@ -71,6 +61,7 @@ async def corpus_page(
         runs = [await overviews.get(connection, run_id) for run_id in run_ids]
         wanted = WorksWanted(search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS)
         listed = await works.listed(connection, corpus_id, wanted)
+    imported = dict(zip(ImportOutcome, (new, replaced, unchanged), strict=True))
     return page(
         request,
         "corpus.html.j2",
@@ -79,16 +70,16 @@ async def corpus_page(
         language_words=language_words,
         unseen=embedding_loss(corpus),
         index_from=ctx.run_settings().run.ragq.hnsw_from_chunks,
-        runs=[run for run in runs if run is not None],
+        runs=runs,
         listed=listed,
         search=search,
         part=part,
         parts_of_list=-(-listed.total // PAGE_WORKS),
-        imported=last_import.in_words,
+        imported=", ".join(f"{count} {outcome}" for outcome, count in imported.items() if count),
     )
 
 
-@router.post("/corpora/{corpus_id:int}/delete", dependencies=[Depends(csrf)])
+@router.post("/corpora/{corpus_id:int}/delete")
 async def delete(ctx: Context, corpus_id: PathId) -> Response:
     """Delete the corpus with everything in it, and the questions that were asked of it."""
     async with ctx.database.connection() as connection:
@@ -104,21 +95,6 @@ class ImportWorksForm(BaseModel):
     is_new: bool = False
     files: list[UploadFile] = []
 
-    @property
-    def chosen(self) -> list[UploadFile]:
-        """The files; a browser sends one without a name when none was chosen."""
-        return [file for file in self.files if file.filename]
-
-    def wrong(self) -> dict[str, str]:
-        """What is wrong with the fields, by field."""
-        if not self.corpus.strip():
-            return {"corpus": "Name the corpus."}
-        if not self.chosen:
-            return {"files": "Choose at least one file."}
-        if len(self.chosen) > MAX_FILES:
-            return {"files": f"One import takes {MAX_FILES} files; import the others afterwards."}
-        return {}
-
 
 @router.get("/works/new")
 async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Response:
@@ -126,17 +102,22 @@ async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Respons
     return await _form(request, ctx, ImportWorksForm(corpus=corpus, is_new=not corpus))
 
 
-@router.post("/works/new", dependencies=[Depends(csrf)])
+@router.post("/works/new")
 async def import_files(request: Request, ctx: Context, form: Annotated[ImportWorksForm, File()]) -> Response:
     """Import the files and open the corpus, or show what is wrong, file by file."""
-    wrong = form.wrong()
-    if wrong:
-        return await _form(request, ctx, form, wrong=wrong)
+    # A browser sends one without a name when none was chosen.
+    files = [file for file in form.files if file.filename]
+    if not form.corpus.strip():
+        return await _form(request, ctx, form, wrong={"corpus": "Name the corpus."})
+    if not files:
+        return await _form(request, ctx, form, wrong={"files": "Choose at least one file."})
+    if len(files) > MAX_FILES:
+        too_many = f"One import takes {MAX_FILES} files; import the others afterwards."
+        return await _form(request, ctx, form, wrong={"files": too_many})
     try:
-        wanted = ImportRequest(corpus=form.corpus.strip())
-        imported = await import_uploaded(ctx, wanted, form.chosen, is_whole=False)
+        imported = await import_uploaded(ctx, ImportRequest(corpus=form.corpus.strip()), files, is_whole=False)
     except WorkFilesError as error:
-        return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
+        return await _form(request, ctx, form, status=422, unusable=error.files.values())
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
     if imported.refused:
@@ -147,27 +128,17 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     return RedirectResponse(f"/corpora/{imported.corpus_id}?{counts}", 303)
 
 
-async def _form(
-    request: Request,
-    ctx: ApiContext,
-    form: ImportWorksForm,
-    *,
-    wrong: dict[str, str] | None = None,
-    unusable: list[str] | None = None,
-    imported: Imported | None = None,
-) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: ImportWorksForm, **shown: Any) -> Response:
     async with ctx.database.connection() as connection:
         found = None if form.is_new else await corpora.find(connection, form.corpus)
+    shown = {"unusable": (), "imported": None} | shown
     return page(
         request,
         "import_works.html.j2",
-        status=422 if wrong or unusable else 200,
         form=form,
         corpus=found,
-        wrong=wrong or {},
-        unusable=unusable or [],
-        imported=imported,
         endings=list(SUFFIXES),
         most_files=MAX_FILES,
         most_megabytes=f"{round(ctx.settings.ragq_api_max_upload_kb / 1024, 1):g}",
+        **shown,
     )

@@ -4,29 +4,21 @@ the result, the sections that are skipped, and what is computed again.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed
+from api.pages.forms import Part, Typed, page_router
 from api.parameters import PathId
 from api.rendering import page
-from api.routes import PageRoute
-from api.security.csrf import CheckedForm
 from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import (
-    Bibliography,
-    RepairAction,
-    SelectionAction,
-    WorkChunk,
-    WorkHeading,
-)
+from schemas.values.documents import Bibliography, RepairAction, SelectionAction, WorkChunk, WorkHeading
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import document_job, document_text, document_view
@@ -43,21 +35,15 @@ PAGE_LINES: Final = 300
 #: The viewer of the original is a frame of the page.
 FRAMING_POLICY: Final = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 Show = Literal["outline", "text", "sections"]
 
+TextLine = tuple[int, str, int | None]
+"""Number and text of a line of markdown, and the page that begins here, or whose rest the first line shown is on."""
+
 #: What is decided on a part of the page.
 _STEPS: Final = {"outline": documents.REPAIR, "sections": documents.SELECT}
-
-
-class TextLine(NamedTuple):
-    """A line of the markdown."""
-
-    number: int
-    text: str
-    page: int | None
-    """The page that begins here, or whose rest the first line shown is on."""
 
 
 @router.get("/documents/{job_id:int}")
@@ -66,15 +52,15 @@ async def document_page(
     ctx: Context,
     job_id: PathId,
     show: Show = "outline",
-    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    part: Part = 1,
     saved: Literal["", "headings", "sections"] = "",
 ) -> Response:
     """The document as its stages left it; `saved` follows a change."""
-    return await _page(request, ctx, job_id, show, part=part, saved=saved)
+    return await _page(request, ctx, job_id, show, part, saved=saved)
 
 
 @router.post("/documents/{job_id:int}/headings")
-async def change_headings(request: Request, ctx: Context, _form: CheckedForm, job_id: PathId) -> Response:
+async def change_headings(request: Request, ctx: Context, job_id: PathId) -> Response:
     """Store the repairs that the form changed: those whose fields differ from what they were filled in with."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
     changes = {
@@ -87,7 +73,7 @@ async def change_headings(request: Request, ctx: Context, _form: CheckedForm, jo
 
 
 @router.post("/documents/{job_id:int}/sections")
-async def change_sections(request: Request, ctx: Context, _form: CheckedForm, job_id: PathId) -> Response:
+async def change_sections(request: Request, ctx: Context, job_id: PathId) -> Response:
     """Store which of the listed sections are embedded."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
     changes = {
@@ -102,7 +88,6 @@ async def change_sections(request: Request, ctx: Context, _form: CheckedForm, jo
 async def paste(
     request: Request,
     ctx: Context,
-    _checked: CheckedForm,
     job_id: PathId,
     part: Literal["headings", "sections"],
     reply: Annotated[Typed, Form()] = "",
@@ -126,21 +111,11 @@ async def _edited(
     try:
         await ctx.database.once(documents.edit, job_id, _STEPS[show], reply=reply, changes=changes)
     except (Refused, LLMResponseParseError) as error:
-        return await _page(request, ctx, job_id, show, wrong=str(error), pasted=reply or "")
+        return await _page(request, ctx, job_id, show, wrong={"form": str(error)}, pasted=reply or "")
     return RedirectResponse(f"{address}&saved={'headings' if show == 'outline' else 'sections'}", 303)
 
 
-async def _page(
-    request: Request,
-    ctx: ApiContext,
-    job_id: int,
-    show: Show,
-    *,
-    part: int = 1,
-    saved: str = "",
-    wrong: str | None = None,
-    pasted: str = "",
-) -> Response:
+async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part: int = 1, **shown: Any) -> Response:
     lines, all_lines, prompt = list[TextLine](), 0, None
     async with ctx.database.connection() as connection:
         view = await document_view(connection, job_id=job_id)
@@ -151,10 +126,10 @@ async def _page(
             prompt = await _prompt(connection, job_id, show)
     headings = [heading for heading in view.headings if show == "outline" or heading.embeds is not None]
     size, count = (PAGE_LINES, all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
+    shown = {"saved": "", "pasted": ""} | shown
     return page(
         request,
         "document.html.j2",
-        status=422 if wrong else 200,
         headers={"Content-Security-Policy": FRAMING_POLICY},
         view=view,
         job=job,
@@ -165,14 +140,12 @@ async def _page(
         actions=[action for action in RepairAction if action is not RepairAction.NO_CHANGE],
         part=part,
         parts_of_list=-(-count // size),
-        saved=saved,
-        wrong={"form": wrong} if wrong else {},
-        pasted=pasted,
+        **shown,
     )
 
 
 async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[TextLine], int]:
-    """A part of the markdown: sanitised if that is stored, and as it was converted before."""
+    """A part of the markdown and the number of its lines; sanitised if that is stored, as it was converted before."""
     try:
         markdown, page_lines = await document_text(connection, job_id=job_id)
     except MissingError:
@@ -183,7 +156,7 @@ async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[Te
     if pages := pages_of(page_lines, first, first):
         begins.setdefault(first, pages[0])
     shown = enumerate(lines[first - 1 :][:PAGE_LINES], first)
-    return [TextLine(number, text, begins.get(number)) for number, text in shown], len(lines)
+    return [(number, text, begins.get(number)) for number, text in shown], len(lines)
 
 
 async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
@@ -204,8 +177,6 @@ WORK_PAGE_LINES: Final = 500
 
 #: Fields that the head of the page shows; the others are in a list below it.
 _IN_HEAD: Final = ("title", "authors", "year", "abstract")
-
-Part = Annotated[int, Query(ge=1, le=1_000_000)]
 
 
 @router.get("/works/{work_id:int}")

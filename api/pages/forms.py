@@ -1,12 +1,15 @@
-"""Fields of forms, and forms that create one thing however often they are sent."""
+"""Routers and forms of pages: fields, and forms that create one thing however often they are sent."""
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, Field
+from fastapi import APIRouter, Depends, Query
+from pydantic import AfterValidator, Field
 
+from api.routes import PageRoute
 from api.security.authentication import Principal
+from api.security.csrf import csrf
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from services.questions.steps import Step
@@ -15,16 +18,24 @@ from store.access import RequestKey
 from store.questions.queries import StoredQuery
 from store.runs.jobs import JobProgress
 
+Part = Annotated[int, Query(ge=1, le=1_000_000)]
+"""Which page of a list is shown."""
+
 Typed = Annotated[str, AfterValidator(lambda text: text.replace("\r\n", "\n")), Field(repr=False)]
 """A text of several lines, with LF for the CRLF that browsers send."""
 
 
-def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> RequestKey:
-    """The key of a form: its random value `once`, and a hash of what was filled in.
+def page_router() -> APIRouter:
+    """A router of pages for browsers, whose forms come with their CSRF token."""
+    return APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
+
+
+def form_key(principal: Principal, once: str, filled: str) -> RequestKey:
+    """The key of a form: its random value `once`, and a hash of what it is for and was filled with.
 
     So a form that is changed after going back, and sent again, is another request.
     """
-    content_hash = sha256(f"{what} {form.model_dump_json()}".encode()).hexdigest()
+    content_hash = sha256(filled.encode()).hexdigest()
     return RequestKey(principal=principal.name, key=f"{once} {content_hash}", request_hash=content_hash)
 
 
@@ -40,32 +51,17 @@ def assigned(text: str) -> dict[str, str]:
     return values
 
 
-class Next(NamedTuple):
-    """A button."""
-
-    label: str
-    step: Step | Action
-
-
+_CONTINUE: Final = {JobStatus.FAILED: Action.RETRY, JobStatus.POISONED: Action.RETRY, JobStatus.PAUSED: Action.RESUME}
 _STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
 
 
-def next_step(line: StoredQuery, progress: JobProgress) -> Next | None:
+def next_step(line: StoredQuery, progress: JobProgress) -> Step | Action | None:
     """The next step to run; None while the job is unfinished, and when only the answer is left."""
-    match line.job_status:
-        case status if status.is_open:
-            return None
-        case JobStatus.FAILED | JobStatus.POISONED:
-            return Next("Retry", Action.RETRY)
-        case JobStatus.PAUSED:
-            return Next("Resume", Action.RESUME)
+    if line.job_status.is_open or line.job_status in _CONTINUE:
+        return _CONTINUE.get(line.job_status)
     if line.status in (QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.VEC_ERR):
-        step = Step.EMBED if progress.is_done("expand") else Step.EXPAND
-    elif line.status in _STEPS:
-        step = _STEPS[line.status]
-    else:
-        return None
-    return Next(step.capitalize(), step)
+        return Step.EMBED if progress.is_done("expand") else Step.EXPAND
+    return _STEPS.get(line.status)
 
 
 def can_run_all(line: StoredQuery) -> bool:

@@ -4,14 +4,14 @@ import re
 from datetime import timedelta
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from api.context import Context
 from api.rendering import page
 from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
-from api.security.csrf import CheckedForm
+from api.security.csrf import csrf
 from store.access import end_session, open_session
 
 START: Final = "/rag"
@@ -19,7 +19,7 @@ START: Final = "/rag"
 # A path on this server: browsers read two slashes, or a backslash, as another site, and drop line ends.
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[Depends(csrf)])
 
 
 @router.get(LOGIN)
@@ -32,15 +32,13 @@ async def login_page(request: Request, next: str = START) -> Response:
 async def login(
     request: Request,
     ctx: Context,
-    _form: CheckedForm,
     token: Annotated[str, Form(max_length=200)],
     next: Annotated[str, Form()] = START,
 ) -> Response:
     """Open a session by a token, and continue where the browser wanted to go."""
     ctx.login_limit.note(request)
     lifetime = timedelta(hours=ctx.settings.ragq_api_session_hours)
-    async with ctx.database.connection() as connection:
-        session = await open_session(connection, token.strip(), lifetime=lifetime)
+    session = await ctx.database.once(open_session, token.strip(), lifetime=lifetime)
     if session is None:
         return _login_page(request, next, status=401, failed=True)
     reply = RedirectResponse(_local(next), 303)
@@ -49,11 +47,10 @@ async def login(
 
 
 @router.post(LOGOUT)
-async def logout(request: Request, ctx: Context, principal: CurrentPrincipal, _form: CheckedForm) -> Response:
+async def logout(request: Request, ctx: Context, principal: CurrentPrincipal) -> Response:
     """End the session."""
     if principal.has_session:
-        async with ctx.database.connection() as connection:
-            await end_session(connection, request.cookies[SESSION_COOKIE])
+        await ctx.database.once(end_session, request.cookies[SESSION_COOKIE])
     reply = RedirectResponse(LOGIN, 303)
     _set_cookie(request, reply, "", 0)
     return reply

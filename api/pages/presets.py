@@ -5,17 +5,15 @@ language model calls, and their versions.
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import Form, Query, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed
+from api.pages.forms import Typed, page_router
 from api.parameters import PathId
 from api.rendering import page
 from api.rest.presets import TemplateBody, Version
-from api.routes import PageRoute
-from api.security.csrf import CheckedForm, csrf
 from schemas.errors import PresetValueError, Refused, TemplateError
 from schemas.settings.base import allowed, by_group, field_schemas, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS
@@ -39,34 +37,35 @@ NOTICES: Final = {
     "default": "This is the default preset now.",
     "created": "The preset is created.",
     "deleted": "The preset is deleted.",
+    "added": "The version is added. It is used once it is activated.",
+    "active": "New prompts use this version. Stored prompts do not change.",
 }
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
 @router.get("/presets")
-async def presets_page(request: Request, ctx: Context, name: Text | None = None, notice: str = "") -> Response:
+async def presets_page(request: Request, ctx: Context, name: Text | None = None) -> Response:
     """The default preset; with `name`, redirects to the preset of that name where there is one."""
     stored = await ctx.database.once(presets.list_all)
     for preset in stored:
         if name is not None and preset.is_called(name):
             return RedirectResponse(f"/presets/{preset.id}", 303)
     if not stored:
-        return page(request, "no_presets.html.j2", notice=NOTICES.get(notice))
-    return _page(request, stored, stored[0], notice=NOTICES.get(notice), missing=name)
+        return page(request, "no_presets.html.j2", notices=NOTICES)
+    return _page(request, stored, stored[0], missing=name)
 
 
 @router.get("/presets/{preset_id:int}")
-async def preset_page(request: Request, ctx: Context, preset_id: PathId, notice: str = "") -> Response:
+async def preset_page(request: Request, ctx: Context, preset_id: PathId) -> Response:
     """Every value of a preset with its range, and where it differs from the default preset and from the original."""
-    return _page(request, *await _read(ctx, preset_id), notice=NOTICES.get(notice))
+    return _page(request, *await _read(ctx, preset_id))
 
 
 @router.post("/presets/{preset_id:int}")
 async def save(
     request: Request,
     ctx: Context,
-    _form: CheckedForm,
     preset_id: PathId,
     of: Annotated[str, Form()] = "",
     description: Annotated[Text, Form(max_length=2000)] = "",
@@ -90,7 +89,7 @@ async def save(
     return RedirectResponse(f"/presets/{preset_id}?notice=saved", 303)
 
 
-@router.post("/presets/{preset_id:int}/default", dependencies=[Depends(csrf)])
+@router.post("/presets/{preset_id:int}/default")
 async def set_default(ctx: Context, preset_id: PathId) -> Response:
     """Make the preset the default."""
     _, preset = await _read(ctx, preset_id)
@@ -98,7 +97,7 @@ async def set_default(ctx: Context, preset_id: PathId) -> Response:
     return RedirectResponse(f"/presets/{preset_id}?notice=default", 303)
 
 
-@router.post("/presets/{preset_id:int}/duplicate", dependencies=[Depends(csrf)])
+@router.post("/presets/{preset_id:int}/duplicate")
 async def duplicate(
     request: Request, ctx: Context, preset_id: PathId, name: Annotated[Text, Form(max_length=200)] = ""
 ) -> Response:
@@ -111,7 +110,7 @@ async def duplicate(
     return RedirectResponse(f"/presets/{made.id}?notice=created", 303)
 
 
-@router.post("/presets/{preset_id:int}/delete", dependencies=[Depends(csrf)])
+@router.post("/presets/{preset_id:int}/delete")
 async def delete(request: Request, ctx: Context, preset_id: PathId) -> Response:
     """Delete the preset, unless it is the default."""
     stored, preset = await _read(ctx, preset_id)
@@ -146,17 +145,11 @@ def _page(
         for one in stored
         if one.id != preset.id and (one.is_default or one.is_called(ORIGINAL))
     ]
-    empty: dict[str, Any] = {
-        "description": preset.description or "",
-        "name": "",
-        "wrong": {},
-        "notice": None,
-        "missing": None,
-    }
+    sent = {"description": preset.description or "", "name": "", "missing": None} | sent
     return page(
         request,
         "preset.html.j2",
-        status=422 if sent.get("wrong") else 200,
+        notices=NOTICES,
         presets=stored,
         preset=preset,
         groups=GROUPS,
@@ -164,7 +157,7 @@ def _page(
         compared=compared,
         is_changed=filled is not None,
         allowed=allowed,
-        **{"wrong": {}} | empty | sent,
+        **sent,
     )
 
 
@@ -178,12 +171,6 @@ def _by_field(error: PresetValueError) -> dict[str, str]:
     return found or {"form": str(error)}
 
 
-TEMPLATE_NOTICES: Final = {
-    "added": "The version is added. It is used once it is activated.",
-    "active": "New prompts use this version. Stored prompts do not change.",
-}
-
-
 @router.get("/templates")
 async def templates_page(request: Request, ctx: Context) -> Response:
     """Every template with its active version."""
@@ -194,18 +181,14 @@ async def templates_page(request: Request, ctx: Context) -> Response:
 
 @router.get("/templates/{tag}")
 async def template_page(
-    request: Request,
-    ctx: Context,
-    tag: TemplateTag,
-    of: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
-    notice: str = "",
+    request: Request, ctx: Context, tag: TemplateTag, of: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None
 ) -> Response:
     """The versions of a template with their texts, newest first, its placeholders, and the form for a new version,
     which starts from one of them; by default from the active one."""
-    return await _template_page(request, ctx, tag, of=of, notice=TEMPLATE_NOTICES.get(notice))
+    return await _template_page(request, ctx, tag, of=of)
 
 
-@router.post("/templates/{tag}", dependencies=[Depends(csrf)])
+@router.post("/templates/{tag}")
 async def add_version(
     request: Request,
     ctx: Context,
@@ -226,7 +209,7 @@ async def add_version(
     return RedirectResponse(f"/templates/{tag}?notice=added#version-{added.version}", 303)
 
 
-@router.post("/templates/{tag}/{version:int}/activate", dependencies=[Depends(csrf)])
+@router.post("/templates/{tag}/{version:int}/activate")
 async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response:
     """Use the version for new prompts."""
     await ctx.database.once(presets.activate_template, tag, version)
@@ -234,24 +217,20 @@ async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response
 
 
 async def _template_page(
-    request: Request,
-    ctx: ApiContext,
-    tag: TemplateTag,
-    *,
-    of: int | None = None,
-    **sent: Any,
+    request: Request, ctx: ApiContext, tag: TemplateTag, *, of: int | None = None, **sent: Any
 ) -> Response:
     versions = (await ctx.database.once(presets.all_templates, tag))[::-1]
     origin = next((one for one in versions if one.version == of or (of is None and one.is_active)), None)
     if of is not None and origin is None:
         raise presets.template_missing(tag, of)
+    sent = {"text": origin and origin.text, "title": ""} | sent
     return page(
         request,
         "template.html.j2",
-        status=422 if sent.get("wrong") else 200,
+        notices=NOTICES,
         tag=tag,
         rules=RULES[tag],
         versions=versions,
         origin=origin,
-        **{"text": origin and origin.text, "title": "", "notice": None, "wrong": {}} | sent,
+        **sent,
     )

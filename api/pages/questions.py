@@ -1,20 +1,19 @@
-"""`/rag`: the questions, with their progress and next steps."""
+"""`/rag`: the questions, with their progress, next steps and answers."""
 
+from collections.abc import Sequence
 from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, Form, Query, Request
-from pydantic import BaseModel, ValidationError
+from fastapi import APIRouter, Form, Query, Request
+from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.answers import shown_answer
-from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step
+from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step, page_router
 from api.parameters import PathId
 from api.rendering import page
-from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
-from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, MissingError, Refused
 from schemas.settings.run import thaw
 from schemas.statuses import QueryStatus
@@ -37,12 +36,13 @@ PAGE_ROWS: Final = 25
 
 # No resource shares these addresses, so every client gets their pages.
 lists = APIRouter(include_in_schema=False)
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 #: Which questions a list shows: all, those that are not ready, or those in one status.
 Listed = Literal["", "pending"] | QueryStatus
 
-_PENDING: Final = tuple(status for status in QueryStatus if status is not QueryStatus.READY)
+#: Those of which there may be no question have a label only where there is one.
+_ALWAYS: Final[tuple[Listed, ...]] = ("", QueryStatus.READY, "pending")
 _LABELS: Final[dict[Listed, str]] = {
     "": "All",
     QueryStatus.READY: "Ready",
@@ -65,15 +65,16 @@ async def list_page(
     request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     """The newest questions, or those before one."""
-    statuses = (status,) if isinstance(status, QueryStatus) else _PENDING if status == "pending" else None
     async with (
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
+        statuses = _statuses(status) if status else None
         lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
         progress = await jobs.progress(connection, [line.job_id for line in lines])
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
+    numbers = {one: sum(counted.get(needed, 0) for needed in _statuses(one)) for one in _LABELS}
     rows = [
         (line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
@@ -82,44 +83,20 @@ async def list_page(
         request,
         "questions.html.j2",
         rows=rows,
-        filters=_filters(counted, status),
+        filters=[(one, _LABELS[one], n) for one, n in numbers.items() if n or one in (*_ALWAYS, status)],
         shown=status,
         before=before,
         older=lines[PAGE_ROWS - 1].id if len(lines) > PAGE_ROWS else None,
         searchable=searchable,
-        asked=sum(counted.values()),
+        asked=numbers[""],
     )
 
 
-def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[tuple[Listed, str, int]]:
-    """All, ready, pending, and each step that some question needs, each with its words and the number of questions."""
-    numbers: dict[Listed, int] = {
-        "": sum(counted.values()),
-        QueryStatus.READY: counted.get(QueryStatus.READY, 0),
-        "pending": sum(counted.get(status, 0) for status in _PENDING),
-    }
-    rare = {status: counted.get(status, 0) for status in _PENDING if status in counted or status is current}
-    return [(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]
-
-
-Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
-Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
-
-
-class PastedAnswerForm(BaseModel):
-    """The answer of an external model to the prompt with `top_n` sources."""
-
-    response_text: Typed = ""
-    top_n: Annotated[int, Form(ge=1, le=MAX_SOURCES)] | None = None
-    once: str = ""
-
-
-class ValuesForm(BaseModel):
-    """Other values to run a question with: a preset, and values that win over it, one `NAME=VALUE` per line."""
-
-    preset: Text = ""
-    """Empty for the values that the question has."""
-    values: Typed = ""
+def _statuses(listed: Listed) -> Sequence[QueryStatus]:
+    """Those of the questions that a list shows."""
+    if isinstance(listed, QueryStatus):
+        return [listed]
+    return [status for status in QueryStatus if not listed or status is not QueryStatus.READY]
 
 
 @router.get("/rag/{query_id:int}")
@@ -127,14 +104,14 @@ async def question_page(
     request: Request,
     ctx: Context,
     query_id: PathId,
-    top_n: Sources = None,
-    awaits: Awaited = None,
+    top_n: Annotated[int | None, Query(ge=1, le=MAX_SOURCES)] = None,
+    awaits: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
 ) -> Response:
     """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
     return await _page(request, ctx, query_id, top_n=top_n, awaits=awaits)
 
 
-@router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/answer")
 async def ask_model(
     ctx: Context,
     query_id: PathId,
@@ -148,44 +125,48 @@ async def ask_model(
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
-@router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/pasted")
 async def paste(
     request: Request,
     ctx: Context,
     query_id: PathId,
     principal: CurrentPrincipal,
-    form: Annotated[PastedAnswerForm, Form()],
+    response_text: Annotated[Typed, Form()] = "",
+    top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
+    once: Annotated[str, Form()] = "",
 ) -> Response:
-    """Store a pasted answer, and show it. One that cannot be stored stays in its field."""
+    """Store a pasted answer to the prompt with `top_n` sources, and show it. One that cannot be stored stays in its
+    field."""
     try:
-        key = form_key(principal, form.once, f"answer {query_id}", form)
-        result_id, _ = await ctx.database.once(answer, query_id, form.response_text, top_n=form.top_n, key=key)
+        key = form_key(principal, once, f"answer {query_id} {top_n} {response_text}")
+        result_id, _ = await ctx.database.once(answer, query_id, response_text, top_n=top_n, key=key)
     except MissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
         wrong = {"pasted": str(error)}
-        return await _page(
-            request, ctx, query_id, top_n=form.top_n, pasted=form.response_text, once=form.once, wrong=wrong
-        )
+        return await _page(request, ctx, query_id, top_n=top_n, pasted=response_text, once=once, wrong=wrong)
     return RedirectResponse(f"/rag/{query_id}/results/{result_id}", 303)
 
 
-@router.post("/rag/{query_id:int}/again", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/again")
 async def run_with_values(
-    request: Request, ctx: Context, query_id: PathId, form: Annotated[ValuesForm, Form()]
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    preset: Annotated[Text, Form()] = "",
+    values: Annotated[Typed, Form()] = "",
 ) -> Response:
-    """Run the stages that other values change, up to the answer."""
+    """Run the stages that another preset or other values change, up to the answer."""
     try:
-        values = assigned(form.values)
-        await ctx.database.once(run_stages, query_id, preset=form.preset or None, values=values)
+        await ctx.database.once(run_stages, query_id, preset=preset or None, values=assigned(values))
     except MissingError:
         raise
     except Refused as error:
-        return await _page(request, ctx, query_id, chosen=form, wrong={"values": str(error)})
+        return await _page(request, ctx, query_id, chosen=preset, values=values, wrong={"values": str(error)})
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-@router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
+@router.post("/rag/{query_id:int}/text")
 async def rewrite(
     request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
 ) -> Response:
@@ -234,16 +215,11 @@ async def _page(
         frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)
-    empty: dict[str, Any] = {
-        "question": line.original_query,
-        "pasted": "",
-        "chosen": ValuesForm(),
-        "once": token_urlsafe(16),
-    }
+    empty = {"question": line.original_query, "pasted": "", "chosen": "", "values": "", "once": token_urlsafe(16)}
+    filled = empty | filled
     return page(
         request,
         "question.html.j2",
-        status=422 if filled else 200,
         **shown_question(view),
         newest=newest,
         prompt=prompt,
@@ -256,14 +232,11 @@ async def _page(
         awaits=awaits,
         longest=MAX_CHARS,
         most=MAX_SOURCES,
-        **{"wrong": {}} | empty | filled,
+        **filled,
     )
 
 
-actions = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
-
-
-@actions.post("/rag/{query_id:int}/steps")
+@router.post("/rag/{query_id:int}/steps")
 async def take(
     query_id: PathId,
     ctx: Context,
@@ -288,8 +261,32 @@ async def take(
     return RedirectResponse(paths[back], 303)
 
 
-@actions.post("/rag/{query_id:int}/delete")
+@router.post("/rag/{query_id:int}/delete")
 async def delete(query_id: PathId, ctx: Context) -> Response:
     """Delete the question, and everything that was computed for it."""
     await ctx.database.once(query_runs.delete_query, query_id)
     return RedirectResponse("/rag", 303)
+
+
+@router.get("/rag/{query_id:int}/results")
+async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
+    """The answers, newest first."""
+    view = await ctx.database.once(query_view, query_id)
+    return page(request, "results.html.j2", line=view.line, view=view)
+
+
+@router.get("/rag/{query_id:int}/results/{result_id:int}")
+async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
+    """One answer, and the text of each source in its prompt."""
+    async with ctx.database.connection() as connection:
+        view = await query_view(connection, query_id)
+        result = await queries.result(connection, query_id, result_id)
+        shown = await shown_answer(connection, view.line.job_id, result)
+    return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)
+
+
+@router.post("/rag/{query_id:int}/results/{result_id:int}/delete")
+async def delete_answer(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
+    """Delete the answer; the question is kept."""
+    await ctx.database.once(query_runs.delete_result, query_id, result_id)
+    return RedirectResponse(f"/rag/{query_id}/results", 303)

@@ -4,17 +4,16 @@ import asyncio
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import PlainTextResponse
 from starlette.responses import Response
 
 from api.context import Context
+from api.pages.forms import page_router
 from api.parameters import PathId
 from api.rendering import page
-from api.routes import PageRoute
 from schemas.errors import Refused
 from schemas.values.base import Text
 from schemas.values.differences import Comparison, RetrievalMeasures
-from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
 from services.comparisons import compare, named_runs
@@ -33,7 +32,7 @@ from store.views import reported_run, scores_of_run
 #: The newest runs; the list of runs has all.
 SHOWN: Final = 15
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
 @router.get("/participants")
@@ -62,13 +61,7 @@ async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Respons
     async with ctx.database.connection() as connection:
         table = await scores_of_run(connection, run_id)
         overview = await overviews.get(connection, run_id)
-    return page(
-        request,
-        "scores.html.j2",
-        overview=overview,
-        table=table,
-        items=list(PHQ8Item),
-    )
+    return page(request, "scores.html.j2", overview=overview, table=table)
 
 
 Mode = Literal["", "zero_shot", "few_shot"]
@@ -84,24 +77,17 @@ async def compare_page(
 ) -> Response:
     """The form; with runs by number or name and commas between them, their comparison with the first."""
     found: list[Comparison] = []
-    wrong: str | None = None
+    wrong: dict[str, str] = {}
     words = [one.strip() for one in runs.split(",") if one.strip()]
     if len(words) > 1:
         try:
-            async with ctx.database.connection() as connection:
-                numbers = await named_runs(connection, words)
-            found = await compare(
-                ctx.database,
-                numbers,
-                mode=mode or None,
-                other_mode=other_mode or None,
-            )
+            numbers = await ctx.database.once(named_runs, words)
+            found = await compare(ctx.database, numbers, mode=mode or None, other_mode=other_mode or None)
         except Refused as error:
-            wrong = str(error)
+            wrong = {"form": str(error)}
     return page(
         request,
         "compare.html.j2",
-        status=422 if wrong else 200,
         runs=runs,
         mode=mode,
         other_mode=other_mode,
@@ -117,13 +103,7 @@ async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Res
     async with ctx.database.connection() as connection:
         report = await evaluation_report(connection, run_id, measures=RetrievalMeasures())
         overview = await overviews.get(connection, run_id)
-    return page(
-        request,
-        "evaluation.html.j2",
-        overview=overview,
-        report=report,
-        sheet=evaluation_sheet(report),
-    )
+    return page(request, "evaluation.html.j2", overview=overview, report=report, sheet=evaluation_sheet(report))
 
 
 #: Matplotlib writes inline styles into its files; nothing else is allowed.
@@ -137,14 +117,13 @@ async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
     """A row per participant and mode."""
     table = await ctx.database.once(scores_of_run, run_id)
     headers = {"Content-Disposition": f'attachment; filename="r{run_id}-scores.csv"'}
-    return PlainTextResponse(score_csv(table), media_type="text/csv", headers=headers)
+    return Response(score_csv(table), media_type="text/csv", headers=headers)
 
 
 @files.get("/runs/{run_id}/report.{ending}")
 async def report_file(ctx: Context, run_id: PathId, ending: Literal["html", "csv", "json"]) -> Response:
     """What `ragq report` writes with `--html`, `--csv` or `--json`; a run that has not finished can be reported too."""
-    async with ctx.database.connection() as connection:
-        run = await reported_run(connection, run_id)
+    run = await ctx.database.once(reported_run, run_id)
     text = await asyncio.to_thread(_written, run, ending)
     name = f'filename="r{run_id}-report.{ending}"'
     if ending == "html":

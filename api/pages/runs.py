@@ -4,23 +4,20 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.answers import answer_html
-from api.pages.forms import possible
+from api.pages.forms import Part, page_router, possible
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from api.routes import PageRoute
-from api.security.csrf import CheckedForm
 from schemas.chains import in_order, output_of
 from schemas.settings.profiles import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Value
-from schemas.values.participants import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.requests import RunKind
 from schemas.values.runs import Target
@@ -35,14 +32,13 @@ from store.runs.notifications import notification_in_words
 from store.runs.run_view import run_view, waits_in_words, with_origin
 from store.views import JobTrace, job_trace, run_scores, run_state
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
 @router.get("/workers")
 async def workers_page(request: Request, ctx: Context) -> Response:
     """What runs now."""
-    async with ctx.database.connection() as connection:
-        return page(request, "workers.html.j2", workers=await workers.live(connection))
+    return page(request, "workers.html.j2", workers=await ctx.database.once(workers.live))
 
 
 PAGE_ROWS: Final = 25
@@ -57,10 +53,9 @@ async def runs_page(
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """The newest runs, of one kind and with the words of a search where these are given, or those before a run."""
-    async with ctx.database.connection() as connection:
-        found = await overviews.overviews(
-            connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None, search=search
-        )
+    found = await ctx.database.once(
+        overviews.overviews, limit=PAGE_ROWS + 1, before=before, kind=kind or None, search=search
+    )
     shown = found[:PAGE_ROWS]
     return page(
         request,
@@ -84,20 +79,10 @@ def _address(path: str, **chosen: Any) -> str:
 
 PAGE_JOBS: Final = 50
 
-#: The participants whose scores are shown here; another page has all.
-SHOWN_PARTICIPANTS: Final = 12
-
-#: Kinds of runs that have a report.
-REPORTED: Final = ("participant", "query")
-
 
 @router.get("/runs/{run_id}")
 async def run_page(
-    request: Request,
-    ctx: Context,
-    run_id: PathId,
-    state: JobStatus | None = None,
-    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    request: Request, ctx: Context, run_id: PathId, state: JobStatus | None = None, part: Part = 1
 ) -> Response:
     """A part of the run's jobs, in one state where it is named; failed ones first."""
     async with ctx.database.connection() as connection:
@@ -125,8 +110,6 @@ async def run_page(
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
         times={stage: cost.stages[stage] for stage in in_order(overview.kind, cost.stages)},
         scores=scores,
-        items=list(PHQ8Item),
-        shown_participants=SHOWN_PARTICIPANTS,
         cost=list(cost_words(cost)),
         documents=documents,
         possible=possible(overview.states),
@@ -134,23 +117,17 @@ async def run_page(
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_address(f"/runs/{run_id}", state=state, part=part if part > 1 else None),
-        has_report=overview.kind in REPORTED,
-        flower=_flower(ctx.flower_url, run_id),
+        flower=ctx.flower_url and ctx.flower_url.rstrip("/"),
         waits=[*(() if view.batches is None else batches_in_words(view.batches)), *waits_in_words(view.jobs)],
         told=None if view.notification is None else notification_in_words(view.notification),
     )
 
 
 @router.post("/runs/{run_id}/{action}")
-async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: Action) -> Response:
+async def act_on_run(ctx: Context, run_id: PathId, action: Action) -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
     await control(ctx.database, Target(run_id, None), action)
     return RedirectResponse(f"/runs/{run_id}", 303)
-
-
-def _flower(flower_url: str | None, run_id: int) -> str | None:
-    """Flower's list of the tasks of a run: a search in the parameter `name`, with words separated by blanks."""
-    return None if flower_url is None else f"{flower_url.rstrip('/')}/tasks?name=ragq.%20kwargs:run%3D{run_id}"
 
 
 @router.get("/jobs/{job_id}")
@@ -171,19 +148,14 @@ async def job_page(request: Request, ctx: Context, job_id: PathId) -> Response:
         document=document,
         outputs=outputs,
         answer=_answer(outputs),
-        phq8=list(PHQ8Item),
         possible=possible({job.status: 1}),
-        flower=None if ctx.flower_url is None else ctx.flower_url.rstrip("/"),
+        flower=ctx.flower_url and ctx.flower_url.rstrip("/"),
     )
 
 
 @router.post("/jobs/{job_id}/{action}")
 async def act_on_job(
-    ctx: Context,
-    _form: CheckedForm,
-    job_id: PathId,
-    action: Action,
-    back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None,
+    ctx: Context, job_id: PathId, action: Action, back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None
 ) -> Response:
     """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"

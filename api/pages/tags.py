@@ -1,32 +1,28 @@
 """`/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi import Form, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed
+from api.pages.forms import Part, Typed, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from api.routes import PageRoute
-from api.security.csrf import csrf
 from schemas.errors import Refused, run_missing
 from schemas.values.base import Text
 from schemas.values.requests import TagsRequest
 from services.submit import submit
-from services.tags import (
-    phrase_sets,
-    vocabulary_of_name,
-)
+from services.tags import phrase_sets, vocabulary_of_name
 from stages.records import ProblemsFound
 from store import vocabularies
 from store.runs import overviews
 
 SHOWN_RUNS: Final = 10
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router()
 
 
 class PhrasesForm(BaseModel):
@@ -52,7 +48,7 @@ async def tags_page(request: Request, ctx: Context, vocabulary: Text = "") -> Re
     return await _form(request, ctx, PhrasesForm(vocabulary=vocabulary))
 
 
-@router.post("/tags", dependencies=[Depends(csrf)])
+@router.post("/tags")
 async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm, Form()]) -> Response:
     """Submit the phrases and open their candidates; or show what is wrong."""
     if not form.phrases.strip():
@@ -83,21 +79,11 @@ async def candidates_page(
     return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
 
 
-async def _form(
-    request: Request, ctx: ApiContext, form: PhrasesForm, *, wrong: dict[str, str] | None = None
-) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: PhrasesForm, *, wrong: Mapping[str, str] = {}) -> Response:
     async with ctx.database.connection() as connection:
         found = await vocabularies.current(connection)
         runs = await overviews.overviews(connection, kind="tags", limit=SHOWN_RUNS)
-    return page(
-        request,
-        "tags.html.j2",
-        status=422 if wrong else 200,
-        form=form,
-        vocabularies=found,
-        runs=runs,
-        wrong=wrong or {},
-    )
+    return page(request, "tags.html.j2", form=form, vocabularies=found, runs=runs, wrong=wrong)
 
 
 PAGE_TAGS: Final = 100
@@ -114,11 +100,7 @@ async def vocabularies_page(request: Request, ctx: Context) -> Response:
 
 @router.get("/vocabularies/{name}")
 async def vocabulary_page(
-    request: Request,
-    ctx: Context,
-    name: Name,
-    search: SearchWords = "",
-    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    request: Request, ctx: Context, name: Name, search: SearchWords = "", part: Part = 1
 ) -> Response:
     """A vocabulary: its models, and a part of its tags."""
     search = search.strip()

@@ -7,9 +7,9 @@ tokens, and forms stay valid across a restart.
 
 import hashlib
 import re
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import HTTPException, Request
 from itsdangerous import Signer
 from jinja2 import pass_context
 from jinja2.runtime import Context
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.datastructures import MutableHeaders
 from starlette.types import Scope
 
-from api.security.authentication import SESSION_COOKIE, Principal
+from api.security.authentication import SAFE_METHODS, SESSION_COOKIE, Principal
 from store.access import new_secret
 
 FIELD: Final = "csrf_token"
@@ -29,12 +29,12 @@ _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def csrf(request: Request) -> None:
-    """Check the CSRF token of a form, in its field or in the header. For routes that pages post to.
+    """Check the CSRF token of a form, in its field or in the header. For routers of pages, and where these post to.
 
     A request with an API token of its own needs none: no browser adds that by itself. Raises HTTPException.
     """
     principal: Principal | None = getattr(request.state, "principal", None)
-    if principal is not None and principal.token_in_request:
+    if request.method in SAFE_METHODS or (principal is not None and principal.token_in_request):
         return
     in_header = request.headers.get(HEADER)
     shown = (await request.form()).get(FIELD) if in_header is None else in_header
@@ -43,9 +43,6 @@ async def csrf(request: Request) -> None:
         raise HTTPException(
             403, "The form's CSRF token is not valid in this browser. Reload the page and send it again."
         )
-
-
-CheckedForm = Annotated[None, Depends(csrf)]
 
 
 def csrf_token(request: Request) -> str:

@@ -2,10 +2,10 @@
 
 import httpx
 import pytest
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from starlette.responses import PlainTextResponse
 
-from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, csrf_token
+from api.security.csrf import BROWSER_COOKIE, csrf, csrf_field, csrf_token
 from tests.api.security.conftest import LOCAL, Client, MakeToken
 
 
@@ -17,8 +17,8 @@ def form(app: FastAPI) -> None:
     async def show(request: Request) -> PlainTextResponse:
         return PlainTextResponse(csrf_token(request))
 
-    @app.post("/form")
-    async def sent(_form: CheckedForm) -> str:
+    @app.post("/form", dependencies=[Depends(csrf)])
+    async def sent() -> str:
         return "sent"
 
 
