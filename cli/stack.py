@@ -17,8 +17,7 @@ from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
 from schemas.settings.base import ENV_FILE, SettingSource, merged
 from schemas.settings.process import ProcessSettings, effective_process
-from services.doctor.examine import examine
-from services.doctor.servers import Verdict
+from services.doctor import Verdict, examine
 from stack.connections import connections
 from stack.home import Home, find_home, write_private
 from stack.lifecycle import PartStatus, status

@@ -135,10 +135,10 @@ def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Inte
     noise_no = (1 - centre) * specificity * (1 - specificity) / of_no
     of_judged = share * (1 - share) / n / better**2
     of_labels = ((1 - centre) * noise_no + centre * noise_yes) / better**2
-    middle, half = centre + 2 * _Z**2 * (noise_yes - noise_no), _Z * sqrt(of_judged + of_labels)
+    middle = centre + 2 * _Z**2 * (noise_yes - noise_no)
     goal = (of_judged + of_labels) / 4
     more = ceil((of_labels / (goal - of_judged) - 1) * (accepted.of + rejected.of)) if goal > of_judged else None
-    return _bounded(_within(value), _within(middle - half), _within(middle + half), half / _Z), more
+    return _around(_within(value), middle, sqrt(of_judged + of_labels)), more
 
 
 def _interval(share: _Share) -> Interval:
@@ -146,11 +146,11 @@ def _interval(share: _Share) -> Interval:
     if not share.of:
         return Interval(value=None, low=None, high=None, std=None, drop_rate=0.0, resamples=0)
     centre, n = share.near_half(_Z**2)
-    half = _Z * sqrt(share.value * (1 - share.value) * share.of + _Z**2 / 4) / n
-    return _bounded(share.value, _within(centre - half), _within(centre + half), half / _Z)
+    return _around(share.value, centre, sqrt(share.value * (1 - share.value) * share.of + _Z**2 / 4) / n)
 
 
-def _bounded(value: float, low: float, high: float, std: float) -> Interval:
+def _around(value: float, centre: float, std: float) -> Interval:
+    low, high = _within(centre - _Z * std), _within(centre + _Z * std)
     return Interval(value=value, low=low, high=high, std=std, drop_rate=0.0, resamples=0)
 
 

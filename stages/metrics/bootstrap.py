@@ -44,8 +44,10 @@ def paired_deltas(
     """The right beside the left, which is the baseline, over the participants of both; each resample draws the same
     participants for both. The corrected intervals have this level of confidence.
     """
-    ids = set(left.participant_ids) & set(right.participant_ids)
-    left, right = (_only(cohort, ids) for cohort in (left, right))
+    ids = set.intersection(*({one.participant_id for one in cohort.subjects} for cohort in (left, right)))
+    left, right = (
+        Cohort(tuple(one for one in cohort.subjects if one.participant_id in ids)) for cohort in (left, right)
+    )
 
     def differences(draws: Draws) -> dict[str, Floats]:
         of_left, of_right = metrics(left, draws), metrics(right, draws)
@@ -132,10 +134,6 @@ def _are_few(alone: Floats) -> bool:
     """Whether fewer than LEAST participants are there, or have a value without the others; none has a correlation."""
     known_of = int(np.count_nonzero(~np.isnan(alone)))
     return len(alone) < LEAST or 0 < known_of < LEAST
-
-
-def _only(cohort: Cohort, ids: set[int]) -> Cohort:
-    return Cohort(tuple(subject for subject in cohort.subjects if subject.participant_id in ids))
 
 
 def mean_intervals(

@@ -97,16 +97,6 @@ def hybrid_consistency(item: ItemScore) -> float:
     return 0.4 * consistency(item) + 0.3 * evidence_share(item) + 0.3 * retrieval_similarity_mean(item)
 
 
-def average(first: Confidence, second: Confidence) -> Confidence:
-    """The mean of two confidences."""
-    return lambda item: (first(item) + second(item)) / 2
-
-
-def product(first: Confidence, second: Confidence) -> Confidence:
-    """The product of two confidences."""
-    return lambda item: first(item) * second(item)
-
-
 class Variant(NamedTuple):
     """A confidence and the signals that it needs."""
 
@@ -133,8 +123,10 @@ VARIANTS: Mapping[str, Variant] = {
 }
 """Every named confidence."""
 
-COMBINATIONS: Mapping[str, Callable[[Confidence, Confidence], Confidence]] = {"average": average, "product": product}
-
+_COMBINATIONS: Mapping[str, Callable[[float, float], float]] = {
+    "average": lambda one, other: (one + other) / 2,
+    "product": lambda one, other: one * other,
+}
 _SECONDARY = "secondary:"
 
 
@@ -155,10 +147,11 @@ def variant_named(name: str) -> Variant:
         return VARIANTS[name]
     pair, _, combination = name.removeprefix(_SECONDARY).partition(":")
     names = pair.split("+")
-    if len(names) != 2 or combination not in COMBINATIONS:
+    if len(names) != 2 or combination not in _COMBINATIONS:
         raise Refused(f"{name!r} is not a pair of confidences; write secondary:A+B:average or secondary:A+B:product.")
     first, second = map(variant_named, names)
-    return Variant(COMBINATIONS[combination](first.confidence, second.confidence), first.needs | second.needs)
+    combine, needs = _COMBINATIONS[combination], first.needs | second.needs
+    return Variant(lambda item: combine(first.confidence(item), second.confidence(item)), needs)
 
 
 def _tokens(item: ItemScore) -> TokenSignals:

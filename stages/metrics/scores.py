@@ -30,28 +30,22 @@ class Cohort:
     def __len__(self) -> int:
         return len(self.subjects)
 
-    @property
-    def participant_ids(self) -> tuple[int, ...]:
-        return tuple(subject.participant_id for subject in self.subjects)
+    def _matrix(self, value: Callable[[Subject, PHQ8Item], float]) -> Floats:
+        rows = [[value(subject, item) for item in ORDER] for subject in self.subjects]
+        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
 
     def of_items(self, value: Callable[[ItemScore], float]) -> Floats:
         """A number for every scored item; 0 without a score."""
-        rows = [
-            [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in ORDER]
-            for subject in self.subjects
-        ]
-        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+        return self._matrix(lambda one, item: 0.0 if one.items[item].score is None else value(one.items[item]))
 
     @cached_property
     def is_scored(self) -> NDArray[np.bool_]:
         """False where the item is N/A."""
-        rows = [[subject.items[item].score is not None for item in ORDER] for subject in self.subjects]
-        return np.array(rows, dtype=np.bool_).reshape(len(self), ITEMS)
+        return self._matrix(lambda one, item: one.items[item].score is not None).astype(np.bool_)
 
     @cached_property
     def truth(self) -> Floats:
-        rows = [[subject.truth[item] for item in ORDER] for subject in self.subjects]
-        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+        return self._matrix(lambda one, item: one.truth[item])
 
     @cached_property
     def scores(self) -> Floats:

@@ -251,21 +251,22 @@ def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
     The likelihood has one maximum in 1 / T. Raises Refused for confidences outside 0..1, or more than one.
     """
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]  # Loads for a second.
+    from scipy.special import expit, logit  # type: ignore[import-untyped]
 
     if confidences.shape[1] != 1 or np.any((confidences < 0) | (confidences > 1)):
         raise Refused("A temperature calibrates one confidence in 0..1, such as verbalized; isotonic takes any.")
 
-    def scaled(p: Floats, temperature: float) -> Floats:
-        return np.asarray(_sigmoid(_logit(p[:, 0]) / temperature))
-
-    signed = np.where(exact, 1, -1) * _logit(confidences[:, 0])
+    signed = np.where(exact, 1, -1) * logit(_inside(confidences[:, 0]))
     found = minimize_scalar(
         lambda beta: np.mean(np.logaddexp(0, -beta * signed)),
         bounds=(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]),
         options={"xatol": 1e-9},
     )
     temperature = float(1 / found.x)
-    return Fitted(lambda p: scaled(p, temperature), {"temperature": temperature})
+    return Fitted(
+        lambda p: np.asarray(expit(logit(_inside(p[:, 0])) / temperature)),
+        {"temperature": temperature},
+    )
 
 
 def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
@@ -273,6 +274,7 @@ def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
 
     Raises Refused when all scores are exact, or none.
     """
+    from scipy.special import expit  # type: ignore[import-untyped]
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # Loads for a second.
 
     if exact.all() or not exact.any():
@@ -282,7 +284,7 @@ def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
     model = LogisticRegression(C=1.0).fit((confidences - mean) / std, exact)
     weights, intercept = model.coef_[0], float(model.intercept_[0])
     return Fitted(
-        lambda p: np.asarray(_sigmoid((p - mean) / std @ weights + intercept)),
+        lambda p: np.asarray(expit((p - mean) / std @ weights + intercept)),
         {"intercept": intercept} | {f"weight_{at}": float(weight) for at, weight in enumerate(weights, start=1)},
     )
 
@@ -326,15 +328,6 @@ def brier(probabilities: Floats, exact: Exact) -> float:
 
 def _inside(p: Floats) -> Floats:
     return np.asarray(np.clip(p, _EDGE, 1 - _EDGE))
-
-
-def _logit(p: Floats) -> Floats:
-    inside = _inside(p)
-    return np.asarray(np.log(inside / (1 - inside)))
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def reliability(

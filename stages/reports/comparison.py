@@ -341,7 +341,7 @@ def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> list[Movement]
     for person in sorted(by_run[0]):
         jobs = [of[person] for of in by_run if person in of]
         scores = [job.scores.items for job in jobs if job.scores is not None]
-        truth = ground_truth(by_run[0][person].labels).items
+        truth = ground_truth(by_run[0][person].labels)
         if len(scores) == len(by_run):
             found += [
                 Movement(

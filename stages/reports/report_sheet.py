@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from schemas.settings.base import value_in_words
 from schemas.settings.profiles import changed_in_words, changes
 from schemas.values.participants import PHQ8Item
-from schemas.values.reports import CalibrationErrors, Experiment, Report, StageTelemetry
+from schemas.values.reports import Experiment, Report, StageTelemetry
 from schemas.values.runs import SettingValue
 from schemas.values.scoring import ModeDraws
 from stages.reports.costs import cost_words
@@ -100,14 +100,9 @@ def _indexes(report: Report) -> Iterator[str]:
     yield from dict.fromkeys(one.in_words for each in report.experiments for one in each.provenance.reference_indexes)
 
 
-def _modes(report: Report) -> tuple[str, ...]:
-    return tuple(experiment.results.mode.value for experiment in report.experiments)
-
-
 def _results(report: Report) -> Table:
     columns = {one.results.mode.value: _metrics(one) for one in report.experiments}
-    names = dict.fromkeys(name for column in columns.values() for name in column)
-    return Table("Results", ("metric", *columns), by_column(names, columns), place="paper")
+    return by_column("Results", "metric", columns, place="paper")
 
 
 def _metrics(experiment: Experiment) -> dict[str, Cell]:
@@ -177,23 +172,20 @@ def _predictions(report: Report) -> Iterator[Table]:
             columns[one.results.mode.value] = {"participants": found.predicted, **figures}
         is_chosen = measures.prediction_mode == mode
         if predicted or is_chosen:
-            rows = by_column(("participants", *metrics), columns)
-            yield Table(caption, ("metric", *columns), rows, place="paper" if is_chosen else "screen")
+            yield by_column(caption, "metric", columns, place="paper" if is_chosen else "screen")
 
 
 def _items(report: Report) -> Table:
-    rows = tuple((item.value, *(cell for one in report.experiments for cell in _item(one, item))) for item in PHQ8Item)
-    has_baselines = any(one.baselines for one in report.experiments)
-    columns = ("n", "N/A", *(("median's", "mode's") if has_baselines else ()))
-    of_modes = (f"{mode} {column}".rstrip() for mode in _modes(report) for column in ("", *columns))
+    columns: dict[str, dict[str, Cell]] = {}
+    for one in report.experiments:
+        mode, per_item = one.results.mode.value, one.results.per_item
+        columns[mode] = {item: Figure(found.mae_interval) for item, found in per_item.items()}
+        columns[f"{mode} n"] = {item: found.count for item, found in per_item.items()}
+        columns[f"{mode} N/A"] = {item: found.na_count for item, found in per_item.items()}
+        for name, baseline in zip(("median's", "mode's"), by_name(one.baselines).values(), strict=False):
+            columns[f"{mode} {name}"] = {item: Real(found.value) for item, found in baseline.per_item.items()}
     notes = ("n: participants with a score for the item.",)
-    return Table("Mean absolute error per item", ("item", *of_modes), rows, notes, place="paper")
-
-
-def _item(experiment: Experiment, item: PHQ8Item) -> tuple[Cell, ...]:
-    found = experiment.results.per_item[item]
-    beside = (Real(one.per_item[item].value) for one in by_name(experiment.baselines).values())
-    return Figure(found.mae_interval), found.count, found.na_count, *beside
+    return by_column("Mean absolute error per item", "item", columns, notes=notes, place="paper")
 
 
 def _selective(report: Report) -> Iterator[Table]:
@@ -204,26 +196,26 @@ def _selective(report: Report) -> Iterator[Table]:
 
 
 def _risks(report: Report) -> Table:
-    chosen = [one.selective_prediction.chosen for one in report.experiments]
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *(Figure(one.risk_at_coverage[name].risk) for one in chosen))
-        for name in (f"{coverage:g}" for coverage in report.measures.coverage_grid)
-    )
+    columns = {
+        one.results.mode.value: {
+            name: Figure(at.risk) for name, at in one.selective_prediction.chosen.risk_at_coverage.items()
+        }
+        for one in report.experiments
+    }
     notes = ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.",)
-    return Table("Selective risk", ("coverage", *_modes(report)), rows, notes, place="paper")
+    return by_column("Selective risk", "coverage", columns, notes=notes, place="paper")
 
 
 def _confidences(report: Report) -> Table:
-    found = [one.selective_prediction.by_confidence for one in report.experiments]
-    rows: list[tuple[Cell, ...]] = []
-    for name in dict.fromkeys(name for of in found for name in of):
-        row: list[Cell] = [name]
-        for of in found:
-            row += [Figure(of[name]["aurc"]), Figure(of[name]["augrc"])] if name in of else ["", ""]
-        rows.append(tuple(row))
-    columns = ("confidence", *(f"{mode} {area}" for mode in _modes(report) for area in ("AURC", "AUGRC")))
+    columns = {
+        f"{one.results.mode} {area.upper()}": {
+            name: Figure(of[area]) for name, of in one.selective_prediction.by_confidence.items()
+        }
+        for one in report.experiments
+        for area in ("aurc", "augrc")
+    }
     chosen = (report.measures.confidence,)
-    return Table("Confidences", columns, tuple(rows), tuple(_signals(report)), chosen=chosen)
+    return by_column("Confidences", "confidence", columns, notes=tuple(_signals(report)), chosen=chosen)
 
 
 def _signals(report: Report) -> Iterator[str]:
@@ -244,7 +236,10 @@ def _calibrated(report: Report) -> Iterator[Table]:
         if (found := one.calibrated) is not None:
             parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
             on = f"{found.fitted_on} {found.split or ''}".rstrip()
-            errors = (_change(found.before, found.after, name) for name in ("ece", "brier", "log_loss"))
+            errors = [
+                " -> ".join(number(None if side is None else getattr(side, name)) for side in (found.before, found.after))
+                for name in ("ece", "brier", "log_loss")
+            ]
             rows.append((one.results.mode.value, on, found.participants, found.items, parameters, *errors))
     if rows:
         columns = ("mode", "on", "participants", "scores", "parameters", "ECE", "Brier", "log loss")
@@ -252,31 +247,17 @@ def _calibrated(report: Report) -> Iterator[Table]:
         yield Table("Calibration", columns, tuple(rows), (note,), texts=("on", "parameters"))
 
 
-def _change(before: CalibrationErrors | None, after: CalibrationErrors | None, name: str) -> str:
-    return " -> ".join(number(None if side is None else getattr(side, name)) for side in (before, after))
-
-
 def _draws(found: ModeDraws) -> Table:
     """The same work in other draws, and how far they are apart."""
     coverage, mae = found.prediction_coverage, found.item_mae_weighted
     rows: list[tuple[Cell, ...]] = [
-        (
-            str(one.draw),
-            one.run_id,
-            one.evaluated,
-            Real(one.prediction_coverage, is_share=True),
-            Real(one.item_mae_weighted),
-        )
-        for one in found.draws
+        (str(of.draw), of.run_id, of.evaluated, Real(of.prediction_coverage, is_share=True), Real(of.item_mae_weighted))
+        for of in found.draws
     ]
     rows.append(("mean", "", "", Real(coverage.mean, is_share=True), Real(mae.mean)))
     rows.append(("standard deviation", "", "", Real(coverage.std, is_share=True), Real(mae.std)))
-    return Table(
-        f"Draws, {found.mode.value}",
-        ("draw", "run", "evaluated", "coverage %", "MAE weighted"),
-        tuple(rows),
-        texts=("run",),
-    )
+    columns = ("draw", "run", "evaluated", "coverage %", "MAE weighted")
+    return Table(f"Draws, {found.mode.value}", columns, tuple(rows), texts=("run",))
 
 
 def _references(report: Report) -> Iterator[Table]:

@@ -1,11 +1,11 @@
 """The results of a mode of a run, and its failures, grouped and counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from statistics import fmean, stdev
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,33 +43,20 @@ from stages.metrics.scores import (
     total_rates,
 )
 
-_KEYS: Final = {item: item.evidence_key for item in PHQ8Item}
-
-
-class GroundTruth(NamedTuple):
-    """All eight item scores; or None and the problem."""
-
-    items: dict[PHQ8Item, int] | None
-    problem: FailureCategory | None = None
-
-
-def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
+def ground_truth(labels: Mapping[str, Any] | None) -> dict[PHQ8Item, int] | None:
     """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
 
-    >>> ground_truth(None).problem.value, ground_truth({"PHQ8_Sleep": 4}).problem.value
-    ('ground_truth_missing', 'ground_truth_invalid')
+    >>> ground_truth({"PHQ8_Sleep": 4}) is None
+    True
     """
-    if labels is None:
-        return GroundTruth(None, FailureCategory.GROUND_TRUTH_MISSING)
-    items: dict[PHQ8Item, Any] = {item: labels.get(key) for item, key in _KEYS.items()}
-    if any(type(score) is not int or score not in ITEM_SCORES for score in items.values()):
-        return GroundTruth(None, FailureCategory.GROUND_TRUTH_INVALID)
-    return GroundTruth(items)
+    items: dict[PHQ8Item, Any] = {item: (labels or {}).get(item.evidence_key) for item in PHQ8Item}
+    is_valid = all(type(score) is int and score in ITEM_SCORES for score in items.values())
+    return items if is_valid else None
 
 
 def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResult:
     """The record of a job; `failed` is its final attempt if it failed."""
-    truth = ground_truth(job.labels).items
+    truth = ground_truth(job.labels)
     scores = job.scores
     predicted = None if scores is None else {item: scores.items[item].score for item in PHQ8Item}
     errors = item_errors(predicted, truth)
@@ -115,7 +102,7 @@ def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:
     """The participants that have scores and ground truth."""
     subjects = []
     for job in jobs:
-        truth = ground_truth(job.labels).items
+        truth = ground_truth(job.labels)
         if job.scores is not None and truth is not None:
             subjects.append(Subject(participant_id=job.participant_id, items=job.scores.items, truth=truth))
     return cohort_of(subjects)
@@ -145,7 +132,7 @@ def results_of(
         failed_subjects=failures,
         unfinished_subjects=len(jobs) - len(scored) - failures,
         excluded_no_evidence=len(cohort) - evaluated,
-        excluded_no_ground_truth=sum(ground_truth(job.labels).items is None for job in scored),
+        excluded_no_ground_truth=sum(ground_truth(job.labels) is None for job in scored),
         evaluated_subjects=evaluated,
         item_mae_weighted=intervals["item_mae_weighted"].value,
         item_mae_by_item=intervals["item_mae_by_item"].value,
@@ -236,7 +223,7 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAttempt], labels: Labels) -> FailureList:
     """Every failure of a run, oldest first, then the labels that are missing or invalid."""
     happened = sorted(failed, key=lambda attempt: (attempt.ended_at, f"j{attempt.job_id}"))
-    failures = (*map(_of_attempt, happened), *of_labels(labels))
+    failures = (*map(_of_attempt, happened), *_of_labels(labels))
     counts = _counts(failures)
     by_participant = _counted(str(one.participant_id) for one in failures if one.participant_id is not None)
     summary = FailureSummary(
@@ -258,7 +245,7 @@ def unresolved_counts(failed: Iterable[FailedAttempt], labels: Labels) -> Failur
     Errors that a retry has resolved do not count, so that the counts equal those of a run without them.
     """
     unresolved = (attempt for attempt in failed if attempt.is_final or attempt.type is None)
-    return FailureCounts(**_counts((*map(_of_attempt, unresolved), *of_labels(labels))))
+    return FailureCounts(**_counts((*map(_of_attempt, unresolved), *_of_labels(labels))))
 
 
 def _counts(failures: Sequence[ReportedFailure]) -> dict[str, Any]:
@@ -270,26 +257,27 @@ def _counts(failures: Sequence[ReportedFailure]) -> dict[str, Any]:
     }
 
 
-def of_labels(labels: Labels) -> tuple[ReportedFailure, ...]:
+def _of_labels(labels: Labels) -> Iterator[ReportedFailure]:
     """One failure per participant whose labels are missing or invalid, ascending."""
-    problems = {participant_id: ground_truth(labels[participant_id]).problem for participant_id in sorted(labels)}
-    return tuple(_of_label(participant_id, problem) for participant_id, problem in problems.items() if problem)
-
-
-def _of_label(participant_id: int, problem: FailureCategory) -> ReportedFailure:
-    what = "no item labels" if problem is FailureCategory.GROUND_TRUTH_MISSING else "item labels that are not 0..3"
-    return ReportedFailure(
-        category=problem,
-        severity=problem.severity,
-        message=f"Participant {participant_id} has {what} and is in no metric.",
-        participant_id=participant_id,
-        phq8_item=None,
-        stage=None,
-        timestamp=None,
-        context=FailureContext(
-            job=None, mode=None, subject=str(participant_id), attempt=None, error_type=None, resolved=False
-        ),
-    )
+    for participant_id in sorted(labels):
+        if ground_truth(labels[participant_id]) is not None:
+            continue
+        is_missing = labels[participant_id] is None
+        category = FailureCategory.GROUND_TRUTH_MISSING if is_missing else FailureCategory.GROUND_TRUTH_INVALID
+        what = "no item labels" if is_missing else "item labels that are not 0..3"
+        subject = str(participant_id)
+        yield ReportedFailure(
+            category=category,
+            severity=category.severity,
+            message=f"Participant {participant_id} has {what} and is in no metric.",
+            participant_id=participant_id,
+            phq8_item=None,
+            stage=None,
+            timestamp=None,
+            context=FailureContext(
+                job=None, mode=None, subject=subject, attempt=None, error_type=None, resolved=False
+            ),
+        )
 
 
 def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:

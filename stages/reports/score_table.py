@@ -55,7 +55,7 @@ def mode_summaries(jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None
 
 
 def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
-    truth = ground_truth(jobs[0].labels).items
+    truth = ground_truth(jobs[0].labels)
     by_mode = {job.mode: job for job in jobs}
     return ParticipantRow(
         participant_id=participant_id,
@@ -82,7 +82,7 @@ def _scores(job: JobScores, truth: Truth) -> ModeScores:
 
 def _summary(mode: AssessmentMode, jobs: Sequence[JobScores], baseline: Mapping[str, Any]) -> ModeSummary:
     scored = [job.scores for job in jobs if job.scores is not None]
-    errors = [found for job in jobs if (found := item_errors(job.scores, ground_truth(job.labels).items))]
+    errors = [found for job in jobs if (found := item_errors(job.scores, ground_truth(job.labels)))]
     compared = [error for of_one in errors for error in of_one]
     return ModeSummary(
         mode=mode,
@@ -114,7 +114,7 @@ def _mae_of(fixed: Mapping[str, int] | None, jobs: Iterable[JobScores]) -> float
         scores = {
             item: None if score is None else fixed[item.evidence_key] for item, score in (job.scores or {}).items()
         }
-        errors += item_errors(scores, ground_truth(job.labels).items)
+        errors += item_errors(scores, ground_truth(job.labels))
     return fmean(errors) if errors else None
 
 

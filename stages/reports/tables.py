@@ -146,9 +146,11 @@ def paper_tables(sheet: Sheet) -> list[Table]:
     ]
 
 
-def by_column(names: Iterable[str], columns: Mapping[str, Mapping[str, Cell]]) -> tuple[tuple[Cell, ...], ...]:
-    """Rows of the cells of each column; what a column lacks is empty."""
-    return tuple((name, *(column.get(name, "") for column in columns.values())) for name in names)
+def by_column(caption: str, first: str, columns: Mapping[str, Mapping[str, Cell]], **others: Any) -> Table:
+    """A table of columns, each with its cells by the name of their row; what a column lacks is empty."""
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = tuple((name, *(column.get(name, "") for column in columns.values())) for name in names)
+    return Table(caption, (first, *columns), rows, **others)
 
 
 _COLUMNS = (

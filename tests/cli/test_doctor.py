@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES, OpenAIAddress
-from services.doctor.examine import _Asked, _openai, examine
-from services.doctor.servers import Finding, Findings, Verdict
+from services.doctor import Finding, Findings, Verdict, _Asked, _openai, examine
 from stack.ports import LOOPBACK
 from tests.scripted_openai import ScriptedOpenAI
 from tests.store.statements import EMPTIED, execute

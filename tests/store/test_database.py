@@ -18,7 +18,7 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from schemas.tables import METADATA
-from services.doctor.servers import Verdict, check_database
+from services.doctor import Verdict, check_database
 from store import migrate
 from store.database import Connection, Database, DatabaseTime, DatabaseUnavailableError
 from store.migrate import PgvectorError, check_pgvector, is_newest_revision
