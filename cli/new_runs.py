@@ -12,7 +12,7 @@ from cli.options import Decorator, together
 from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
 from cli.sheets import rows_drawing
 from schemas.values.costs import Effort, Estimate
-from services.estimates import Plan, estimate
+from services.submit import Plan, estimate
 from stages.reports.costs import money_in_words
 from stages.reports.tables import Table
 from stages.reports.words import counted, duration, number, tokens_in_words

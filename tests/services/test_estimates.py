@@ -10,9 +10,8 @@ from schemas.values.costs import Estimate, ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
 from schemas.values.runs import Target
-from services.estimates import estimate
 from services.forks import ForkRequest, plan_fork
-from services.submit import plan_request
+from services.submit import estimate, plan_request
 from store.database import Connection
 from tests.embedded import ValkeyServer
 from tests.workers.test_settings_matrix import JUDGED, REQUEST, STAGES, TESTED, Bench, bench
