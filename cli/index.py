@@ -237,14 +237,14 @@ def reembed_command(
         print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
         return
     settings = effective_settings(profile, {"MODEL_EMBEDDING_MODEL": model} | values)
-    found = with_open_database(reembed, name, settings)
-    print_text(f"{counted(found.works, 'work')} of '{name}' copied to '{found.copy.name}'.", err=True)
-    if found.submitted is None:
-        nothing = f"Every chunk of '{found.copy.name}' has its vector."
-        print_result({"corpus": found.copy.name, "run": None}, nothing, as_json=as_json)
+    copy, works, submitted = with_open_database(reembed, name, settings)
+    print_text(f"{counted(works, 'work')} of '{name}' copied to '{copy.name}'.", err=True)
+    if submitted is None:
+        nothing = f"Every chunk of '{copy.name}' has its vector."
+        print_result({"corpus": copy.name, "run": None}, nothing, as_json=as_json)
         return
-    report_submitted([found.submitted], settings, kind="index")
-    conclude([found.submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+    report_submitted([submitted], settings, kind="index")
+    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
 
 
 #: Read only when they are asked for: otherwise they may be missing, broken or of another index.

@@ -11,13 +11,7 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun, Target, run_number
 from services.forks import ForkRequest, fork, plan_fork
-from stages.reports.comparison import (
-    RunInMode,
-    best_of,
-    compare_queries,
-    compare_scores,
-    shown_measures,
-)
+from stages.reports.comparison import best_of, compare_queries, compare_scores, shown_measures
 from stages.reports.report import retrieval_measures_of
 from store.database import Connection, Database
 from store.runs import forks, runs
@@ -96,7 +90,10 @@ def compared(
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
 
 
-def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) -> list[list[RunInMode]]:
+Side = tuple[ScoredRun, AssessmentMode]
+
+
+def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) -> list[list[Side]]:
     first, *others = runs
     if other_mode is not None and mode is None:
         raise Refused("Choose the mode of the first run too.")
@@ -106,14 +103,14 @@ def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) 
     if not common:
         has = ", ".join(f"r{run.run_id} has {' and '.join(run.modes)}" for run in runs)
         raise Refused(f"{has}; choose a mode of each: --mode and --other-mode, or in the form.")
-    return [[RunInMode(run, one) for run in runs] for one in common]
+    return [[(run, one) for run in runs] for one in common]
 
 
-def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
+def _in_mode(run: ScoredRun, mode: str) -> Side:
     if mode not in run.modes:
         has = " and ".join(run.modes)
         raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {has}.")
-    return RunInMode(run, AssessmentMode(mode))
+    return run, AssessmentMode(mode)
 
 
 Point = Mapping[str, str]

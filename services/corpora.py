@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -217,21 +217,13 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
 _SUFFIX: Final = "-copy"
 
 
-class Reembedded(NamedTuple):
-    """A copy that another model embeds."""
-
-    of: StoredCorpus
-    copy: StoredCorpus
-    works: int
-    """That were new to it."""
-    submitted: Submitted | None
-    """None where nothing waits for a vector."""
-
-
-async def reembed(database: Database, name: str, settings: EffectiveSettings) -> Reembedded:
+async def reembed(
+    database: Database, name: str, settings: EffectiveSettings
+) -> tuple[StoredCorpus, int, Submitted | None]:
     """Make the copy of a corpus, or let it follow its corpus, and embed what it lacks with the model of `settings`.
 
-    Raises Refused for a copy that another model embeds, and for the model of the corpus itself.
+    The copy, how many works were new to it, and the run; None where nothing waits for a vector. Raises Refused for a
+    copy that another model embeds, and for the model of the corpus itself.
     """
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
@@ -240,7 +232,7 @@ async def reembed(database: Database, name: str, settings: EffectiveSettings) ->
         works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
     submitted = None if run is None else await submit_run(database, run, always_new=True)
-    return Reembedded(of, copy, works, submitted)
+    return copy, works, submitted
 
 
 async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettings) -> str | None:
@@ -252,7 +244,7 @@ async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettin
             return None
         model = embedder_settings(await corpora.corpus(connection, found[0]))
     values = {name: str(value) for name, value in model.items()}
-    _, copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
+    copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
     run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
     return f"'{copy.name}' has them too{run}."
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
@@ -24,19 +24,8 @@ from store.references.references import StoredIndex
 from store.runs.runs import NewRun
 
 
-class Assessed(NamedTuple):
-    """The people whom no reference of a run may come from, and the variants of the transcripts that are assessed."""
-
-    data_set: str
-    split: str | None
-    """None where they were named one by one."""
-    excluded: Sequence[int]
-    """The whole split, also beyond its limit, or the named participants; ids ascending."""
-    variants: Mapping[TranscriptVariant, int]
-
-
 def _overlap(
-    index: StoredIndex, indexed: Collection[int], both: Sequence[int], assessed: Assessed, *, is_allowed: bool
+    index: StoredIndex, indexed: Collection[int], both: Sequence[int], split: str | None, *, is_allowed: bool
 ) -> dict[str, Any]:
     """Part of the run's request: who of the index is assessed; empty without anybody.
 
@@ -48,7 +37,7 @@ def _overlap(
     is_whole = len(both) == len(indexed)
     if is_allowed and not is_whole:
         return {"overlap": {"index": index.name, "participants": list(both)}}
-    where = "among the participants of this run" if assessed.split is None else f"in split '{assessed.split}'"
+    where = "among the participants of this run" if split is None else f"in split '{split}'"
     if is_allowed:
         raise Refused(
             f"All {len(indexed)} participants of reference index '{index.name}' are {where}, and search leaves them "
@@ -93,40 +82,41 @@ def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
 async def plan_search(
     connection: Connection,
     settings: EffectiveSettings,
-    assessed: Assessed,
     *,
-    allow_overlap: bool = False,
-    named: str | None = None,
+    data_set: str,
+    split: str | None,
+    excluded: Sequence[int],
+    variants: Mapping[TranscriptVariant, int],
+    allow_overlap: bool,
+    named: str | None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part of the inputs of every few-shot job, and part of the run's request: what its readers have to know of the
     index.
 
-    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, without anybody of the run's
-    own split.
+    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, without anybody `excluded`:
+    the whole split, also beyond its limit, or without a split the participants that were named; ids ascending.
+    `variants` are those of the transcripts that are assessed.
 
     Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
     when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
     built with other settings or lacks what the settings ask for.
     """
-    index = await fitting_index(
-        connection, settings, data_set=assessed.data_set, transcripts=assessed.variants, named=named
-    )
+    index = await fitting_index(connection, settings, data_set=data_set, transcripts=variants, named=named)
     labels = await references.labels(connection, index.id)
-    both = await references.assessed_people(connection, index.id, assessed.data_set, assessed.excluded)
-    is_own = index.data_set == assessed.data_set
+    both = await references.assessed_people(connection, index.id, data_set, excluded)
     inputs: dict[str, Any] = {
         "index_id": index.id,
         "index_data_set": index.data_set,
         "index_model_digest": index.model_digest,
-        "excluded": list(assessed.excluded) if is_own else both,
+        "excluded": list(excluded) if index.data_set == data_set else both,
     }
     record: dict[str, Any] = {
         "references": named,
         "searched": {"index": index.name, "data_set": index.data_set, "split": training_name(index.split)},
-        "variants": {"transcripts": assessed.variants, "index": index.variant.value},
+        "variants": {"transcripts": variants, "index": index.variant.value},
     }
     record |= left_parity(settings.profile, settings.run)
-    record |= _overlap(index, labels, both, assessed, is_allowed=allow_overlap)
+    record |= _overlap(index, labels, both, split, is_allowed=allow_overlap)
     if index.partial is not None:
         record["left_out_references"] = list(index.partial.skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -45,36 +45,29 @@ async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
     if settings.ragq.score_input == "transcript":
         mode = settings.quantitative.severity_inference_mode
         prompts["score"] = lambda transcript: scoring_messages(transcript, "", severity_mode=mode)
-    rooms: dict[str, _Room] = {}
+    #: Stage -> the tokens that are left for a transcript, those of the whole context, and the model.
+    rooms: dict[str, tuple[int, int, str]] = {}
     for stage, model in asked_models(run).items():
         context = settings.ragq.context_tokens or reported.get(model)
         if stage in prompts and context:
             taken = most_prompt_tokens(prompts[stage]("")) + reply_room(context, None)
-            rooms[stage] = _Room(max(context - taken, 0), context, model)
+            rooms[stage] = max(context - taken, 0), context, model
     if not rooms:
         return
-    stage, room = min(rooms.items(), key=lambda found: found[1].tokens)
+    stage, (room, context, model) = min(rooms.items(), key=lambda found: found[1][0])
     hashes = {job.inputs.get("transcript_hash", ""): job.subject for job in run.jobs}
-    texts = await interviews.texts_longer_than(connection, list(hashes), room.tokens)
+    texts = await interviews.texts_longer_than(connection, list(hashes), room)
     measured = ((most_tokens(text), hashes[one]) for one, text in texts.items())
-    if not (long := sorted((one for one in measured if one[0] > room.tokens), reverse=True)):
+    if not (long := sorted((one for one in measured if one[0] > room), reverse=True)):
         return
     listed = ", ".join(f"{subject} (about {tokens} tokens)" for tokens, subject in long[:_LISTED])
     more = f" and {len(long) - _LISTED} more" if len(long) > _LISTED else ""
-    other = " and ".join(f"--set {_OTHERWISE[one]}" for one, of in rooms.items() if of.tokens < long[0][0])
+    other = " and ".join(f"--set {_OTHERWISE[one]}" for one, (tokens, *_) in rooms.items() if tokens < long[0][0])
     raise Refused(
-        f"{len(long)} of {len(hashes)} transcripts are longer than model '{room.model}' reads in stage '{stage}': "
-        f"participant {listed}{more}. It reads and writes {room.context} tokens together, and {room.tokens} are left "
+        f"{len(long)} of {len(hashes)} transcripts are longer than model '{model}' reads in stage '{stage}': "
+        f"participant {listed}{more}. It reads and writes {context} tokens together, and {room} are left "
         f"beside the instructions and the reply. Nothing was submitted. Use a model with a longer context, or {other}."
     )
-
-
-class _Room(NamedTuple):
-    """What a model has left for a transcript."""
-
-    tokens: int
-    context: int
-    model: str
 
 
 def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:

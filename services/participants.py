@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from schemas.values.participants import (
     TranscriptVariant,
 )
 from schemas.values.requests import ParticipantRequest
-from services.few_shot import Assessed, first_baseline, plan_search
+from services.few_shot import first_baseline, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise
 from stages.participants.extract import quotes_per_item
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
@@ -54,13 +54,20 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     transcripts = await _transcripts(connection, data_set, wanted)
     evidence = _checked_evidence(request.evidence, wanted)
     variants = dict(sorted(Counter(transcript.variant for transcript in transcripts.values()).items()))
-    assessed = Assessed(data_set, split, sorted({*everybody}), variants)
+    excluded = sorted({*everybody})
     if AssessmentMode.FEW_SHOT in request.modes:
         search, record = await plan_search(
-            connection, settings, assessed, allow_overlap=request.allow_overlap, named=request.references
+            connection,
+            settings,
+            data_set=data_set,
+            split=split,
+            excluded=excluded,
+            variants=variants,
+            allow_overlap=request.allow_overlap,
+            named=request.references,
         )
     else:
-        search, record = {}, await first_baseline(connection, data_set, without=assessed.excluded)
+        search, record = {}, await first_baseline(connection, data_set, without=excluded)
     jobs = [
         NewJob(
             mode=mode,
@@ -265,9 +272,9 @@ async def import_participants(
             variants=Counter(one.variant for one in people.values()),
             splits={split.name: len(split.participant_ids) for split in splits},
             new=tuple(one for one in people if one not in stored),
-            unchanged=tuple(one.person.id for one in merges if not (one.added or one.replaced)),
-            changed={one.person.id: one.added for one in merges if one.added and not one.replaced},
-            conflicting={one.person.id: one.replaced for one in merges if one.replaced},
+            unchanged=tuple(one.id for one, added, replaced in merges if not (added or replaced)),
+            changed={one.id: added for one, added, replaced in merges if added and not replaced},
+            conflicting={one.id: replaced for one, _, replaced in merges if replaced},
             unknown=tuple(sorted(one for one in labels if one not in stored)),
             new_splits=tuple(split.name for split in splits if split.name not in before),
             unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
@@ -280,7 +287,7 @@ async def import_participants(
             if imported.has_conflicts and not replace_stored:
                 raise Refused(_refusal(imported))
             kept = [people[one] for one in imported.new]
-            kept += [one.person for one in merges if one.added or one.replaced]
+            kept += [one for one, added, replaced in merges if added or replaced]
             await interviews.keep(connection, name, kept, splits)
             if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
                 made = await _make_paper_splits(connection, imported, before)
@@ -311,16 +318,9 @@ def _refuse_name(data_set: str) -> None:
         )
 
 
-class _Merge(NamedTuple):
-    """A participant after the import, with the names of what it adds, and of what it replaces."""
-
-    person: Participant
-    added: tuple[str, ...]
-    replaced: tuple[str, ...]
-
-
-def _merge(before: Participant, new: Participant) -> _Merge:
-    """What the import does not know stays."""
+def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
+    """A participant after the import, with the names of what it adds, and of what it replaces. What it does not know
+    stays."""
     added: list[str] = []
     replaced: list[str] = []
     values: dict[str, Any] = {}
@@ -348,7 +348,7 @@ def _merge(before: Participant, new: Participant) -> _Merge:
         (replaced if is_known else added).append("transcript variant")
     variant = before.variant if knows_less else new.variant
     merged = new.model_copy(update={**values, "items": items, "variant": variant})
-    return _Merge(merged, tuple(added), tuple(replaced))
+    return merged, tuple(added), tuple(replaced)
 
 
 def _refusal(imported: ImportedParticipants) -> str:

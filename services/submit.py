@@ -1,5 +1,7 @@
-"""Work submitted: participants to assess, questions to answer, or phrases to find tags for; and dry runs, which say from
-the medians of past runs what a submission would do, and store and send nothing."""
+"""Work submitted: participants to assess, questions to answer, or phrases to find tags for.
+
+And dry runs: what a submission would do, from its plan and the medians of past runs. Nothing is stored or sent.
+"""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

@@ -52,13 +52,6 @@ def corrected_level(comparisons: int) -> float:
     return 1 - (1 - LEVEL) / max(comparisons, 1)
 
 
-class RunInMode(NamedTuple):
-    """One side of a comparison of participants."""
-
-    run: ScoredRun
-    mode: AssessmentMode
-
-
 class _Side(NamedTuple):
     """A run of any kind, in one mode, with the jobs of its subjects."""
 
@@ -67,8 +60,8 @@ class _Side(NamedTuple):
     mode: str | None = None
 
 
-def compare_scores(sides: Sequence[RunInMode], *, chosen: Mapping[str, Any]) -> Comparison:
-    """Scored runs, on the participants that each and the first have scored.
+def compare_scores(sides: Sequence[tuple[ScoredRun, AssessmentMode]], *, chosen: Mapping[str, Any]) -> Comparison:
+    """Scored runs, each in a mode, on the participants that each and the first have scored.
 
     `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
     depression in two ways, and for a confidence that a run lacks the signals for.
@@ -82,7 +75,7 @@ def compare_scores(sides: Sequence[RunInMode], *, chosen: Mapping[str, Any]) -> 
     level = corrected_level(len(others))
     compared = []
     for (run, mode), side, cohort in zip(sides[1:], others, cohorts[1:], strict=True):
-        measures = common_measures(sides[0].run, run, chosen)
+        measures = common_measures(sides[0][0], run, chosen)
         found = paired_deltas(scored_metrics(measures), cohorts[0], cohort, measures, level=level)
         found |= _tokens(first, side, measures, level)
         subjects = len(_succeeded(first, side))

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.suggestions import did_you_mean
-from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, Gate, GateOutcome, Movement, Verdict
+from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOutcome, Movement, Verdict
 from schemas.values.reports import RankingStage
 from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures, shown_measures
@@ -39,7 +39,7 @@ def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
     )
     return Sheet(
         title=f"{others} - {names[0]}" if is_pair else f"{others} compared with {names[0]}",
-        head=f"{_column(found)} of both: {found.compared[0].subjects}" if is_pair else "",
+        head=f"{SUBJECTS[found.kind]} of both: {found.compared[0].subjects}" if is_pair else "",
         facts=tuple(_facts(found)),
         notices=tuple(_notices(found)),
         parts=(
@@ -56,11 +56,6 @@ def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
 def _names(found: Comparison) -> tuple[str, ...]:
     modes = [found.mode, *(run.mode for run in found.compared)]
     return tuple(f"{run} {mode}" if mode else run for run, mode in zip(found.runs, modes, strict=True))
-
-
-def _column(found: Comparison) -> str:
-    """What its subjects are, in one word."""
-    return SUBJECTS[found.kind].split()[-1]
 
 
 def _facts(found: Comparison) -> Iterator[str]:
@@ -104,7 +99,7 @@ def _pair(found: Comparison, metrics: Collection[str]) -> Table:
     columns = (*(["ranking", "measure"] if has_rankings else ["metric"]), before, after, "difference")
     caption = f"Difference of {after} from {before}"
     texts = ("measure",) if has_rankings else ()
-    return Table(caption, (*columns, _column(found)), tuple(rows), texts=texts, place="paper")
+    return Table(caption, (*columns, SUBJECTS[found.kind]), tuple(rows), texts=texts, place="paper")
 
 
 def _measure(found: Comparison, name: str) -> Table:
@@ -119,7 +114,7 @@ def _measure(found: Comparison, name: str) -> Table:
         compared = Ref(run.run_id, f"/runs/compare?runs={before},{run.run_id}")
         rows.append((compared, settings, Real(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
-    columns = ("run", "settings", "value", "difference", "corrected", _column(found))
+    columns = ("run", "settings", "value", "difference", "corrected", SUBJECTS[found.kind])
     return Table(name, columns, tuple(rows), texts=("settings",), place="paper", chosen=tuple(clear))
 
 
@@ -135,22 +130,18 @@ def _settings(found: Comparison, names: Sequence[str]) -> Iterator[Table]:
 def _alone(found: Comparison, names: Sequence[str]) -> Iterator[Remark]:
     """Who is in no difference."""
     for run, name in zip(found.compared, names[1:], strict=True):
-        yield from _of_run(run, name, names[0])
-
-
-def _of_run(run: ComparedRun, name: str, baseline: str) -> Iterator[Remark]:
-    lists = {
-        f"Failed in {baseline} only": run.baseline_failed_alone,
-        f"Failed in {name} only": run.failed_alone,
-        f"Only in {baseline}": run.missing,
-        f"Only in {name}": run.only_here,
-    }
-    for what, subjects in lists.items():
-        if subjects:
-            more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
-            yield Remark(f"{what}: {', '.join(subjects[:_NAMED])}{more}.", is_notice=False)
-    if run.unlike_judgements:
-        yield Remark(f"{counted(run.unlike_judgements, 'common query')} judged otherwise, in no difference.")
+        lists = {
+            f"Failed in {names[0]} only": run.baseline_failed_alone,
+            f"Failed in {name} only": run.failed_alone,
+            f"Only in {names[0]}": run.missing,
+            f"Only in {name}": run.only_here,
+        }
+        for what, subjects in lists.items():
+            if subjects:
+                more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
+                yield Remark(f"{what}: {', '.join(subjects[:_NAMED])}{more}.", is_notice=False)
+        if run.unlike_judgements:
+            yield Remark(f"{counted(run.unlike_judgements, 'common query')} judged otherwise, in no difference.")
 
 
 def _moved(found: Comparison, names: Sequence[str]) -> Iterator[Table | Remark]:

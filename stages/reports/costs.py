@@ -11,7 +11,7 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
 from schemas.values.runs import OutputTelemetry, ScoredRun
-from stages.reports.words import counted, duration
+from stages.reports.words import counted, duration, tokens_in_words
 
 _MILLION = 1_000_000
 
@@ -52,16 +52,17 @@ def tokens_by_job(calls: Sequence[StageCalls]) -> Counter[int]:
 
 def cost_words(cost: RunCost) -> Iterator[str]:
     """The cost in lines for people; each begins with what it is about."""
-    yield f"in all: {_in_words(cost.total, cost.currency)}"
+    busy = f"{counted(cost.total.attempts, 'attempt')}, {duration(cost.total.seconds)}"
+    yield f"in all: {busy}; {_calls_in_words(cost.total, cost.currency)}"
     for model, spent in cost.models.items():
         yield f"{model}: {_calls_in_words(spent, cost.currency)}"
     for stage, at in cost.stages.items():
         if at.calls_paid:
             yield f"stage {stage}: {_calls_in_words(at, cost.currency)}"
     if cost.total.calls_reused:
-        saved = _tokens(cost.total.saved_prompt_tokens, cost.total.saved_reply_tokens)
+        saved = tokens_in_words(cost.total.saved_prompt_tokens, cost.total.saved_reply_tokens)
         yield (
-            f"saved by the ledger: {counted(cost.total.calls_reused, 'call')}, {saved}, "
+            f"saved by the ledger: {counted(cost.total.calls_reused, 'call')}, {saved} tokens, "
             f"{duration(cost.total.saved_seconds)}{_money(cost.total.saved_money, cost.currency)}"
         )
     for what, saved_stages in (("retries", cost.retries), ("the fork", cost.forks)):
@@ -79,20 +80,10 @@ def money_in_words(money: float | None, currency: str | None) -> str:
     return "N/A" if money is None else f"{money:,.4f} {currency}"
 
 
-def _in_words(spent: Spent, currency: str | None) -> str:
-    return f"{counted(spent.attempts, 'attempt')}, {duration(spent.seconds)}; {_calls_in_words(spent, currency)}"
-
-
 def _calls_in_words(spent: Spent, currency: str | None) -> str:
     reused = f" and {spent.calls_reused} reused" if spent.calls_reused else ""
-    return (
-        f"{counted(spent.calls_paid, 'call')} paid{reused}, {_tokens(spent.prompt_tokens, spent.reply_tokens)}"
-        f"{_money(spent.money, currency)}"
-    )
-
-
-def _tokens(prompt: int, reply: int) -> str:
-    return f"{prompt:,} + {reply:,} tokens"
+    tokens = tokens_in_words(spent.prompt_tokens, spent.reply_tokens)
+    return f"{counted(spent.calls_paid, 'call')} paid{reused}, {tokens} tokens{_money(spent.money, currency)}"
 
 
 def _money(money: float | None, currency: str | None) -> str:

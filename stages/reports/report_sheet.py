@@ -236,10 +236,11 @@ def _calibrated(report: Report) -> Iterator[Table]:
         if (found := one.calibrated) is not None:
             parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
             on = f"{found.fitted_on} {found.split or ''}".rstrip()
-            errors = [
-                " -> ".join(number(None if side is None else getattr(side, name)) for side in (found.before, found.after))
+            sides = (found.before, found.after)
+            errors = (
+                " -> ".join(number(None if side is None else getattr(side, name)) for side in sides)
                 for name in ("ece", "brier", "log_loss")
-            ]
+            )
             rows.append((one.results.mode.value, on, found.participants, found.items, parameters, *errors))
     if rows:
         columns = ("mode", "on", "participants", "scores", "parameters", "ECE", "Brier", "log loss")

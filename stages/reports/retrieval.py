@@ -1,7 +1,6 @@
 """The report of a run of queries: its numbers, and for readers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemas.statuses import JobStatus
 from schemas.values.costs import Prices
@@ -68,7 +67,11 @@ def validator_in_words(found: ValidatorQuality) -> str:
     )
 
 
-def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[RankingStage, tuple[str, ...]] | None:
+Rankings = dict[RankingStage, tuple[str, ...]]
+"""The documents of each ranking, best first."""
+
+
+def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> Rankings | None:
     """Every ranking that the query's job stored, in the order of the stages; None if one of their chunks is deleted.
 
     A document has the rank of its best chunk.
@@ -109,19 +112,9 @@ def _of_leg(
         yield together, sorted(best, key=best.__getitem__)
 
 
-class JudgedQuery(NamedTuple):
-    """A query with a relevant judgement, and the rankings of its job."""
-
-    query: RankedQuery
-    rankings: dict[RankingStage, tuple[str, ...]] | None
-    """None if chunks of them are deleted."""
-
-
-def judged_queries(run: QueryRun) -> tuple[JudgedQuery, ...]:
-    """The queries that can be measured, in the order of the run."""
-    return tuple(
-        JudgedQuery(query, document_rankings(query, run.documents)) for query in run.queries if is_judged(query)
-    )
+def judged_queries(run: QueryRun) -> list[tuple[RankedQuery, Rankings | None]]:
+    """The queries that can be measured, in the order of the run, with their `document_rankings`."""
+    return [(query, document_rankings(query, run.documents)) for query in run.queries if is_judged(query)]
 
 
 def is_judged(query: RankedQuery) -> bool:
@@ -142,16 +135,16 @@ def build_retrieval_report(
         provenance=_provenance(run.queries),
         counts=_counts(run, judged),
         stages=tuple(_stage_qualities(judged, qualities, measures)),
-        validator=validator_quality([found.query for found in judged], run.documents, measures=measures),
+        validator=validator_quality([query for query, _ in judged], run.documents, measures=measures),
         queries=tuple(
             QueryQuality(
-                query=found.query.key,
-                job=f"j{found.query.job_id}",
-                status=found.query.status,
-                relevant=sum(relevance > 0 for relevance in found.query.judgements.values()),
-                stages=qualities[found.query.key],
+                query=query.key,
+                job=f"j{query.job_id}",
+                status=query.status,
+                relevant=sum(relevance > 0 for relevance in query.judgements.values()),
+                stages=qualities[query.key],
             )
-            for found in judged
+            for query, _ in judged
         ),
         failures=run.failures,
         telemetry=telemetry(run.telemetry, kind="query"),
@@ -159,14 +152,14 @@ def build_retrieval_report(
     )
 
 
-def measured(judged: Sequence[JudgedQuery], *, cutoff: int) -> dict[str, dict[RankingStage, dict[str, float]]]:
+def measured(
+    judged: Sequence[tuple[RankedQuery, Rankings | None]], *, cutoff: int
+) -> dict[str, dict[RankingStage, dict[str, float]]]:
     """The measures of every ranking, by query and stage."""
-    relevance = {found.query.key: found.query.judgements for found in judged}
-    qualities: dict[str, dict[RankingStage, dict[str, float]]] = {found.query.key: {} for found in judged}
+    relevance = {query.key: query.judgements for query, _ in judged}
+    qualities: dict[str, dict[RankingStage, dict[str, float]]] = {key: {} for key in relevance}
     for stage in RankingStage:
-        rankings = {
-            found.query.key: found.rankings[stage] for found in judged if found.rankings and stage in found.rankings
-        }
+        rankings = {query.key: found[stage] for query, found in judged if found and stage in found}
         if rankings:
             for key, values in measure_rankings(rankings, relevance, cutoff=cutoff).items():
                 qualities[key][stage] = values
@@ -174,16 +167,16 @@ def measured(judged: Sequence[JudgedQuery], *, cutoff: int) -> dict[str, dict[Ra
 
 
 def _stage_qualities(
-    judged: Sequence[JudgedQuery],
+    judged: Sequence[tuple[RankedQuery, Rankings | None]],
     qualities: Mapping[str, Mapping[RankingStage, Mapping[str, float]]],
     measures: RetrievalMeasures,
-) -> Iterable[StageQuality]:
+) -> Iterator[StageQuality]:
     names = measure_names(measures.cutoff)
     for stage in RankingStage:
         rows = [[found[stage][name] for name in names] for found in qualities.values() if stage in found]
         if not rows:
             continue
-        lengths = [len(found.rankings[stage]) for found in judged if found.rankings and stage in found.rankings]
+        lengths = [len(found[stage]) for _, found in judged if found and stage in found]
         means = mean_intervals(rows, measures, columns=len(names))
         yield StageQuality(
             stage=stage,
@@ -194,8 +187,7 @@ def _stage_qualities(
         )
 
 
-def _provenance(queries: Iterable[RankedQuery]) -> RetrievalProvenance:
-    queries = tuple(queries)
+def _provenance(queries: Sequence[RankedQuery]) -> RetrievalProvenance:
     retrieved = [query.retrieved for query in queries if query.retrieved is not None]
     return RetrievalProvenance(
         corpora=distinct(query.corpus for query in queries),
@@ -207,10 +199,10 @@ def _provenance(queries: Iterable[RankedQuery]) -> RetrievalProvenance:
     )
 
 
-def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
+def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]) -> QueryCounts:
     with_judgement = sum(bool(query.judgements) for query in run.queries)
-    failed = sum(found.query.status.has_failed for found in judged)
-    finished = sum(found.query.status is JobStatus.SUCCEEDED for found in judged)
+    failed = sum(query.status.has_failed for query, _ in judged)
+    finished = sum(query.status is JobStatus.SUCCEEDED for query, _ in judged)
     return QueryCounts(
         submitted=len(run.queries),
         without_judgement=len(run.queries) - with_judgement,
@@ -218,7 +210,7 @@ def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
         judged=len(judged),
         failed=failed,
         unfinished=len(judged) - failed - finished,
-        chunks_gone=sum(found.rankings is None for found in judged),
+        chunks_gone=sum(found is None for _, found in judged),
         unknown_documents=run.unknown_documents,
     )
 
@@ -233,10 +225,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         ("ranking", "queries", "missing", "documents", *names),
         tuple(
             (
-                one.stage.value,
-                one.queries,
-                one.missing,
-                Real(one.mean_documents, 1),
+                *(one.stage.value, one.queries, one.missing, Real(one.mean_documents, 1)),
                 *(Figure(one.measures[name], 4) for name in names),
             )
             for one in report.stages

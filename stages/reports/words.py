@@ -8,7 +8,7 @@ from schemas.full_text import SIMPLE
 from schemas.values.differences import Measures
 from schemas.values.queries import AnswerBasis, ContextSource
 from schemas.values.reports import Report
-from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunLimitState, RunOrigin
+from schemas.values.runs import Environment, RunLimitState, RunOrigin
 from schemas.values.scoring import LEAST, Interval
 from stages.texts.characters import listed
 
@@ -49,7 +49,7 @@ def asked_for(request: Mapping[str, Any]) -> str:
             *(str(request[key]) for key in _ASKED if request.get(key)),
             *(mark for key, mark in marks.items() if request.get(key)),
             *([f"answers of r{request['evaluates']}"] if request.get("evaluates") else []),
-            *([fork_in_words(request)] if request.get("fork") else []),
+            *([f"fork of r{fork['run']} from {fork['from']}"] if (fork := request.get("fork")) else []),
         ]
     )
 
@@ -64,16 +64,6 @@ def split_in_words(request: Mapping[str, Any]) -> str:
     if data_set and split:
         return f"{data_set}/{split}"
     return split or (f"data set {data_set}" if data_set else "")
-
-
-def fork_in_words(request: Mapping[str, Any]) -> str:
-    """What a run was forked from; empty for a run that is no fork.
-
-    >>> fork_in_words({"fork": {"run": 12, "from": "rerank"}})
-    'fork of r12 from rerank'
-    """
-    fork = request.get("fork")
-    return f"fork of r{fork['run']} from {fork['from']}" if fork else ""
 
 
 def variants_in_words(request: Mapping[str, Any]) -> str:
@@ -124,7 +114,12 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield NEIGHBOURS_NOTICE
     if left := request.get("left_parity"):
         yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
-    yield from _notices_of_overlap(request)
+    if overlap := request.get("overlap"):
+        people = overlap["participants"]
+        yield (
+            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
+            f"in the same split: {listed(people)}. Their chunks were left out of every search."
+        )
     yield from _notices_of_variants(request)
     if unknown := request.get("unknown_documents"):
         yield f"{unknown} relevant documents of the judgements are in no corpus that is asked: no search finds them."
@@ -150,15 +145,6 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if prompt := chunk_scores.get("other_prompt"):
         scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
         yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
-
-
-def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
-    if overlap := request.get("overlap"):
-        people = overlap["participants"]
-        yield (
-            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
-            f"in the same split: {listed(people)}. Their chunks were left out of every search."
-        )
 
 
 def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
@@ -195,31 +181,21 @@ def origin_words(origin: RunOrigin) -> Iterator[str]:
     if origin.submitter is not None and origin.submitter not in [one.environment for one in origin.workers]:
         yield f"Submitted with {_environment(origin.submitter)}."
     for model in origin.models:
-        yield _model(model)
+        quantization = f", {model.identity.quantization}" if model.identity.quantization else ""
+        yield f"Model {model.model}{quantization}: {model.identity.words}."
     others = [server for server in origin.servers if server not in {model.identity.server for model in origin.models}]
     if others:
         yield f"Answers came from {', '.join(others)} too."
-    for embedded in origin.embedded:
-        yield _embedded(embedded)
-
-
-def _embedded(found: EmbeddedTexts) -> str:
-    reused = f", {found.reused:,} of them before: these texts were not computed again" if found.reused else ""
-    return f"Embedded{f' in {found.dtype}' if found.dtype else ''}: {found.texts:,} texts{reused}."
+    for found in origin.embedded:
+        reused = f", {found.reused:,} of them before: these texts were not computed again" if found.reused else ""
+        yield f"Embedded{f' in {found.dtype}' if found.dtype else ''}: {found.texts:,} texts{reused}."
 
 
 def _environment(found: Environment) -> str:
-    if found.git_commit is None:
-        commit = ""
-    else:
-        commit = f" (commit {found.git_commit[:12]}{', modified' if found.git_dirty else ''})"
+    modified = ", modified" if found.git_dirty else ""
+    commit = "" if found.git_commit is None else f" (commit {found.git_commit[:12]}{modified})"
     hardware = ", ".join([found.cpu or "unknown processor", f"{found.cores} cores", *found.gpus])
     return f"ragq {found.ragq_version}{commit}, Python {found.python}, {found.platform}, {hardware}"
-
-
-def _model(found: FrozenModel) -> str:
-    quantization = f", {found.identity.quantization}" if found.identity.quantization else ""
-    return f"Model {found.model}{quantization}: {found.identity.words}."
 
 
 def chunk_size_words(tokens: int) -> str:

@@ -13,7 +13,7 @@ from schemas.values.differences import Comparison, Gate
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
-from stages.reports.comparison import RunInMode, compare_queries, compare_scores
+from stages.reports.comparison import compare_queries, compare_scores
 from stages.reports.comparison_sheet import comparison_sheet, condition, gate, gate_words
 from stages.reports.tables import Table
 from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, paying, run, scores
@@ -40,7 +40,7 @@ RIGHT = run(
 
 
 def of_scores(*runs: ScoredRun, modes: Sequence[AssessmentMode] = (ZERO_SHOT, ZERO_SHOT)) -> Comparison:
-    return compare_scores([RunInMode(*one) for one in zip(runs, modes, strict=True)], chosen=CHOSEN)
+    return compare_scores([*zip(runs, modes, strict=True)], chosen=CHOSEN)
 
 
 FOUND = of_scores(LEFT, RIGHT)
