@@ -17,8 +17,6 @@ from store.database import Connection, Database
 from store.runs import forks, runs
 from store.views import reported_run
 
-Comparable = ScoredRun | QueryRun
-
 MOST = 50
 """Runs of one comparison."""
 
@@ -69,7 +67,7 @@ async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
 
 
 def compared(
-    found: Sequence[Comparable],
+    found: Sequence[ScoredRun | QueryRun],
     *,
     mode: str | None = None,
     other_mode: str | None = None,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -29,9 +29,6 @@ from store.database import Connection, Database
 from store.questions import presets
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
-
-if TYPE_CHECKING:
-    from adapters.cutting import Cut
 
 #: Why the second of two files of an import is refused.
 SAME_NAME: Final = (
@@ -124,10 +121,6 @@ Report = Callable[[int, int], None]
 """Takes how many works are stored, of how many."""
 
 
-def _ignored(_stored: int, _of: int) -> None:
-    """Nobody is told."""
-
-
 class ImportedFile(Value):
     """What became of one file."""
 
@@ -192,7 +185,7 @@ async def import_files(
     *,
     later: Iterable[WorkFile | WorkFileError] = (),
     is_whole: bool = False,
-    report: Report = _ignored,
+    report: Report | None = None,
 ) -> Imported:
     """Import works of markdown, and submit the run that makes works of documents.
 
@@ -268,28 +261,31 @@ async def _through_stages(
 
 
 async def _keep_works(
-    database: Database, corpus: StoredCorpus, works: Sequence[ReadWork], settings: EffectiveSettings, report: Report
+    database: Database,
+    corpus: StoredCorpus,
+    works: Sequence[ReadWork],
+    settings: EffectiveSettings,
+    report: Report | None,
 ) -> list[ImportedFile]:
+    """Store each work in a transaction of its own. One whose text another work has is refused, by itself."""
     from adapters.cutting import cutting
 
     cut = cutting(corpus, searches_tables=settings.run.ragq.search_tables)
     kept: list[ImportedFile] = []
     for work in works:
-        kept.append(await _keep_work(database, corpus, work, cut))
-        report(len(kept), len(works))
+        title, source = work.bibliography.title, work.file.source_path
+        chunks = await asyncio.to_thread(cut, work.document, title)
+        new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
+        try:
+            work_id, outcome = await database.once(keep, corpus.id, new)
+        except DuplicateWorkError as error:
+            became: dict[str, Any] = {"outcome": "refused", "work_id": error.work_id, "title": error.title}
+        else:
+            became = {"outcome": outcome, "work_id": work_id, "title": title}
+        kept.append(ImportedFile(file_name=source, **became))
+        if report is not None:
+            report(len(kept), len(works))
     return kept
-
-
-async def _keep_work(database: Database, corpus: StoredCorpus, work: ReadWork, cut: "Cut") -> ImportedFile:
-    """Store a work in a transaction of its own. One whose text another work has is refused, by itself."""
-    title, source = work.bibliography.title, work.file.source_path
-    chunks = await asyncio.to_thread(cut, work.document, title)
-    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
-    try:
-        work_id, outcome = await database.once(keep, corpus.id, new)
-    except DuplicateWorkError as error:
-        return ImportedFile(file_name=source, outcome="refused", work_id=error.work_id, title=error.title)
-    return ImportedFile(file_name=source, outcome=outcome, work_id=work_id, title=title)
 
 
 async def _submit_documents(
@@ -319,10 +315,8 @@ async def _submit_documents(
                 "templates": templates,
             }
             # The name of a file may say what nobody else may know: a number stands for it outside of the database.
-            job = NewJob(
-                mode="document", subject=str(len(jobs) + 1), inputs=inputs, stages=stages_of("work", "document")
-            )
-            jobs.append(job)
+            subject = str(len(jobs) + 1)
+            jobs.append(NewJob(mode="document", subject=subject, inputs=inputs, stages=stages_of("work", "document")))
         if not jobs:
             return None, unchanged
         cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]

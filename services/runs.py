@@ -85,17 +85,10 @@ class Action(StrEnum):
     @property
     def verb(self) -> str:
         """What was done to a job then: `retried`."""
-        return _VERBS[self]
+        return {"retry": "retried", "pause": "paused", "resume": "resumed", "cancel": "cancelled"}[self]
 
 
 NO_LIMITS: Final = RunLimits()
-
-_VERBS: Final = {
-    Action.RETRY: "retried",
-    Action.PAUSE: "paused",
-    Action.RESUME: "resumed",
-    Action.CANCEL: "cancelled",
-}
 
 
 class ControlResult(Value):

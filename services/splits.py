@@ -94,9 +94,12 @@ async def make_splits(
     """
     async with connection.transaction():
         people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
-        missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
-        if missing:
-            raise Refused(_not_stored(data_set, missing, splits))
+        members = {number for split in splits for number in split.participant_ids}
+        if missing := sorted(members - people.keys()):
+            raise Refused(
+                f"{len(missing)} of {len(members)} participants are not stored: {', '.join(map(str, missing))}. "
+                f"`{import_command(data_set)}` imports them; `--from FILE` makes splits of those that a file lists."
+            )
         before = {name: split.participant_ids for name, split in stored.items()}
         after = before | {split.name: tuple(split.participant_ids) for split in splits}
         if problems := set(overlaps(after)) - set(overlaps(before)):
@@ -122,11 +125,3 @@ def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) ->
 def described(split: StoredSplit) -> str:
     """A stored split that others take the place of, in words."""
     return f"split {split.name} ({len(split.participant_ids)} other participants, {origin_words(split.origin)})"
-
-
-def _not_stored(data_set: str, missing: Sequence[int], splits: Sequence[Split]) -> str:
-    count = len({number for split in splits for number in split.participant_ids})
-    return (
-        f"{len(missing)} of {count} participants are not stored: {', '.join(map(str, missing))}. "
-        f"`{import_command(data_set)}` imports them; `--from FILE` makes splits of those that a file lists."
-    )

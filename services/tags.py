@@ -168,11 +168,7 @@ def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRu
         settings=settings.snapshot(),
         # The models depend on the embedder alone.
         settings_hash=content_hash([] if sentences is None else sentences),
-        request={
-            "vocabulary": vocabulary.name,
-            "seed": SEED,
-            "profile_source": settings.profile_source,
-        },
+        request={"vocabulary": vocabulary.name, "seed": SEED, "profile_source": settings.profile_source},
         jobs=[
             NewJob(
                 mode="tags",
@@ -242,8 +238,7 @@ async def delete_vocabulary(connection: Connection, name: str) -> None:
     unfinished jobs use it.
     """
     await vocabulary_of_name(connection, name)
-    users = await vocabularies.delete(connection, name)
-    if users:
+    if users := await vocabularies.delete(connection, name):
         runs = ", ".join(f"r{run_id}" for run_id in users)
         raise Refused(
             f"Unfinished jobs use vocabulary '{name}': {runs}. Wait until they have finished, or end them: "
