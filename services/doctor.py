@@ -32,6 +32,7 @@ from stack.ports import holder, is_free
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers, redis_client
 from stack.supervision import SUPERVISOR, Supervisor
 from stages.models import resolved_model, server_name
+from stages.texts.characters import listed
 from store import migrate
 from store.database import DATABASE_ERRORS, Database
 from store.migrate import PgvectorError
@@ -134,19 +135,16 @@ def check_broker(environment: Mapping[str, str]) -> Findings:
     """Valkey, Redis or RabbitMQ."""
     url = connections(environment).redis_url
     if url.startswith("amqp"):
-        if broker_answers(url):
-            yield Finding("broker", Verdict.OK, shown(f"RabbitMQ at {masked(url)}"))
-        else:
-            yield _broker_missing(url, "no connection")
+        there = Finding("broker", Verdict.OK, shown(f"RabbitMQ at {masked(url)}"))
+        yield there if broker_answers(url) else _broker_missing(url, "no connection")
         return
     try:
         with redis_client(url) as client:
             told = client.info("server")
         assert isinstance(told, dict)
-        version = (
-            f"Valkey {told['valkey_version']}" if "valkey_version" in told else f"Redis {told.get('redis_version')}"
-        )
-        yield Finding("broker", Verdict.OK, shown(f"{version} at {masked(url)}"))
+        is_valkey = "valkey_version" in told
+        kind = f"Valkey {told['valkey_version']}" if is_valkey else f"Redis {told.get('redis_version')}"
+        yield Finding("broker", Verdict.OK, shown(f"{kind} at {masked(url)}"))
     except (redis.RedisError, OSError, ValueError) as error:
         yield _broker_missing(url, type(error).__name__)
 
@@ -175,9 +173,8 @@ LOW_GB, TOO_LOW_GB = 5.0, 1.0
 def check_version(environment: Mapping[str, str]) -> Findings:
     """The versions here, which workers elsewhere are compared with."""
     here = this_environment()
-    commit = (
-        "" if here.git_commit is None else f", commit {here.git_commit[:7]}{' with changes' * bool(here.git_dirty)}"
-    )
+    changes = " with changes" if here.git_dirty else ""
+    commit = "" if here.git_commit is None else f", commit {here.git_commit[:7]}{changes}"
     yield Finding("ragq", Verdict.OK, f"{here.ragq_version}{commit}, Python {here.python}, {here.cores} cores")
 
 
@@ -236,9 +233,8 @@ def _chosen_ports(running: Mapping[str, int | None]) -> Findings:
         name = PORT_SETTINGS[part]
         if sources[name] is SettingSource.DEFAULT or running.get(part) == port or is_free(port):
             continue
-        yield Finding(
-            "ports", Verdict.WARN, f"{name} is {port}, which {holder(port)} holds", f"Set {name} to another port."
-        )
+        held = f"{name} is {port}, which {holder(port)} holds"
+        yield Finding("ports", Verdict.WARN, held, f"Set {name} to another port.")
 
 
 TIMEOUT_S = 3.0
@@ -335,7 +331,7 @@ def _ollama(url: str, asked: Mapping[str, _Asked]) -> Findings:
         kind += f" {_get(f'{url}/api/version')['version']}"
     except _UNUSABLE:
         kind += " of an unknown version"
-    yield Finding(_SERVER, Verdict.OK, shown(f"{kind} at {server_name(url)}: {_names(models)}"))
+    yield Finding(_SERVER, Verdict.OK, shown(f"{kind} at {server_name(url)}: {listed(models, NAMED) or 'no model'}"))
     for name, of in asked.items():
         if (there := next((one for one in (name, f"{name}:latest") if one in models), None)) is not None:
             size = sizes[there]
@@ -366,7 +362,8 @@ def _openai(server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findin
     except _UNUSABLE as error:
         yield _silent(server.base_url, error, "RAGQ_OPENAI_BASE_URL")
         return
-    yield Finding(_SERVER, Verdict.OK, shown(f"OpenAI's API at {server_name(server.base_url)}: {_names(models)}"))
+    found = f"OpenAI's API at {server_name(server.base_url)}: {listed(models, NAMED) or 'no model'}"
+    yield Finding(_SERVER, Verdict.OK, shown(found))
     for name, of in asked.items():
         if name in models:
             yield Finding("model", Verdict.OK, shown("; ".join([name, *of.roles])))
@@ -397,12 +394,8 @@ def _on_this_machine(name: str) -> Finding:
     hub = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
     if Path(name).is_dir() or (hub / f"models--{name.replace('/', '--')}").is_dir():
         return Finding("embedder", Verdict.OK, shown(f"{name}, on this disk"))
-    return Finding(
-        "embedder",
-        Verdict.WARN,
-        shown(f"{name} is not on this machine"),
-        "The worker downloads it from the model hub at its first use; or set MODEL_EMBEDDING_MODEL to another.",
-    )
+    remedy = "The worker downloads it from the model hub at its first use; or set MODEL_EMBEDDING_MODEL to another."
+    return Finding("embedder", Verdict.WARN, shown(f"{name} is not on this machine"), remedy)
 
 
 def _missing(name: str, setting: str, fetch: str, models: list[str]) -> Finding:
@@ -413,11 +406,6 @@ def _missing(name: str, setting: str, fetch: str, models: list[str]) -> Finding:
 def _silent(url: str, error: Exception, setting: str) -> Finding:
     why = f"{masked(url)} gives no usable answer: {type(error).__name__}"
     return Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
-
-
-def _names(models: list[str]) -> str:
-    more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
-    return (", ".join(models[:NAMED]) or "no model") + more
 
 
 LIMIT_S: Final = 10.0

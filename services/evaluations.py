@@ -129,7 +129,10 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
         raise Refused(
             f"Run r{run_id} answers no questions. `ragq runs` lists the runs with their kinds; those of kind query do."
         )
-    _refuse_unread(values)
+    reads = settings_read(KIND, "judge")
+    of_others = {name for chain in CHAINS.values() for stage in chain for name in stage.reads} - reads
+    if unread := [name for name in values if name in of_others or is_preset_name(name)]:
+        raise Refused(f"No judge reads {unread[0]}. It reads {', '.join(sorted(reads))}.")
     snapshot = await runs.settings(connection, run_id)
     preset = thaw(snapshot).preset
     own = {name: entry for name, entry in snapshot.items() if not is_preset_name(name)}
@@ -139,15 +142,13 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
     found = await evaluations.answers(connection, run_id)
     if not found:
         raise Refused(f"Run r{run_id} has no answer to evaluate. `ragq show r{run_id}` shows how far its jobs are.")
-    jobs = [_job(one) for one in found]
-    frozen = thaw(settings)
     unanswered = await evaluations.questions(connection, run_id) - len(found)
     references = sum(one.reference_answer is not None for one in found)
     return NewRun(
         kind=KIND,
         profile=overview.profile,
         settings=settings,
-        settings_hash=settings_hash(frozen.run),
+        settings_hash=settings_hash(thaw(settings).run),
         request={
             "evaluates": run_id,
             "answers": len(found),
@@ -155,16 +156,8 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
             "references": references,
             "profile_source": overview.request.get("profile_source"),
         },
-        jobs=jobs,
+        jobs=[_job(one) for one in found],
     )
-
-
-def _refuse_unread(values: Mapping[str, Any]) -> None:
-    reads = settings_read(KIND, "judge")
-    of_others = {name for chain in CHAINS.values() for stage in chain for name in stage.reads} - reads
-    unread = [name for name in values if name in of_others or is_preset_name(name)]
-    if unread:
-        raise Refused(f"No judge reads {unread[0]}. It reads {', '.join(sorted(reads))}.")
 
 
 def _job(found: StoredAnswer) -> NewJob:

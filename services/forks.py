@@ -21,11 +21,12 @@ from services.documents import KIND, refuse_replaced
 from services.few_shot import left_parity
 from services.imports import document_templates
 from services.new_runs import Submitted, submit_run
+from services.runs import run_of
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import forks, jobs, overviews, runs
+from store.runs import forks, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
 from store.runs.overviews import RunOverview
@@ -147,6 +148,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
         )
         await queries.copy(connection, job_ids)
 
+    inputs = [await _inputs(connection, parent.kind, job, frozen, request.values) for job in ready]
     return NewFork(
         kind=parent.kind,
         profile=parent.profile,
@@ -154,13 +156,8 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
         settings_hash=own_hash,
         request=_request(parent, request, frozen, modes),
         jobs=[
-            NewJob(
-                mode=job.mode,
-                subject=job.subject,
-                inputs=await _inputs(connection, parent.kind, job, frozen, request.values),
-                stages=job.stages,
-            )
-            for job in ready
+            NewJob(mode=job.mode, subject=job.subject, inputs=of_job, stages=job.stages)
+            for job, of_job in zip(ready, inputs, strict=True)
         ],
         parent_id=parent.id,
         stage=request.stage,
@@ -201,14 +198,10 @@ def changed_snapshot(
 
 
 async def _parent(connection: Connection, target: Target) -> RunOverview:
-    run_id = target.run_id
-    if target.job_id is not None:
-        run_id = (await jobs.get(connection, target.job_id)).run_id
-    assert run_id is not None
-    parent = await overviews.get(connection, run_id)
+    parent = await overviews.get(connection, await run_of(connection, target))
     if parent.kind == "index":
         raise Refused(
-            f"Run r{run_id} builds an index, which is published as a whole; `ragq index` builds another one.",
+            f"Run r{parent.id} builds an index, which is published as a whole; `ragq index` builds another one.",
             slug="fork-refused",
         )
     return parent

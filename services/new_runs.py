@@ -18,6 +18,7 @@ from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.participants.extract import extraction_messages
 from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
+from stages.texts.characters import listed
 from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import Connection, Database, committed
@@ -60,12 +61,11 @@ async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
     measured = ((most_tokens(text), hashes[one]) for one, text in texts.items())
     if not (long := sorted((one for one in measured if one[0] > room), reverse=True)):
         return
-    listed = ", ".join(f"{subject} (about {tokens} tokens)" for tokens, subject in long[:_LISTED])
-    more = f" and {len(long) - _LISTED} more" if len(long) > _LISTED else ""
+    named = listed([f"{subject} (about {tokens} tokens)" for tokens, subject in long], _LISTED)
     other = " and ".join(f"--set {_OTHERWISE[one]}" for one, (tokens, *_) in rooms.items() if tokens < long[0][0])
     raise Refused(
         f"{len(long)} of {len(hashes)} transcripts are longer than model '{model}' reads in stage '{stage}': "
-        f"participant {listed}{more}. It reads and writes {context} tokens together, and {room} are left "
+        f"participant {named}. It reads and writes {context} tokens together, and {room} are left "
         f"beside the instructions and the reply. Nothing was submitted. Use a model with a longer context, or {other}."
     )
 

@@ -115,7 +115,7 @@ async def control(
     and Refused when nothing would change.
     """
     async with database.connection() as connection:
-        run_id = await _run_of(connection, target)
+        run_id = await run_of(connection, target)
         if limits.given:
             await backlog.keep(connection, run_id, limits)
         targets = [target]
@@ -145,7 +145,8 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
             return await jobs.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
-async def _run_of(connection: Connection, target: Target) -> int:
+async def run_of(connection: Connection, target: Target) -> int:
+    """The run of a target. Raises MissingError."""
     if target.job_id is not None:
         return (await jobs.get(connection, target.job_id)).run_id
     assert target.run_id is not None

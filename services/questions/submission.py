@@ -35,8 +35,7 @@ def refuse_unlike(corpora: Sequence[StoredCorpus]) -> None:
     """
     first, *others = corpora
     for other in others:
-        differences = list(_differences(first, other))
-        if differences:
+        if differences := list(_differences(first, other)):
             raise Refused(
                 f"Corpora '{first.name}' and '{other.name}' cannot be searched together:\n"
                 + "\n".join(f"  {name}: {one} and {another}" for name, one, another in differences)
@@ -225,11 +224,8 @@ async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus],
     if searchable:
         return
     of = f"corpus '{corpora[0].name}'" if len(corpora) == 1 else "these corpora"
-    why = (
-        "those that do wait for their vectors"
-        if left
-        else f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
-    )
+    lists = f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
+    why = "those that do wait for their vectors" if left else lists
     raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")
 
 

@@ -227,12 +227,7 @@ def judge_messages(question: str, statement: str, passages: Sequence[str], *, ma
 _JOINT: Final = "\n\n"
 
 
-async def judge_answer(
-    split: SplitAnswer,
-    *,
-    chat: ChatModel,
-    settings: RunSettings,
-) -> JudgedAnswer:
+async def judge_answer(split: SplitAnswer, *, chat: ChatModel, settings: RunSettings) -> JudgedAnswer:
     """Ask about each sentence that cites sources; with a reference answer, about its sentences and the answer's too.
 
     Sources that a sentence cites are judged together; several of them also each alone, and one that does not support

@@ -15,9 +15,7 @@ from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures, shown_measures
 from stages.reports.tables import Cell, Figure, Real, Ref, Remark, Sheet, Table
 from stages.reports.words import NOT_AVAILABLE, bounds, counted, origin_words
-
-#: Subjects that a sentence names; it counts the others.
-_NAMED = 20
+from stages.texts.characters import listed
 
 _NOTHING_JUDGED = "The runs have no judged query in common: passages that both have and tokens alone are measured."
 
@@ -138,8 +136,7 @@ def _alone(found: Comparison, names: Sequence[str]) -> Iterator[Remark]:
         }
         for what, subjects in lists.items():
             if subjects:
-                more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
-                yield Remark(f"{what}: {', '.join(subjects[:_NAMED])}{more}.", is_notice=False)
+                yield Remark(f"{what}: {listed(subjects)}.", is_notice=False)
         if run.unlike_judgements:
             yield Remark(f"{counted(run.unlike_judgements, 'common query')} judged otherwise, in no difference.")
 

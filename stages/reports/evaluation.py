@@ -79,11 +79,7 @@ def with_shares(answer: EvaluatedAnswer) -> EvaluatedAnswer:
 def evaluation_remarks(report: EvaluationReport) -> list[str]:
     """What has to be known about the shares: who is not scored, and how far the judge can be trusted."""
     counts = report.counts
-    not_scored = {
-        "without an answer": counts.unanswered,
-        "failed": counts.failed,
-        "unfinished": counts.unfinished,
-    }
+    not_scored = {"without an answer": counts.unanswered, "failed": counts.failed, "unfinished": counts.unfinished}
     words = [f"{count} {what}" for what, count in not_scored.items() if count]
     found = [
         f"{counts.scored} of {counts.questions} questions scored" + (f"; N/A: {', '.join(words)}." if words else ".")
@@ -110,11 +106,7 @@ def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationM
         answers=sum(part.decided > 0 for part in parts),
         scored=sum(part.decided for part in parts),
         undecided=sum(part.undecided for part in parts),
-        share=share_interval(
-            [part.yes for part in parts],
-            [part.decided for part in parts],
-            measures,
-        ),
+        share=share_interval([part.yes for part in parts], [part.decided for part in parts], measures),
     )
 
 

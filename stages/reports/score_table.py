@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import StringIO
+from itertools import groupby
+from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -30,28 +32,23 @@ from stages.reports.words import bounds, number
 
 _COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
 
-Truth = dict[PHQ8Item, int] | None
-
 
 def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> ScoreTable:
     """The table of a run: what is not scored or has no truth is None, never 0. `baseline` is that of its request."""
-    by_participant: dict[int, list[JobScores]] = {}
-    data_set = None
-    for job in sorted(jobs, key=lambda job: job.participant_id):
-        by_participant.setdefault(job.participant_id, []).append(job)
-        data_set = job.data_set
-    rows = [_row(participant_id, of_one) for participant_id, of_one in by_participant.items()]
-    every = [job for of_one in by_participant.values() for job in of_one]
-    modes = reversed(mode_summaries(every, baseline))
-    return ScoreTable(run_id=run_id, data_set=data_set, modes=tuple(modes), participants=tuple(rows))
+    by = attrgetter("participant_id")
+    ordered = sorted(jobs, key=by)
+    return ScoreTable(
+        run_id=run_id,
+        data_set=ordered[-1].data_set if ordered else None,
+        modes=tuple(reversed(mode_summaries(ordered, baseline))),
+        participants=tuple(_row(participant_id, [*of_one]) for participant_id, of_one in groupby(ordered, by)),
+    )
 
 
-def mode_summaries(jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> tuple[ModeSummary, ...]:
+def mode_summaries(jobs: Sequence[JobScores], baseline: Mapping[str, Any] | None = None) -> tuple[ModeSummary, ...]:
     """The modes of one run, zero-shot first; the figures are those of its report, to the last bit."""
-    by_mode: dict[AssessmentMode, list[JobScores]] = {}
-    for job in jobs:
-        by_mode.setdefault(job.mode, []).append(job)
-    return tuple(_summary(mode, by_mode[mode], baseline or {}) for mode in AssessmentMode if mode in by_mode)
+    by_mode = {mode: [job for job in jobs if job.mode is mode] for mode in AssessmentMode}
+    return tuple(_summary(mode, of_mode, baseline or {}) for mode, of_mode in by_mode.items() if of_mode)
 
 
 def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
@@ -65,7 +62,7 @@ def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
     )
 
 
-def _scores(job: JobScores, truth: Truth) -> ModeScores:
+def _scores(job: JobScores, truth: Mapping[PHQ8Item, int] | None) -> ModeScores:
     totals = None if job.scores is None else totals_of(job.scores.values())
     lowest, highest = (None, None) if totals is None else (totals.minimum, totals.maximum)
     errors = item_errors(job.scores, truth)
@@ -193,13 +190,11 @@ def _baseline(cohort: Cohort, scores: Mapping[str, int], measures: Measures) -> 
     )
 
 
-_ITEMS = tuple(PHQ8Item)
-
 COLUMNS = (
     *("run", "data_set", "participant", "mode", "job", "status"),
-    *_ITEMS,
+    *PHQ8Item,
     *("total", "lowest_total", "highest_total", "mae"),
-    *(f"truth_{item}" for item in _ITEMS),
+    *(f"truth_{item}" for item in PHQ8Item),
     "truth_total",
 )
 
@@ -210,9 +205,9 @@ def score_csv(table: ScoreTable) -> str:
     writer = csv.writer(written)
     writer.writerow(COLUMNS)
     for row in table.participants:
-        truth = [None] * len(_ITEMS) if row.truth is None else [row.truth[item] for item in _ITEMS]
+        truth = [(row.truth or {}).get(item) for item in PHQ8Item]
         for mode, one in row.modes.items():
-            scores = [None] * len(_ITEMS) if one.items is None else [one.items[item] for item in _ITEMS]
+            scores = [(one.items or {}).get(item) for item in PHQ8Item]
             writer.writerow(
                 (
                     *(f"r{table.run_id}", table.data_set, row.participant_id),

@@ -102,14 +102,14 @@ def is_plain_id(text: str) -> bool:
 SHOWN = 20
 
 
-def listed(ids: Sequence[object]) -> str:
-    """The ids with commas between them; beyond SHOWN only their number.
+def listed(ids: Sequence[object], most: int = SHOWN) -> str:
+    """The ids with commas between them; beyond `most` only their number.
 
     >>> listed([316, 319]), listed(range(1, 25))[-21:]
     ('316, 319', '18, 19, 20 and 4 more')
     """
-    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
-    return ", ".join(map(str, ids[:SHOWN])) + more
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return ", ".join(map(str, ids[:most])) + more
 
 
 def first_lines(entries: Sequence[object]) -> str:
