@@ -168,13 +168,6 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     )
 
 
-def stage_to_fork_from(kind: str, modes: Sequence[str], names: Sequence[str]) -> str | None:
-    """The first stage that reads any of these settings; None when no stage does."""
-    chain = max((stages_of(kind, mode) for mode in modes), key=len)
-    readers = [stage for mode in modes for name in names for stage in readers_of(kind, mode, name)]
-    return min(readers, key=chain.index) if readers else None
-
-
 def changed_snapshot(
     snapshot: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]
 ) -> dict[str, Mapping[str, Any]]:
@@ -233,12 +226,13 @@ def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkReque
             raise Refused(_submit_instead(parent, name, values[name]), slug="fork-refused")
         if not any(name in stage.reads for chain in CHAINS.values() for stage in chain):
             continue
-        reader = stage_to_fork_from(parent.kind, modes, [name])
-        if reader is None:
+        readers = [stage for mode in modes for stage in readers_of(parent.kind, mode, name)]
+        if not readers:
             raise Refused(
                 f"No stage of run r{parent.id} reads {name}, so the fork would compute the same.", slug="fork-refused"
             )
         chain = max((stages_of(parent.kind, mode) for mode in modes), key=len)
+        reader = min(readers, key=chain.index)
         if chain.index(reader) < chain.index(request.stage):
             raise Refused(
                 f"Stage '{reader}' reads {name}, and comes before '{request.stage}'. Fork from there: `ragq fork "
@@ -251,12 +245,8 @@ def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     """How to compute a run with another value of a setting that its submission reads."""
     file = f"r{parent.id}.toml"
     assignment = f"--set {shlex.quote(f'{name}={value}')}"
-    shown = (
-        f"`ragq show r{parent.id} --config`"
-        if parent.kind == "participant"
-        else f"`ragq show r{parent.id} --config --with-text`"
-    )
-    written = f"Store the output of {shown} in {file};"
+    with_text = "" if parent.kind == "participant" else " --with-text"
+    written = f"Store the output of `ragq show r{parent.id} --config{with_text}` in {file};"
     submitted = f"`ragq submit --config {file} {assignment}` submits it with the other value"
     why = f"{name} is read when a run is submitted: it belongs to what the run searches."
     if parent.kind == "query":
