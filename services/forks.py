@@ -117,9 +117,8 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
-    MissingError, SettingsError and PresetValueError for values that cannot be
-    used, and Refused for a stage that no job can be forked from, and for a setting that an earlier stage, the
-    submission, or no stage reads.
+    MissingError, SettingsError and PresetValueError for values that cannot be used, and Refused for a stage that no
+    job can be forked from, and for a setting that an earlier stage, the submission, or no stage reads.
     """
     parent = await _parent(connection, request.target)
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)

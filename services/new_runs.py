@@ -91,7 +91,9 @@ def takes_batch(run: NewRun) -> bool:
 
 
 def refuse_batches(run: NewRun) -> None:
-    """Raise Refused for a run whose calls cannot be sent as batches."""
+    """Raise Refused for a run that is to send its calls as batches, and cannot."""
+    if run.terms.batch_hours is None:
+        return
     if not asked_models(run):
         raise Refused("The run asks no language model, so nothing of it can be sent as a batch. Leave --batch out.")
     if not takes_batch(run):
@@ -154,16 +156,14 @@ async def submit_run(
     """Store a run; or find the run of the same work, and retry its failed jobs. Both get the name and the priority.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    `warn` hears, before anything is stored, of a server of language
-    models that does not answer; without it, the notices say so.
+    `warn` hears, before anything is stored, of a server of language models that does not answer; without it, the
+    notices say so.
 
-    A run that was stored is returned, whatever fails afterwards. Raises StackError when the database did not
-    answer whether it was stored. Before anything is stored it raises Refused for the name, for a key of another
-    request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
-    Refused when these could not ask the models of the run.
+    A run that was stored is returned, whatever fails afterwards. Raises StackError when the database did not answer
+    whether it was stored. Before anything is stored it raises Refused for the name, for a key of another request, for
+    transcripts that a model cannot read whole, and when the running workers ask other servers, or have no such model.
     """
-    if run.terms.batch_hours is not None:
-        refuse_batches(run)
+    refuse_batches(run)
     live = await database.once(workers.live)
     warnings: list[str] = []
     run = await with_models(run, live, warn=warn or warnings.append)

@@ -111,8 +111,8 @@ async def control(
     """Retry, pause, resume or cancel a run or a job. Pause and cancel store the note.
 
     `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
-    in `stage` or with `error_type` are retried, where these are named. Raises MissingError,
-    and Refused when nothing would change.
+    in `stage` or with `error_type` are retried, where these are named. Raises MissingError, and Refused when nothing
+    would change.
     """
     async with database.connection() as connection:
         run_id = await run_of(connection, target)

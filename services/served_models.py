@@ -159,8 +159,7 @@ async def served_models(
     A model is left out when the server cannot be reached from here in three seconds, which is warned of, or does not
     have it: then the worker that calls it first freezes it.
 
-    Raises Refused when the server that the `live` workers ask does
-    not have a model.
+    Raises Refused when the server that the `live` workers ask does not have a model.
     """
     asked_by_workers = askers(run, live)
     names = sorted(set(asked_models(run).values()))

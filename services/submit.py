@@ -87,8 +87,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
     """
     async with database.connection() as connection:
         run = await plan(connection)
-        if run.terms.batch_hours is not None:
-            refuse_batches(run)
+        refuse_batches(run)
         modes = Counter(job.mode for job in run.jobs)
         existing = await runs.find(connection, run)
         run_ids, at_once, medians = await past_work(connection, run.kind, modes, _choices(run))

@@ -100,9 +100,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
 
     The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
     in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
-    that can be found, for ids that look like text, for judgements of
-    which no relevant document is in the corpora, and for settings that name another embedder than the corpus's;
-    LLMResponseParseError for a pasted expansion that cannot be used.
+    that can be found, for ids that look like text, for judgements of which no relevant document is in the corpora, and
+    for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that cannot
+    be used.
     """
     settings = await with_chosen_models(connection, settings)
     if strange := sum(not is_plain_id(query.external_id) for query in request.queries.queries):

@@ -29,12 +29,7 @@ def run_cost(found: RunWork, prices: Prices | None = None) -> RunCost:
             model: _spent((), [call for call in calls if call.model == model], prices)
             for model in sorted({call.model for call in calls})
         },
-        jobs=_grouped(
-            [one for one in work if one.job_id is not None],
-            [one for one in calls if one.job_id is not None],
-            prices,
-            lambda one: f"j{one.job_id}",
-        ),
+        jobs=_grouped(work, calls, prices, lambda one: None if one.job_id is None else f"j{one.job_id}"),
         retries=found.retries,
         forks=found.forks,
     )
@@ -94,14 +89,15 @@ def _grouped(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
     prices: Prices | None,
-    name_of: Callable[[StageWork | StageCalls], str],
+    name_of: Callable[[StageWork | StageCalls], str | None],
 ) -> dict[str, Spent]:
-    by_name: dict[str, tuple[list[StageWork], list[StageCalls]]] = defaultdict(lambda: ([], []))
+    """What was spent on each of a name; what has none is left out."""
+    by_name: dict[str | None, tuple[list[StageWork], list[StageCalls]]] = defaultdict(lambda: ([], []))
     for one in work:
         by_name[name_of(one)][0].append(one)
     for call in calls:
         by_name[name_of(call)][1].append(call)
-    return {name: _spent(*of_name, prices) for name, of_name in by_name.items()}
+    return {name: _spent(*of_name, prices) for name, of_name in by_name.items() if name is not None}
 
 
 def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None) -> Spent:
