@@ -26,7 +26,6 @@ from schemas.values.documents import (
     SelectedSections,
     SelectionAction,
     TocEntry,
-    WorkView,
 )
 from stages.documents.outline import outline
 from stages.documents.repair import changed_repairs, is_usable, repair_by_reply, repair_prompt
@@ -158,7 +157,9 @@ async def document_view(
             assert work_id is not None
             work = await works.work(connection, work_id)
             if work.job_id is None:
-                return await _of_markdown(connection, work)
+                found = await asyncio.to_thread(outline, await works.markdown(connection, work.id), ())
+                headings = tuple(OutlineHeading(**dict(heading), work_line=heading.line) for heading in found.headings)
+                return DocumentView(work_id=work.id, title=work.title, format="markdown", headings=headings)
             job_id = work.job_id
         return await _of_job(connection, await document_job(connection, job_id))
 
@@ -178,12 +179,6 @@ async def document_text(
     await document_job(connection, job_id)
     made = await output_of(connection, job_id, SanitisedDocument) or await needed(connection, job_id, ConvertedDocument)
     return made.markdown, made.page_lines
-
-
-async def _of_markdown(connection: Connection, work: WorkView) -> DocumentView:
-    found = await asyncio.to_thread(outline, await works.markdown(connection, work.id), ())
-    headings = tuple(OutlineHeading(**dict(heading), work_line=heading.line) for heading in found.headings)
-    return DocumentView(work_id=work.id, title=work.title, format="markdown", headings=headings)
 
 
 async def _of_job(connection: Connection, job: Job) -> DocumentView:

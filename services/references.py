@@ -14,14 +14,7 @@ from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
-from stages.participants.splits import (
-    TEST_SPLITS,
-    TRAINING_SPLITS,
-    named_split,
-    named_splits,
-    sources,
-    training_name,
-)
+from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, named_split, named_splits, sources, training_name
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references

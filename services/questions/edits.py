@@ -9,13 +9,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
 from schemas.statuses import StageStatus
-from schemas.values.queries import (
-    AugmentedPrompt,
-    ConsolidatedContext,
-    Expansion,
-    Origin,
-    ValidatedChunks,
-)
+from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, Origin, ValidatedChunks
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.new_runs import store_run
 from services.questions.steps import Step, not_ready

@@ -156,16 +156,12 @@ def _blocks(markdown: str) -> Iterator[str]:
             yield "".join(
                 " "
                 if part.type in ("softbreak", "hardbreak")
-                else _without_labels(part.content)
+                else CITATION.sub(lambda found: f"({found[1]})", part.content)
                 if part.type == "code_inline"
                 else part.content
                 for part in token.children or ()
             )
         is_heading = token.type == "heading_open"
-
-
-def _without_labels(code: str) -> str:
-    return CITATION.sub(lambda found: f"({found[1]})", code)
 
 
 def _sentences(block: str) -> Iterator[tuple[str, tuple[str, ...]]]:

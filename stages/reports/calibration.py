@@ -73,11 +73,18 @@ def calibrated_confidence(
         raise Refused(f"Run r{on.run_id} has no jobs in mode {mode} to calibrate on; it has {' and '.join(on.modes)}.")
     training = cohort_of_jobs(on.jobs_of(mode))
     needs = frozenset[Signal]().union(*(variant.needs for variant in variants))
-    is_used = training.is_scored & _has_signals(training, needs)
+    is_used = training.is_scored
+    if Signal.VERBALIZED in needs:
+        # Without a statement of the model there is nothing to learn about its statements.
+        is_used = is_used & (training.of_items(lambda item: float(item.confidence is not None)) == 1)
     if not is_used.any():
         raise Refused(f"Run r{on.run_id} has no score in mode {mode} with labels and the signals of {name!r}.")
-    fitted = METHODS[method](_confidences(training, variants)[is_used], training.errors[is_used] == 0)
-    confidence = _applied(fitted, variants)
+    confidences = np.stack([training.of_items(variant.confidence) for variant in variants], axis=-1)
+    fitted = METHODS[method](confidences[is_used], training.errors[is_used] == 0)
+
+    def confidence(item: ItemScore) -> float:
+        return float(fitted.probabilities(np.array([[variant.confidence(item) for variant in variants]]))[0])
+
     return (
         Variant(confidence, needs),
         CalibratedConfidence(
@@ -102,24 +109,6 @@ def _parsed(name: str) -> tuple[str, list[Variant]]:
             "or calibrated:logistic:A+B."
         )
     return method, [variant_named(one) for one in names.split("+")]
-
-
-def _confidences(cohort: Cohort, variants: Sequence[Variant]) -> Floats:
-    return np.stack([cohort.of_items(variant.confidence) for variant in variants], axis=-1)
-
-
-def _has_signals(cohort: Cohort, needs: frozenset[Signal]) -> Exact:
-    """Without a statement of the model there is nothing to learn about its statements."""
-    if Signal.VERBALIZED not in needs:
-        return np.ones_like(cohort.is_scored)
-    return np.asarray(cohort.of_items(lambda item: float(item.confidence is not None)) == 1)
-
-
-def _applied(fitted: Fitted, variants: Sequence[Variant]) -> Confidence:
-    def confidence(item: ItemScore) -> float:
-        return float(fitted.probabilities(np.array([[variant.confidence(item) for variant in variants]]))[0])
-
-    return confidence
 
 
 def _errors(cohort: Cohort, confidence: Confidence) -> CalibrationErrors | None:
@@ -263,10 +252,7 @@ def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
         options={"xatol": 1e-9},
     )
     temperature = float(1 / found.x)
-    return Fitted(
-        lambda p: np.asarray(expit(logit(_inside(p[:, 0])) / temperature)),
-        {"temperature": temperature},
-    )
+    return Fitted(lambda p: np.asarray(expit(logit(_inside(p[:, 0])) / temperature)), {"temperature": temperature})
 
 
 def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:

@@ -7,13 +7,7 @@ from typing import Any, Final
 from schemas.errors import Refused
 from schemas.values.costs import Prices
 from schemas.values.differences import Measures, RetrievalMeasures
-from schemas.values.participants import (
-    AssessmentMode,
-    Decision,
-    PHQ8Item,
-    Reference,
-    ValidatedReferences,
-)
+from schemas.values.participants import AssessmentMode, Decision, PHQ8Item, Reference, ValidatedReferences
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Report, RunMetadata, ValidatorQuality
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
