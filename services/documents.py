@@ -222,7 +222,7 @@ def _headings(
     headings = []
     for heading in found.headings:
         repair = repairs.get(heading.line)
-        is_kept = repair is not None and repair.action is not RepairAction.REMOVE
+        kept = None if repair is None or repair.action is RepairAction.REMOVE else repair
         work_line = work_lines.get(heading.line)
         selection = None if work_line is None else selections.get(work_line)
         headings.append(
@@ -230,8 +230,8 @@ def _headings(
                 **dict(heading),
                 page=bisect_right(converted.page_lines, heading.line) or None,
                 action=None if repair is None else repair.action,
-                repaired_level=_level(heading.level, repair.action) if repair is not None and is_kept else None,
-                repaired_text=repair.text if repair is not None and is_kept else None,
+                repaired_level=None if kept is None else _level(heading.level, kept.action),
+                repaired_text=None if kept is None else kept.text,
                 work_line=work_line,
                 embeds=None if selection is None else selection.embeds,
                 reason=None if selection is None else selection.reason,

@@ -133,8 +133,10 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     earlier = {mode: stages_of(parent.kind, mode, until=request.stage)[:-1] for mode in modes}
     ready, left_out = _ready(jobs_with_stage, earlier)
     if not ready:
+        why = [f"j{one.job_id}: {one.why}" for one in left_out[:_LISTED]]
+        why += [f"{len(left_out) - _LISTED} more"] if len(left_out) > _LISTED else []
         raise Refused(
-            f"No job of {request.target} can be forked from stage '{request.stage}': {_in_words(left_out)}.",
+            f"No job of {request.target} can be forked from stage '{request.stage}': {'; '.join(why)}.",
             slug="fork-refused",
         )
     stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
@@ -270,11 +272,6 @@ def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> 
         else:
             left_out.append(LeftOut(job_id=job.id, subject=job.subject, mode=job.mode, why=why))
     return ready, left_out
-
-
-def _in_words(left_out: Sequence[LeftOut]) -> str:
-    named = [f"j{one.job_id}: {one.why}" for one in left_out[:_LISTED]]
-    return "; ".join([*named, *([f"{len(left_out) - _LISTED} more"] if len(left_out) > _LISTED else [])])
 
 
 def _request(parent: RunOverview, request: ForkRequest, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:

@@ -28,23 +28,28 @@ def report_sheet(report: Report) -> Sheet:
     """Errors of each mode beside the baselines, of each item, selective prediction, and what went wrong."""
     run, settings = report.run_metadata, {name: one.model_dump() for name, one in report.settings.items()}
     changed = changes("participant", run.profile, settings)
+    models = dict.fromkeys(one.results.model for one in report.experiments if one.results.model)
+    scored_by = f"model {', '.join(models)}" if models else "nothing scored"
+    indexes = dict.fromkeys(one.in_words for of in report.experiments for one in of.provenance.reference_indexes)
+    results = {one.results.mode.value: _metrics(one) for one in report.experiments}
+    has_confidences = any(one.selective_prediction.by_confidence for one in report.experiments)
     return Sheet(
         title=run.run_id,
-        head=f"{report.experiments[0].provenance.subjects}, profile {run.profile}, {_models(report)}, "
+        head=f"{report.experiments[0].provenance.subjects}, profile {run.profile}, {scored_by}, "
         f"ragq {run.ragq_version}",
         facts=(
-            *(f"references of index {words}" for words in _indexes(report)),
+            *(f"references of index {words}" for words in indexes),
             f"confidence {report.measures.confidence}, loss {report.measures.loss}, {interval_words(report)}",
             definitions(report.measures),
             *([changed_in_words(changed, profile=run.profile, run=run.run_id)] if changed else []),
         ),
         notices=run.notices,
         parts=(
-            _results(report),
+            by_column("Results", "metric", results, place="paper"),
             *map(Remark, (*_exclusions(report), *baseline_remarks(report))),
             *_predictions(report),
             _items(report),
-            *_selective(report),
+            *((_risks(report), _confidences(report)) if has_confidences else ()),
             *_calibrated(report),
             *map(_draws, report.draws),
             *_references(report),
@@ -89,20 +94,6 @@ def settings_table(settings: Mapping[str, SettingValue]) -> Table:
         chosen=tuple(name for name, one in settings.items() if one.source != "default"),
         is_listing=True,
     )
-
-
-def _models(report: Report) -> str:
-    names = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
-    return f"model {', '.join(names)}" if names else "nothing scored"
-
-
-def _indexes(report: Report) -> Iterator[str]:
-    yield from dict.fromkeys(one.in_words for each in report.experiments for one in each.provenance.reference_indexes)
-
-
-def _results(report: Report) -> Table:
-    columns = {one.results.mode.value: _metrics(one) for one in report.experiments}
-    return by_column("Results", "metric", columns, place="paper")
 
 
 def _metrics(experiment: Experiment) -> dict[str, Cell]:
@@ -186,13 +177,6 @@ def _items(report: Report) -> Table:
             columns[f"{mode} {name}"] = {item: Real(found.value) for item, found in baseline.per_item.items()}
     notes = ("n: participants with a score for the item.",)
     return by_column("Mean absolute error per item", "item", columns, notes=notes, place="paper")
-
-
-def _selective(report: Report) -> Iterator[Table]:
-    """The risk at coverages, and the areas of all confidences that the run has."""
-    if any(one.selective_prediction.by_confidence for one in report.experiments):
-        yield _risks(report)
-        yield _confidences(report)
 
 
 def _risks(report: Report) -> Table:
