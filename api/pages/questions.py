@@ -253,7 +253,7 @@ async def take(
         case "rest":
             await ctx.database.once(run_stages, query_id)
         case "search":
-            await ctx.database.once(run_stages, query_id, Step.RETRIEVE, through=Step.CONSOLIDATE)
+            await ctx.database.once(run_stages, query_id, first="retrieve", last="consolidate")
         case Action():
             query = await ctx.database.once(queries.get, query_id)
             await control(ctx.database, Target(None, query.job_id), step)

@@ -201,7 +201,6 @@ async def run_stages(
     query_id: int,
     step: Step | None = None,
     *,
-    through: Step | None = None,
     first: str | None = None,
     last: str | None = None,
     preset: str | None = None,
@@ -209,8 +208,8 @@ async def run_stages(
     top_n: int | None = None,
     use_light_model: bool = False,
 ) -> StoredQuery:
-    """Run the stages of a query from `first` to `last`, again where they ran before, and end its chain after `last`.
-    Those of a `step`, and of the steps after it up to `through`, can be named instead.
+    """Run the stages of a query from `first` to `last`, or those of a `step`, again where they ran before, and end its
+    chain after them.
 
     Without `first` it continues with the first stage that is not done, a failed one too; without `last` it runs to
     the answer. A prompt or an answer without a consolidation is made from the retrieved chunks. `top_n` is the number
@@ -229,7 +228,7 @@ async def run_stages(
     if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
     if step is not None:
-        first, last = STAGES[step][0], STAGES[through or step][1]
+        first, last = STAGES[step]
     chain = stages_of("query", "answer", until=last)
     async with connection.transaction():
         query = await queries.hold(connection, query_id)
