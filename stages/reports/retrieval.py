@@ -25,19 +25,6 @@ from stages.reports.tables import Figure, Real, Remark, Sheet, Table
 from stages.reports.words import origin_words
 
 
-def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
-    """What ran, in words; only what there is."""
-    named = {
-        "corpus": provenance.corpora,
-        "embedded by": provenance.embedding_models,
-        "lexical": provenance.lexical,
-        "fusion": provenance.fusions,
-        "ranker": provenance.rankers,
-        "validator": provenance.validators,
-    }
-    return {what: ", ".join(names) for what, names in named.items() if names}
-
-
 def remarks(counts: QueryCounts) -> list[str]:
     """Which queries count, and which do not."""
     judged = f"{counts.judged} of {counts.submitted} queries are judged"
@@ -217,9 +204,17 @@ def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]
 
 def retrieval_sheet(report: RetrievalReport) -> Sheet:
     """The quality of every ranking, that of the validator, time, and what went wrong. No word of a query."""
-    run, measures = report.run_metadata, report.measures
-    names = tuple(measure_names(measures.cutoff))
-    made = ", ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
+    run, measures, provenance = report.run_metadata, report.measures, report.provenance
+    names = measure_names(measures.cutoff)
+    ran = {
+        "corpus": provenance.corpora,
+        "embedded by": provenance.embedding_models,
+        "lexical": provenance.lexical,
+        "fusion": provenance.fusions,
+        "ranker": provenance.rankers,
+        "validator": provenance.validators,
+    }
+    made_with = ", ".join(f"{what} {', '.join(found)}" for what, found in ran.items() if found)
     rankings = Table(
         "Rankings",
         ("ranking", "queries", "missing", "documents", *names),
@@ -259,7 +254,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
     validator = [] if report.validator is None else [validator_in_words(report.validator)]
     return Sheet(
         title=run.run_id,
-        head=f"{made}, ragq {run.ragq_version}",
+        head=f"{made_with}, ragq {run.ragq_version}",
         facts=(
             f"means over judged queries, 95 % intervals over {measures.bootstrap_resamples} resamples of queries "
             f"(seed {measures.bootstrap_seed})",
