@@ -123,9 +123,7 @@ SAME_SUBJECTS: Final = (
 
 
 def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
-    """Every combination of the values, the last name varying fastest.
-
-    Raises Refused for more points than one comparison takes.
+    """Every combination of the values, the last name varying fastest. Raises Refused for more than one sweep takes.
 
     >>> grid_points({"A": ["1", "2"], "B": ["3"]})
     [{'A': '1', 'B': '3'}, {'A': '2', 'B': '3'}]

@@ -93,10 +93,7 @@ async def corpus_for_import(
 
 
 def language_named(text: str | None) -> str | None:
-    """The language of a name or a code of two letters, such as `german` or `de`; None for `auto` and for None.
-
-    Raises Refused for another text.
-    """
+    """The language of a name or code, such as `german` or `de`; None for `auto` and None. Raises Refused for others."""
     name = (text or AUTO).strip().lower()
     if name == AUTO:
         return None
@@ -142,10 +139,7 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
 
 
 async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> list[WorkSource]:
-    """Remove works of a corpus: all of them, or none. The works.
-
-    Raises Refused with every number that is no work of the corpus.
-    """
+    """Remove works of a corpus, all or none. The works. Raises Refused with every number that is no work of it."""
     async with connection.transaction():
         found = {work_id: await works.remove(connection, corpus_id, work_id) for work_id in sorted(set(work_ids))}
         if missing := [str(work_id) for work_id, work in found.items() if work is None]:

@@ -110,10 +110,7 @@ async def evaluate(
     always_new: bool = False,
     key: RequestKey | None = None,
 ) -> Submitted:
-    """Store a run that evaluates the answers of a run; or find the same one, and retry its failed jobs.
-
-    Raises as `plan_evaluation` and `submit_run` do.
-    """
+    """Store the evaluation of a run, or find it and retry its failed jobs. Raises as its plan and `submit_run` do."""
     run = await database.once(plan_evaluation, run_id, values)
     return await submit_run(database, run, name=name, always_new=always_new, key=key)
 

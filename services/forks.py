@@ -103,10 +103,7 @@ async def fork(
     always_new: bool = False,
     key: RequestKey | None = None,
 ) -> Forked:
-    """Store a fork and send it; or find the same fork of the same outputs, and retry its failed jobs.
-
-    Raises as `plan_fork` and `submit_run` do.
-    """
+    """Store a fork, or find the same one and retry its failed jobs. Raises as its plan and `submit_run` do."""
     new = await database.once(plan_fork, request)
     submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
     of_fork = {"parent_id": new.parent_id, "left_out": new.left_out, "without_stage": new.without_stage}

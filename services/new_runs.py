@@ -71,10 +71,7 @@ async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
 
 
 def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
-    """The address that shall be told of a run; None for None.
-
-    Raises Refused for one that cannot be told, and where nothing could be signed.
-    """
+    """The address to tell of a run; None for None. Raises Refused for one that cannot be told, and without a secret."""
     if url is None:
         return None
     if settings.webhook_key is None:

@@ -38,7 +38,6 @@ async def build_references(
     With it is the whole index, when the run has published it already and it is still the current one.
 
     Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
-
     A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
     exists, participants whose jobs fail are left out of the index. Without `write_item_tags` its chunks have no tags,
     and runs that filter by them are refused.

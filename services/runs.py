@@ -34,10 +34,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
-    """Delete a run that is not active, with all that belongs to it alone. Its forks stay.
-
-    Raises MissingError, and Refused while it works.
-    """
+    """Delete a run with all that is its own; its forks stay. Raises MissingError, and Refused while it works."""
     if await references.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)

@@ -131,9 +131,7 @@ _SECONDARY = "secondary:"
 
 
 def variant_named(name: str) -> Variant:
-    """The variant of this name, or of two names combined: `secondary:token_msp+verbalized:average`.
-
-    Raises Refused for any other name.
+    """The variant of a name, or of two: `secondary:token_msp+verbalized:average`. Raises Refused for any other name.
 
     >>> sorted(variant_named("secondary:llm+verbalized:product").needs)
     [<Signal.EVIDENCE: 'evidence'>, <Signal.VERBALIZED: 'verbalized'>]

@@ -326,9 +326,7 @@ def reliability(
 ) -> tuple[ReliabilityBin, ...]:
     """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first.
 
-    Empty bins are included, with None.
-
-    Raises ValueError for a confidence outside 0..1, such as a count of quotes, which is not a probability.
+    Empty bins are included, with None. Raises ValueError for a confidence outside 0..1, such as a count of quotes.
     """
     scored = cohort.is_scored if only is None else cohort.is_scored & [item is only for item in ORDER]
     confidences = cohort.of_items(confidence)[scored]
