@@ -25,7 +25,6 @@ from store.questions.answers import answer_basis, make_prompt
 from store.questions.presets import StoredTemplate
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, runs
-from store.runs.edits import carry_over, set_output, set_stages, stage_states
 
 
 async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run: bool) -> None:
@@ -43,7 +42,7 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
     """
     async with connection.transaction():
         query = await queries.hold(connection, query_id)
-        chain = await stage_states(connection, query.job_id)
+        chain = await edits.stage_states(connection, query.job_id)
         old = await attempts.stored(connection, query.job_id, "expand", Expansion) or no_expansion()
         expansion = _new_expansion(old, changes)
         text = changes.original_query or query.original_query
@@ -64,13 +63,13 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
             stage, output = "consolidate", context
         else:
             return
-        await set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
+        await edits.set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
         if embedded is not None:
-            await carry_over(connection, embedded.attempt_id, query.job_id)
+            await edits.carry_over(connection, embedded.attempt_id, query.job_id)
             stage = "embed"
         if not run:
             stages = [of.stage for of in chain]
-            await set_stages(connection, query.job_id, stages[: stages.index(stage) + 1])
+            await edits.set_stages(connection, query.job_id, stages[: stages.index(stage) + 1])
         elif stage != chain[-1].stage:
             await backlog.hasten(connection, [query.job_id])
 
@@ -274,7 +273,7 @@ async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | N
     try:
         async with connection.transaction():
             query = await queries.hold(connection, query_id)
-            (expand, *_) = await stage_states(connection, query.job_id)
+            (expand, *_) = await edits.stage_states(connection, query.job_id)
             if expand.status != StageStatus.FAILED:
                 return False
             await query_runs.delete_query(connection, query_id)

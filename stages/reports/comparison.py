@@ -1,7 +1,7 @@
 """Runs compared with the first of them, on the subjects that each has in common with it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -329,14 +329,13 @@ def _own_settings(base: Mapping[str, SettingValue], own: Mapping[str, SettingVal
     return {name: found.value for name, found in own.items() if name not in base or base[name].value != found.value}
 
 
-def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> list[Movement]:
-    found = []
+def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> Iterator[Movement]:
     for person in sorted(by_run[0]):
         jobs = [of[person] for of in by_run if person in of]
         scores = [job.scores.items for job in jobs if job.scores is not None]
         truth = ground_truth(by_run[0][person].labels)
         if len(scores) == len(by_run):
-            found += [
+            yield from (
                 Movement(
                     subject=str(person),
                     item=item.value,
@@ -345,11 +344,10 @@ def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> list[Movement]
                     job_ids=tuple(job.job_id for job in jobs),
                 )
                 for item in PHQ8Item
-            ]
-    return found
+            )
 
 
-def _by_range(movements: Sequence[Movement]) -> tuple[Movement, ...]:
+def _by_range(movements: Iterable[Movement]) -> tuple[Movement, ...]:
     """Those that move, the largest range first; a value that is missing on one side counts as a move."""
 
     def width(movement: Movement) -> float:

@@ -1,6 +1,6 @@
 """The numbers of an evaluation, and for readers. What is not scored is counted, and is in no share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from schemas.statuses import JobStatus
@@ -76,29 +76,26 @@ def with_shares(answer: EvaluatedAnswer) -> EvaluatedAnswer:
     return answer.model_copy(update={"shares": shares})
 
 
-def evaluation_remarks(report: EvaluationReport) -> list[str]:
+def evaluation_remarks(report: EvaluationReport) -> Iterator[str]:
     """What has to be known about the shares: who is not scored, and how far the judge can be trusted."""
     counts = report.counts
     not_scored = {"without an answer": counts.unanswered, "failed": counts.failed, "unfinished": counts.unfinished}
     words = [f"{count} {what}" for what, count in not_scored.items() if count]
-    found = [
-        f"{counts.scored} of {counts.questions} questions scored" + (f"; N/A: {', '.join(words)}." if words else ".")
-    ]
+    yield f"{counts.scored} of {counts.questions} questions scored" + (f"; N/A: {', '.join(words)}." if words else ".")
     if counts.without_citation:
-        found.append(f"{counts.without_citation} scored answers cite no source: they have no citation precision.")
+        yield f"{counts.without_citation} scored answers cite no source: they have no citation precision."
     if counts.left_out_sentences:
-        found.append(f"{counts.left_out_sentences} sentences after the first hundred of an answer were not judged.")
+        yield f"{counts.left_out_sentences} sentences after the first hundred of an answer were not judged."
     if report.validator is None:
-        found.append(
+        yield (
             f"How well {report.judge} judges is not known: it validated no questions that have relevance judgements. "
             "`ragq submit --queries FILE --qrels FILE --set validation.enabled=true` measures it."
         )
     else:
-        found.append(
+        yield (
             f"{report.judge} as a validator of passages in {report.validator.run}, which is not the same task: "
             + validator_in_words(report.validator.quality)
         )
-    return found
 
 
 def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationMeasure:

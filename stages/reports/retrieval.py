@@ -25,10 +25,10 @@ from stages.reports.tables import Figure, Real, Remark, Sheet, Table
 from stages.reports.words import origin_words
 
 
-def remarks(counts: QueryCounts) -> list[str]:
+def remarks(counts: QueryCounts) -> Iterator[str]:
     """Which queries count, and which do not."""
     judged = f"{counts.judged} of {counts.submitted} queries are judged"
-    lines = [f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."]
+    yield f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."
     left_out = {
         "without a judgement": counts.without_judgement,
         "without a relevant document": counts.without_relevant,
@@ -36,12 +36,9 @@ def remarks(counts: QueryCounts) -> list[str]:
     }
     if any(left_out.values()):
         reasons = ", ".join(f"{count} {what}" for what, count in left_out.items() if count)
-        lines.append(f"In no mean: {reasons}.")
+        yield f"In no mean: {reasons}."
     if counts.unknown_documents:
-        lines.append(
-            f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
-        )
-    return lines
+        yield f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
 
 
 def validator_in_words(found: ValidatorQuality) -> str:

@@ -1,7 +1,7 @@
 """The scores of a run's participants beside the truth."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
 from itertools import groupby
@@ -150,9 +150,8 @@ def by_name(found: Baselines | None) -> dict[str, Baseline]:
     return {} if found is None else {f"median of {found.split}": found.median, f"mode of {found.split}": found.mode}
 
 
-def baseline_remarks(report: Report) -> list[str]:
+def baseline_remarks(report: Report) -> Iterator[str]:
     """A sentence for each mode that is not better than the median with an interval, in words."""
-    remarks = []
     for experiment in report.experiments:
         if (found := experiment.baselines) is None or found.median.difference.value is None:
             continue
@@ -163,8 +162,7 @@ def baseline_remarks(report: Report) -> list[str]:
             why = "not better than the median"
         else:
             continue
-        remarks.append(f"{experiment.results.mode}: {why} of {found.split} ({signed(difference)}).")
-    return remarks
+        yield f"{experiment.results.mode}: {why} of {found.split} ({signed(difference)})."
 
 
 def signed(difference: Interval) -> str:
