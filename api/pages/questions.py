@@ -211,7 +211,7 @@ async def _page(
         prompt, notes = None, list[str]()
         if view.retrieved is not None:
             prompt = await preview(connection, line, top_n=top_n)
-            notes = basis_in_words(await answer_basis(connection, line.job_id, prompt))
+            notes = [*basis_in_words(await answer_basis(connection, line.job_id, prompt))]
         frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)

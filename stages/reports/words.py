@@ -298,54 +298,48 @@ FILTERS: Final = {"blank": "blank", "min_chars": "retrieval.min_char_count", "mi
 """The names of the filters of stage `rerank`, by the names that its output has."""
 
 
-def basis_in_words(basis: AnswerBasis) -> list[str]:
+def basis_in_words(basis: AnswerBasis) -> Iterator[str]:
     """One sentence for each fallback, and for each loss between the search and the prompt; none when nothing was lost.
 
-    >>> basis_in_words(AnswerBasis(context_source="retrieved", shown=2, available=2, dropped_passages=2))
+    >>> [*basis_in_words(AnswerBasis(context_source="retrieved", shown=2, available=2, dropped_passages=2))]
     ['The sources are the retrieved chunks: all 2 passages were shorter than consolidation.min_content_length.']
     """
-    words = []
     if len(basis.corpora) > 1:
-        words.append(f"Searched together: corpora {', '.join(basis.corpora)}.")
+        yield f"Searched together: corpora {', '.join(basis.corpora)}."
     if basis.works.given:
-        words.append(f"Only works of these conditions were searched: {basis.works}.")
+        yield f"Only works of these conditions were searched: {basis.works}."
     if basis.full_text == SIMPLE:
-        words.append("Full text was read without a dictionary: words match as they are written.")
+        yield "Full text was read without a dictionary: words match as they are written."
     if basis.context_source is ContextSource.EMPTY:
-        words.append("The prompt has no sources: nothing was left of the search, which the preset allows.")
+        yield "The prompt has no sources: nothing was left of the search, which the preset allows."
     if basis.context_source is ContextSource.RETRIEVED:
-        words.append(f"The sources are the retrieved chunks: {_why_retrieved(basis)}.")
+        yield f"The sources are the retrieved chunks: {_why_retrieved(basis)}."
     elif basis.dropped_passages:
-        words.append(
-            f"{counted(basis.dropped_passages, 'passage')} shorter than consolidation.min_content_length dropped."
-        )
+        yield f"{counted(basis.dropped_passages, 'passage')} shorter than consolidation.min_content_length dropped."
     if lost := sum(basis.dropped_chunks.values()):
-        words.append(
-            f"{lost} of {basis.found_chunks} retrieved chunks dropped as too short ({_by(basis.dropped_chunks)})."
-        )
+        yield f"{lost} of {basis.found_chunks} retrieved chunks dropped as too short ({_by(basis.dropped_chunks)})."
     if basis.kept_short:
-        words.append(
+        yield (
             f"All {sum(basis.kept_short.values())} retrieved chunks are too short ({_by(basis.kept_short)}); they were "
             "kept because no longer one was found."
         )
     if basis.rejected_chunks:
-        words.append(f"{counted(basis.rejected_chunks, 'chunk')} not accepted by validation.")
+        yield f"{counted(basis.rejected_chunks, 'chunk')} not accepted by validation."
     if "without the weights" in (basis.ranker or ""):
-        words.append(f"Ranked by {basis.ranker}.")
+        yield f"Ranked by {basis.ranker}."
     if basis.cut_texts:
-        words.append(f"{counted(basis.cut_texts, 'text')} of the question longer than the embedder reads, and cut.")
+        yield f"{counted(basis.cut_texts, 'text')} of the question longer than the embedder reads, and cut."
     if basis.cut_chunks:
         of_sources = counted(basis.cut_chunks, "chunk")
-        words.append(f"{of_sources} of the sources longer than the embedder reads: their ends were not compared.")
+        yield f"{of_sources} of the sources longer than the embedder reads: their ends were not compared."
     if basis.left_out or basis.cut_chars:
-        words.append(
+        yield (
             f"The model reads and writes {basis.context_tokens} tokens together, so that "
             + " and ".join(_not_shown(basis))
             + " did not fit into the prompt."
         )
     if basis.shown < basis.available:
-        words.append(f"The prompt has {basis.shown} of {basis.available} available sources.")
-    return words
+        yield f"The prompt has {basis.shown} of {basis.available} available sources."
 
 
 def _not_shown(basis: AnswerBasis) -> Iterator[str]:
