@@ -42,9 +42,8 @@ from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
-from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
-from services.submit import Request, plan_request
+from services.submit import MAX_SAMPLES, Request, chosen_draws, plan_request
 from services.submit import submit as submit_request
 from stages.reports.words import counted
 
@@ -314,7 +313,7 @@ def submit(
     settings = effective_settings(profile, values, layer)
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
-    chosen = draws(fresh=fresh, samples=samples)
+    chosen = chosen_draws(fresh=fresh, samples=samples)
     url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), options["notify_url"])
     terms = requested(RunTerms, **{name: options[name] for name in RunTerms.model_fields} | {"notify_url": url})
     if dry_run:

@@ -1,8 +1,6 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from schemas.errors import Refused
@@ -11,7 +9,6 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings
 from schemas.values.participants import ChunkScoresMeta, TranscriptVariant
 from services.indexes import build_command, fitting_index
-from services.served_models import asked_models
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
 from stages.participants.score_reply import baseline_record
@@ -21,7 +18,6 @@ from stages.texts.characters import listed
 from store.database import Connection
 from store.references import index_runs, interviews, references
 from store.references.references import StoredIndex
-from store.runs.runs import NewRun
 
 
 def _overlap(
@@ -165,32 +161,3 @@ def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, An
         "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
         "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
     }
-
-
-MAX_SAMPLES = 20
-
-_FRESH_FROM = 1 << 16
-_FRESH_UNTIL = 1 << 31
-
-
-def draws(*, fresh: bool = False, samples: int = 1) -> Sequence[int]:
-    """The draws of a submission.
-
-    The first of `samples` is the ordinary one, 0, and the others are 1, 2, ..., so that the same submission finds its
-    runs again. With `fresh` each is a new number, and no run has answers to find.
-    """
-    if fresh:
-        return [_FRESH_FROM + secrets.randbelow(_FRESH_UNTIL - _FRESH_FROM) for _ in range(samples)]
-    return range(samples)
-
-
-def in_draw(run: NewRun, draw: int) -> NewRun:
-    """The run in a draw. Raises Refused where it asks no language model, so that its results cannot vary."""
-    if not draw:
-        return run
-    if not asked_models(run):
-        raise Refused(
-            "No stage of this run asks a language model, so that --fresh and --samples would compute the same again. "
-            "Leave them out; --new forces another run."
-        )
-    return replace(run, request={**run.request, "draw": draw})

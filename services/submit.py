@@ -3,6 +3,7 @@
 And dry runs: what a submission would do, from its plan and the medians of past runs. Nothing is stored or sent.
 """
 
+import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,6 @@ from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.values.costs import Effort, Estimate, Prices, StageEstimate
 from schemas.values.requests import NO_TERMS, ParticipantRequest, QueryRequest, RunTerms, TagsRequest
-from services.few_shot import in_draw
 from services.new_runs import Submitted, refuse_batches, refuse_long_transcripts, submit_run, takes_batch
 from services.participants import in_enabled_modes, plan_participants
 from services.questions.submission import plan_queries
@@ -30,6 +30,34 @@ from store.runs.call_costs import past_work
 from store.runs.runs import NewRun
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
+
+MAX_SAMPLES = 20
+
+_FRESH_FROM = 1 << 16
+_FRESH_UNTIL = 1 << 31
+
+
+def chosen_draws(*, fresh: bool = False, samples: int = 1) -> Sequence[int]:
+    """The draws of a submission.
+
+    The first of `samples` is the ordinary one, 0, and the others are 1, 2, ..., so that the same submission finds its
+    runs again. With `fresh` each is a new number, and no run has answers to find.
+    """
+    if fresh:
+        return [_FRESH_FROM + secrets.randbelow(_FRESH_UNTIL - _FRESH_FROM) for _ in range(samples)]
+    return range(samples)
+
+
+def in_draw(run: NewRun, draw: int) -> NewRun:
+    """The run in a draw. Raises Refused where it asks no language model, so that its results cannot vary."""
+    if not draw:
+        return run
+    if not asked_models(run):
+        raise Refused(
+            "No stage of this run asks a language model, so that --fresh and --samples would compute the same again. "
+            "Leave them out; --new forces another run."
+        )
+    return replace(run, request={**run.request, "draw": draw})
 
 
 async def submit(

@@ -17,9 +17,8 @@ from schemas.values.costs import Estimate
 from schemas.values.participants import StoredSplit
 from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import Name, ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
-from services.few_shot import MAX_SAMPLES
 from services.new_runs import Submitted, webhook_url
-from services.submit import Request, estimate, plan_request, submit
+from services.submit import MAX_SAMPLES, Request, estimate, plan_request, submit
 from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.access import RequestKey
 from store.references import interviews
