@@ -20,8 +20,15 @@ from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, FileProblem, Split, SplitProblem, StoredSplit, TranscriptVariant
-from services.participants import REMEDIES, ImportedParticipants, import_participants
-from services.splits import drawn_splits, find_data_set, make_splits, published_splits
+from services.data_sets import (
+    REMEDIES,
+    ImportedParticipants,
+    drawn_splits,
+    find_data_set,
+    import_participants,
+    make_splits,
+    published_splits,
+)
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, origin_words, parse_listed_splits, split_problems

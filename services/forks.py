@@ -18,9 +18,9 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
 from services.documents import KIND, refuse_replaced
-from services.few_shot import left_parity
 from services.imports import document_templates
 from services.new_runs import Submitted, submit_run
+from services.participants import left_parity
 from services.runs import run_of
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey

@@ -1,39 +1,30 @@
-"""Participant runs: who is assessed, in which modes, on which reference index."""
+"""Participant runs: who is assessed, in which modes, and on which reference index."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
-
-from pydantic import Field
 
 from schemas.chains import stages_of
 from schemas.errors import EvidenceSchemaError, Refused
+from schemas.settings.base import value_in_words
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import settings_hash
+from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
 from schemas.suggestions import did_you_mean
-from schemas.values.base import Value
-from schemas.values.participants import (
-    AssessmentMode,
-    DataSet,
-    Participant,
-    PHQ8Item,
-    RowIrregularity,
-    StoredPerson,
-    StoredSplit,
-    TranscriptVariant,
-)
+from schemas.values.participants import AssessmentMode, ChunkScoresMeta, PHQ8Item, StoredPerson, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
-from services.few_shot import first_baseline, plan_search
-from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise
+from services.data_sets import find_data_set, find_split
+from services.indexes import build_command, fitting_index
+from stages.participants.artifacts import other_prompt
+from stages.participants.chunking import is_circular
 from stages.participants.extract import quotes_per_item
-from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS
+from stages.participants.score_reply import baseline_record
+from stages.participants.splits import sources, training_name
 from stages.participants.transcripts import import_command
-from stages.reports.words import counted
-from stages.texts.characters import first_lines
+from stages.texts.characters import listed
 from store.database import Connection
-from store.references import interviews
-from store.references.interviews import splits_of
+from store.references import index_runs, interviews, references
+from store.references.references import StoredIndex
 from store.runs.runs import NewJob, NewRun
 
 #: The keys of given evidence.
@@ -180,188 +171,144 @@ def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -
     return request.model_copy(update={"modes": (AssessmentMode.ZERO_SHOT,)})
 
 
-#: Fields that an import may add to what is stored, and may not change, with their names.
-_LABELS: Final = {"gender": "gender", "phq8_binary": "PHQ8_Binary", "phq8_score": "PHQ8_Score"}
+def _overlap(
+    index: StoredIndex, indexed: Collection[int], both: Sequence[int], split: str | None, *, is_allowed: bool
+) -> dict[str, Any]:
+    """Part of the run's request: who of the index is assessed; empty without anybody.
 
-#: Items that are named one by one; more are counted.
-_NAMED_ITEMS: Final = 2
+    Raises Refused, with who and the remedies, unless that is allowed, and when the index holds nobody else: every
+    prompt would be without references then.
+    """
+    if not both:
+        return {}
+    is_whole = len(both) == len(indexed)
+    if is_allowed and not is_whole:
+        return {"overlap": {"index": index.name, "participants": list(both)}}
+    where = "among the participants of this run" if split is None else f"in split '{split}'"
+    if is_allowed:
+        raise Refused(
+            f"All {len(indexed)} participants of reference index '{index.name}' are {where}, and search leaves them "
+            "out also with --allow-overlap: no reference is left. Name another index with `--references NAME` "
+            "(`ragq index list`), or submit with --zero-shot-only."
+        )
+    allow = "" if is_whole else " --allow-overlap runs without their chunks, and every report of the run shows it."
+    raise Refused(
+        f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' (split {index.source}) are "
+        f"{where}: {listed(both)}. A run needs references of other people: name an index without them with "
+        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
+        f"--zero-shot-only.{allow}"
+    )
 
-LONGEST_NAME: Final = 100
-"""Characters of the name of a data set."""
 
-
-REMEDIES: Final = (
-    "--replace puts what is imported in the place of what is stored; --name NAME imports another study beside this "
-    "one; --no-splits leaves the splits as they are."
+#: What came after the paper's notebook, and changes its references.
+_AFTER_THE_NOTEBOOK: Final = (
+    "EMBEDDING_MIN_REFERENCE_SIMILARITY",
+    "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
+    "EMBEDDING_ENABLE_ITEM_TAG_FILTER",
+    "EMBEDDING_REFERENCE_SCORE_SOURCE",
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
+    "RAGQ_DEDUPLICATE_REFERENCES",
+    "RAGQ_RERANKER",
 )
 
 
-class ImportedParticipants(Value):
-    """What an import did, or would do: participants by number, with the names of what changes."""
+def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
+    """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not.
 
-    data_set: str
-    dry_run: bool
-    participants: int
-    """Those in the import."""
-    labelled: int
-    """Those of them with item labels."""
-    variants: dict[TranscriptVariant, int]
-    splits: dict[str, int]
-    """The participants of each that was imported or made."""
-    new: tuple[int, ...]
-    unchanged: tuple[int, ...]
-    changed: dict[int, tuple[str, ...]]
-    """The import adds these to what is stored, such as labels that were not known."""
-    conflicting: dict[int, tuple[str, ...]]
-    """These are stored otherwise: they are refused, or replaced."""
-    unknown: tuple[int, ...]
-    """The import has labels of them, and nobody has their transcripts: left out."""
-    new_splits: tuple[str, ...]
-    unchanged_splits: tuple[str, ...]
-    conflicting_splits: dict[str, str]
-    """Stored with other participants: the stored ones in words."""
-    made_splits: tuple[str, ...] = ()
-    """The paper's splits, made because the import has no files of them."""
-    patched_items: dict[int, PHQ8Item]
-    irregular_rows: dict[int, dict[RowIrregularity, int]]
-    stored_variants: dict[TranscriptVariant, int] = Field(default_factory=dict)
-    """Those that the data set has now."""
-    missing: tuple[int, ...] = Field(default=(), exclude=True)
-    """Published participants that are not stored with item labels; nothing is made then."""
-    others: tuple[str, ...] = Field(default=(), exclude=True)
-    """Paper splits that are stored with other participants, and were left as they are."""
-
-    @property
-    def has_conflicts(self) -> bool:
-        """Whether something that is stored would be replaced."""
-        return bool(self.conflicting or self.conflicting_splits)
-
-
-async def import_participants(
-    connection: Connection,
-    name: str,
-    data_set: DataSet,
-    *,
-    with_splits: bool = True,
-    replace_stored: bool = False,
-    dry_run: bool = False,
-) -> ImportedParticipants:
-    """Add participants and splits to the data set of a name, all or nothing.
-
-    What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
-    otherwise, unless it may be replaced; a dry run stores nothing and raises nothing.
-
-    Without a paper split among those of the import, the paper's are made when every participant of them is stored with
-    item labels, and none of them is stored with other participants. None is imported or made without `with_splits`.
+    It is meant to be that with profile `paper-parity`, or with the notebook's block of references.
     """
-    _refuse_name(name)
-    people, labels = data_set.participants, data_set.labels
-    splits = [*data_set.splits.values()] if with_splits else []
-    async with connection.transaction():
-        await interviews.lock(connection, name)
-        stored = await interviews.people(connection, name, [*people, *labels])
-        of_labels = [stored[one].model_copy(update=dict(labels[one])) for one in labels if one in stored]
-        merges = [_merge(stored[one.id], one) for one in (*people.values(), *of_labels) if one.id in stored]
-        before = await splits_of(connection, name)
-        others = {split.name: described(split) for split in stored_otherwise(splits, before)}
-        imported = ImportedParticipants(
-            data_set=name,
-            dry_run=dry_run,
-            participants=len(people),
-            labelled=sum(one.items is not None for one in people.values()),
-            variants=Counter(one.variant for one in people.values()),
-            splits={split.name: len(split.participant_ids) for split in splits},
-            new=tuple(one for one in people if one not in stored),
-            unchanged=tuple(one.id for one, added, replaced in merges if not (added or replaced)),
-            changed={one.id: added for one, added, replaced in merges if added and not replaced},
-            conflicting={one.id: replaced for one, _, replaced in merges if replaced},
-            unknown=tuple(sorted(one for one in labels if one not in stored)),
-            new_splits=tuple(split.name for split in splits if split.name not in before),
-            unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
-            conflicting_splits=others,
-            patched_items=data_set.patched,
-            irregular_rows={one.id: one.irregular_rows for one in people.values() if one.irregular_rows},
-        )
-        made: dict[str, Any] = {}
-        if not dry_run:
-            if imported.has_conflicts and not replace_stored:
-                raise Refused(_refusal(imported))
-            kept = [people[one] for one in imported.new]
-            kept += [one for one, added, replaced in merges if added or replaced]
-            await interviews.keep(connection, name, kept, splits)
-            if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
-                made = await _make_paper_splits(connection, imported, before)
-        made["stored_variants"] = await interviews.variants(connection, name)
-        return imported.model_copy(update=made)
+    is_notebook = settings.ragq.prompt_format == "notebook"
+    if not is_notebook and profile != "paper-parity":
+        return {}
+    values = settings.values()
+    differing = [name for name in _AFTER_THE_NOTEBOOK if values[name] != RUN_SETTINGS[name].default]
+    names = differing if is_notebook else ["RAGQ_PROMPT_FORMAT", *differing]
+    return {"left_parity": [f"{name}={value_in_words(values[name])}" for name in names]} if names else {}
 
 
-async def _make_paper_splits(
-    connection: Connection, imported: ImportedParticipants, before: Mapping[str, StoredSplit]
-) -> dict[str, Any]:
-    """Store the paper's splits where that is possible. Fields of what the import did, with why it was not."""
-    known = await interviews.known(connection, imported.data_set)
-    if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
-        return {"missing": missing}
-    new = published_splits()
-    if unlike := stored_otherwise(new, before):
-        return {"others": tuple(split.name for split in unlike)}
-    await interviews.keep_splits(connection, imported.data_set, new)
-    sizes = {split.name: len(split.participant_ids) for split in new}
-    return {"made_splits": tuple(sizes), "splits": imported.splits | sizes}
+async def plan_search(
+    connection: Connection,
+    settings: EffectiveSettings,
+    *,
+    data_set: str,
+    split: str | None,
+    excluded: Sequence[int],
+    variants: Mapping[TranscriptVariant, int],
+    allow_overlap: bool,
+    named: str | None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part of the inputs of every few-shot job, and part of the run's request: what its readers have to know of the
+    index.
+
+    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, without anybody `excluded`:
+    the whole split, also beyond its limit, or without a split the participants that were named; ids ascending.
+    `variants` are those of the transcripts that are assessed.
+
+    Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
+    when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
+    built with other settings or lacks what the settings ask for.
+    """
+    index = await fitting_index(connection, settings, data_set=data_set, transcripts=variants, named=named)
+    labels = await references.labels(connection, index.id)
+    both = await references.assessed_people(connection, index.id, data_set, excluded)
+    inputs: dict[str, Any] = {
+        "index_id": index.id,
+        "index_data_set": index.data_set,
+        "index_model_digest": index.model_digest,
+        "excluded": list(excluded) if index.data_set == data_set else both,
+    }
+    record: dict[str, Any] = {
+        "references": named,
+        "searched": {"index": index.name, "data_set": index.data_set, "split": training_name(index.split)},
+        "variants": {"transcripts": variants, "index": index.variant.value},
+    }
+    record |= left_parity(settings.profile, settings.run)
+    record |= _overlap(index, labels, both, split, is_allowed=allow_overlap)
+    if index.partial is not None:
+        record["left_out_references"] = list(index.partial.skipped_participants)
+    searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
+    if (baseline := baseline_record(training_name(index.split), searched.values())) is not None:
+        record["baseline"] = baseline
+    if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
+        record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
+    if settings.run.embedding.reference_score_source == "participant":
+        record |= _unlabelled(index, searched, settings)
+    else:
+        inputs["chunk_scores"] = await index_runs.scored_by(connection, index.id)
+        record["chunk_scores"] = _scorer(index.chunk_scores_meta, settings.run)
+    return inputs, record
 
 
-def _refuse_name(data_set: str) -> None:
-    if not data_set.strip() or len(data_set) > LONGEST_NAME or "/" in data_set or not data_set.isprintable():
+async def first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
+    """Part of a run's request: the baseline of the likeliest training split of a data set that has none of these."""
+    people = await interviews.known(connection, data_set)
+    for source in sources(await interviews.stored_splits(connection)):
+        if source.data_set != data_set or {*source.participant_ids} & {*without}:
+            continue
+        labels = [people[number].model_dump()["items"] for number in source.participant_ids if number in people]
+        if (record := baseline_record(source.called, labels)) is not None:
+            return {"baseline": record}
+    return {}
+
+
+def _unlabelled(index: StoredIndex, searched: Mapping[int, Any], settings: EffectiveSettings) -> dict[str, Any]:
+    """Part of the run's request: who of the index has no scores to be shown. Raises Refused when nobody has."""
+    without = [number for number, items in searched.items() if items is None]
+    if without and len(without) == len(searched):
         raise Refused(
-            f"A data set has a name of 1 to {LONGEST_NAME} letters, digits, spaces and signs, without a slash: "
-            "name it with --name."
+            f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. "
+            f"`{import_command(index.data_set)}` imports those of a folder with label files; then "
+            f"`{build_command(settings, index.source)}` builds the index with them. Without references: "
+            "--zero-shot-only."
         )
+    return {"unlabelled_references": without} if without else {}
 
 
-def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
-    """A participant after the import, with the names of what it adds, and of what it replaces. What it does not know
-    stays."""
-    added: list[str] = []
-    replaced: list[str] = []
-    values: dict[str, Any] = {}
-    for field, name in _LABELS.items():
-        old, now = getattr(before, field), getattr(new, field)
-        values[field] = old if now is None else now
-        if now is not None and now != old:
-            (added if old is None else replaced).append(name)
-    items = before.items if new.items is None else new.items
-    if before.items is not None and new.items is not None:
-        others = [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
-        replaced += others if len(others) <= _NAMED_ITEMS else [f"{len(others)} item labels"]
-    elif new.items is not None:
-        added.append("item labels")
-    elif before.items is not None and values["phq8_score"] not in (None, sum(before.items.values())):
-        # Item labels of another total than that of the import cannot stay beside it.
-        items = None
-        replaced.append("item labels")
-    same_words = (before.transcript_hash, before.utterances) == (new.transcript_hash, new.utterances)
-    knows_less = same_words and new.variant is TranscriptVariant.UNKNOWN
-    if not same_words:
-        replaced.append("transcript")
-    elif not knows_less and new.variant is not before.variant:
-        is_known = before.variant is not TranscriptVariant.UNKNOWN
-        (replaced if is_known else added).append("transcript variant")
-    variant = before.variant if knows_less else new.variant
-    merged = new.model_copy(update={**values, "items": items, "variant": variant})
-    return merged, tuple(added), tuple(replaced)
-
-
-def _refusal(imported: ImportedParticipants) -> str:
-    splits, people = imported.conflicting_splits, imported.conflicting
-    found = [f"{split} has other participants in this import" for split in splits.values()]
-    found += [f"participant {number}: {', '.join(names)}" for number, names in people.items()]
-    stored = " and ".join(
-        counted(count, noun) for noun, count in (("split", len(splits)), ("participant", len(people))) if count
-    )
-    return "\n".join(
-        [
-            f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:",
-            first_lines(found),
-            REMEDIES,
-        ]
-    )
+def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, Any]:
+    scorer = None if meta is None else meta.scorer_model
+    quantitative_model = settings.model.quantitative_model
+    return {
+        "scorer_model": scorer,
+        "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
+        "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
+    }

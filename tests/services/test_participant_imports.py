@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, Participant, PHQ8Item, TranscriptVariant, Utterance
-from services.participants import ImportedParticipants, import_participants
-from services.splits import find_split
+from services.data_sets import ImportedParticipants, find_split, import_participants
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews

@@ -1,0 +1,333 @@
+"""Data sets: participants and splits imported, and splits made of what is stored: the paper's, a new draw by its rule, or
+a list of ids."""
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import Field
+
+from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
+from schemas.values.base import Value
+from schemas.values.participants import (
+    DataSet,
+    Participant,
+    PHQ8Item,
+    RowIrregularity,
+    Split,
+    SplitMethod,
+    SplitOrigin,
+    StoredSplit,
+    TranscriptVariant,
+)
+from stages.participants.splits import (
+    PAPER_FILES,
+    PUBLISHED_IDS,
+    PUBLISHED_SPLITS,
+    TRAIN_AND_DEV,
+    listed_split,
+    named_split,
+    origin_words,
+    overlaps,
+    stratified_split,
+)
+from stages.participants.transcripts import import_command
+from stages.reports.words import counted
+from stages.texts.characters import first_lines
+from store.database import Connection
+from store.references import interviews
+from store.references.interviews import splits_of
+
+#: Fields that an import may add to what is stored, and may not change, with their names.
+_LABELS: Final = {"gender": "gender", "phq8_binary": "PHQ8_Binary", "phq8_score": "PHQ8_Score"}
+
+#: Items that are named one by one; more are counted.
+_NAMED_ITEMS: Final = 2
+
+LONGEST_NAME: Final = 100
+"""Characters of the name of a data set."""
+
+
+REMEDIES: Final = (
+    "--replace puts what is imported in the place of what is stored; --name NAME imports another study beside this "
+    "one; --no-splits leaves the splits as they are."
+)
+
+
+class ImportedParticipants(Value):
+    """What an import did, or would do: participants by number, with the names of what changes."""
+
+    data_set: str
+    dry_run: bool
+    participants: int
+    """Those in the import."""
+    labelled: int
+    """Those of them with item labels."""
+    variants: dict[TranscriptVariant, int]
+    splits: dict[str, int]
+    """The participants of each that was imported or made."""
+    new: tuple[int, ...]
+    unchanged: tuple[int, ...]
+    changed: dict[int, tuple[str, ...]]
+    """The import adds these to what is stored, such as labels that were not known."""
+    conflicting: dict[int, tuple[str, ...]]
+    """These are stored otherwise: they are refused, or replaced."""
+    unknown: tuple[int, ...]
+    """The import has labels of them, and nobody has their transcripts: left out."""
+    new_splits: tuple[str, ...]
+    unchanged_splits: tuple[str, ...]
+    conflicting_splits: dict[str, str]
+    """Stored with other participants: the stored ones in words."""
+    made_splits: tuple[str, ...] = ()
+    """The paper's splits, made because the import has no files of them."""
+    patched_items: dict[int, PHQ8Item]
+    irregular_rows: dict[int, dict[RowIrregularity, int]]
+    stored_variants: dict[TranscriptVariant, int] = Field(default_factory=dict)
+    """Those that the data set has now."""
+    missing: tuple[int, ...] = Field(default=(), exclude=True)
+    """Published participants that are not stored with item labels; nothing is made then."""
+    others: tuple[str, ...] = Field(default=(), exclude=True)
+    """Paper splits that are stored with other participants, and were left as they are."""
+
+    @property
+    def has_conflicts(self) -> bool:
+        """Whether something that is stored would be replaced."""
+        return bool(self.conflicting or self.conflicting_splits)
+
+
+async def import_participants(
+    connection: Connection,
+    name: str,
+    data_set: DataSet,
+    *,
+    with_splits: bool = True,
+    replace_stored: bool = False,
+    dry_run: bool = False,
+) -> ImportedParticipants:
+    """Add participants and splits to the data set of a name, all or nothing.
+
+    What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
+    otherwise, unless it may be replaced; a dry run stores nothing and raises nothing.
+
+    Without a paper split among those of the import, the paper's are made when every participant of them is stored with
+    item labels, and none of them is stored with other participants. None is imported or made without `with_splits`.
+    """
+    _refuse_name(name)
+    people, labels = data_set.participants, data_set.labels
+    splits = [*data_set.splits.values()] if with_splits else []
+    async with connection.transaction():
+        await interviews.lock(connection, name)
+        stored = await interviews.people(connection, name, [*people, *labels])
+        of_labels = [stored[one].model_copy(update=dict(labels[one])) for one in labels if one in stored]
+        merges = [_merge(stored[one.id], one) for one in (*people.values(), *of_labels) if one.id in stored]
+        before = await splits_of(connection, name)
+        others = {split.name: described(split) for split in stored_otherwise(splits, before)}
+        imported = ImportedParticipants(
+            data_set=name,
+            dry_run=dry_run,
+            participants=len(people),
+            labelled=sum(one.items is not None for one in people.values()),
+            variants=Counter(one.variant for one in people.values()),
+            splits={split.name: len(split.participant_ids) for split in splits},
+            new=tuple(one for one in people if one not in stored),
+            unchanged=tuple(one.id for one, added, replaced in merges if not (added or replaced)),
+            changed={one.id: added for one, added, replaced in merges if added and not replaced},
+            conflicting={one.id: replaced for one, _, replaced in merges if replaced},
+            unknown=tuple(sorted(one for one in labels if one not in stored)),
+            new_splits=tuple(split.name for split in splits if split.name not in before),
+            unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
+            conflicting_splits=others,
+            patched_items=data_set.patched,
+            irregular_rows={one.id: one.irregular_rows for one in people.values() if one.irregular_rows},
+        )
+        made: dict[str, Any] = {}
+        if not dry_run:
+            if imported.has_conflicts and not replace_stored:
+                raise Refused(_refusal(imported))
+            kept = [people[one] for one in imported.new]
+            kept += [one for one, added, replaced in merges if added or replaced]
+            await interviews.keep(connection, name, kept, splits)
+            if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
+                made = await _make_paper_splits(connection, imported, before)
+        made["stored_variants"] = await interviews.variants(connection, name)
+        return imported.model_copy(update=made)
+
+
+async def _make_paper_splits(
+    connection: Connection, imported: ImportedParticipants, before: Mapping[str, StoredSplit]
+) -> dict[str, Any]:
+    """Store the paper's splits where that is possible. Fields of what the import did, with why it was not."""
+    known = await interviews.known(connection, imported.data_set)
+    if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
+        return {"missing": missing}
+    new = published_splits()
+    if unlike := stored_otherwise(new, before):
+        return {"others": tuple(split.name for split in unlike)}
+    await interviews.keep_splits(connection, imported.data_set, new)
+    sizes = {split.name: len(split.participant_ids) for split in new}
+    return {"made_splits": tuple(sizes), "splits": imported.splits | sizes}
+
+
+def _refuse_name(data_set: str) -> None:
+    if not data_set.strip() or len(data_set) > LONGEST_NAME or "/" in data_set or not data_set.isprintable():
+        raise Refused(
+            f"A data set has a name of 1 to {LONGEST_NAME} letters, digits, spaces and signs, without a slash: "
+            "name it with --name."
+        )
+
+
+def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
+    """A participant after the import, with the names of what it adds, and of what it replaces. What it does not know
+    stays."""
+    added: list[str] = []
+    replaced: list[str] = []
+    values: dict[str, Any] = {}
+    for field, name in _LABELS.items():
+        old, now = getattr(before, field), getattr(new, field)
+        values[field] = old if now is None else now
+        if now is not None and now != old:
+            (added if old is None else replaced).append(name)
+    items = before.items if new.items is None else new.items
+    if before.items is not None and new.items is not None:
+        others = [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
+        replaced += others if len(others) <= _NAMED_ITEMS else [f"{len(others)} item labels"]
+    elif new.items is not None:
+        added.append("item labels")
+    elif before.items is not None and values["phq8_score"] not in (None, sum(before.items.values())):
+        # Item labels of another total than that of the import cannot stay beside it.
+        items = None
+        replaced.append("item labels")
+    same_words = (before.transcript_hash, before.utterances) == (new.transcript_hash, new.utterances)
+    knows_less = same_words and new.variant is TranscriptVariant.UNKNOWN
+    if not same_words:
+        replaced.append("transcript")
+    elif not knows_less and new.variant is not before.variant:
+        is_known = before.variant is not TranscriptVariant.UNKNOWN
+        (replaced if is_known else added).append("transcript variant")
+    variant = before.variant if knows_less else new.variant
+    merged = new.model_copy(update={**values, "items": items, "variant": variant})
+    return merged, tuple(added), tuple(replaced)
+
+
+def _refusal(imported: ImportedParticipants) -> str:
+    splits, people = imported.conflicting_splits, imported.conflicting
+    found = [f"{split} has other participants in this import" for split in splits.values()]
+    found += [f"participant {number}: {', '.join(names)}" for number, names in people.items()]
+    stored = " and ".join(
+        counted(count, noun) for noun, count in (("split", len(splits)), ("participant", len(people))) if count
+    )
+    return "\n".join(
+        [
+            f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:",
+            first_lines(found),
+            REMEDIES,
+        ]
+    )
+
+
+def published_splits() -> tuple[Split, ...]:
+    """The paper's three splits."""
+    origin = SplitOrigin(method=SplitMethod.PUBLISHED)
+    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in PUBLISHED_SPLITS.items())
+
+
+async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
+    """The split that NAME or DATA_SET/NAME stands for, of one data set where it is given.
+
+    Raises Refused when none is stored, and for a name that splits of several data sets have, with what names each.
+    """
+    stored = await interviews.stored_splits(connection)
+    if data_set is not None:
+        _refuse_unknown_data_set(await interviews.data_sets(connection), data_set)
+        stored = [one for one in stored if one.data_set == data_set]
+    return named_split(stored, asked)
+
+
+async def find_data_set(connection: Connection, data_set: str | None, *, numbers: Collection[int] = ()) -> str:
+    """The data set of a name; without one the only stored one, or the one that has most of these participants.
+
+    Raises Refused for an unknown name, when nothing is stored, and when several data sets could be meant.
+    """
+    stored = await interviews.data_sets(connection, numbers)
+    if data_set is not None:
+        _refuse_unknown_data_set(stored, data_set)
+        return data_set
+    most = max(stored.values(), default=0)
+    meant = [name for name, people in stored.items() if people == most]
+    if not meant:
+        raise Refused("No participant is stored. `ragq import participants DIR` imports those of a data set.")
+    if len(meant) > 1:
+        who = "these participants" if numbers else "participants"
+        choices = " or ".join(f"`--data-set {shlex.quote(name)}`" for name in meant)
+        raise Refused(f"Several data sets have {who}: name one with {choices}.")
+    return meant[0]
+
+
+def _refuse_unknown_data_set(stored: Collection[str], data_set: str) -> None:
+    if data_set not in stored:
+        raise Refused(
+            f"Data set '{data_set}' is not stored.{did_you_mean(data_set, stored)} Stored: "
+            f"{', '.join(stored) or 'none yet'}."
+        )
+
+
+async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> tuple[Split, ...]:
+    """New paper splits by the paper's rule, from the participants of train and dev; without those, from all labelled.
+
+    Raises Refused when there are too few.
+    """
+    people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
+    pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
+    labelled = [
+        people[number].model_copy(update={"phq8_score": sum(items.values())})
+        for number in pool
+        if number in people and (items := people[number].items) is not None
+    ]
+    parts = stratified_split(labelled, seed=seed)
+    origin = SplitOrigin(method=SplitMethod.STRATIFIED, seed=seed)
+    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in parts.items())
+
+
+async def make_splits(
+    connection: Connection, data_set: str, splits: Sequence[Split], *, replace_stored: bool = False
+) -> list[str]:
+    """Store splits of a data set, all or none. The names of those that were stored with other participants before.
+
+    Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
+    stored with other participants, unless they may be replaced.
+    """
+    async with connection.transaction():
+        people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
+        members = {number for split in splits for number in split.participant_ids}
+        if missing := sorted(members - people.keys()):
+            raise Refused(
+                f"{len(missing)} of {len(members)} participants are not stored: {', '.join(map(str, missing))}. "
+                f"`{import_command(data_set)}` imports them; `--from FILE` makes splits of those that a file lists."
+            )
+        before = {name: split.participant_ids for name, split in stored.items()}
+        after = before | {split.name: tuple(split.participant_ids) for split in splits}
+        if problems := set(overlaps(after)) - set(overlaps(before)):
+            lines = "\n".join(f"  {problem}" for problem in sorted(map(str, problems)))
+            raise Refused(f"The splits cannot be stored:\n{lines}")
+        others = stored_otherwise(splits, stored)
+        if others and not replace_stored:
+            raise Refused(
+                f"{', '.join(described(split) for split in others)} would be replaced. Name --replace to do so; an "
+                "index that was built on other participants is then to be built again (`ragq index references`)."
+            )
+        await interviews.keep_splits(connection, data_set, splits)
+    return [split.name for split in others]
+
+
+def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:
+    """Those of the stored splits, by name, that have other participants than the new ones of their names."""
+    return [
+        stored[split.name] for split in new if split.name in stored and stored[split.name].ids_hash != split.ids_hash
+    ]
+
+
+def described(split: StoredSplit) -> str:
+    """A stored split that others take the place of, in words."""
+    return f"split {split.name} ({len(split.participant_ids)} other participants, {origin_words(split.origin)})"
