@@ -21,9 +21,8 @@ from schemas.values.differences import Measures, RetrievalMeasures, Sweep
 from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.participants import AssessmentMode
 from schemas.values.reports import Report, RetrievalReport
-from services.comparisons import compare, grid_points, run_sweep, sweep_results
 from services.evaluations import evaluate, evaluation_report, plan_evaluation, quality_of_judge, sheet_of_labels
-from services.reports import report_of, report_page, sheet_of
+from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of, sweep_results
 from stack.home import write_private
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from stages.reports.report import retrieval_measures_of

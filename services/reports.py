@@ -1,26 +1,33 @@
-"""The report of a run: its numbers, its tables, and a page that asks nobody for anything; and what a run cost."""
+"""The report of a run: its numbers, its tables, and a page that asks nobody for anything; what a run cost; and runs
+compared with the first of them, and sweeps, alike by commands, REST and pages."""
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schemas.errors import Refused
 from schemas.values.costs import Prices, RunCost
-from schemas.values.differences import Measures
+from schemas.values.differences import Comparison, Measures, Sweep
 from schemas.values.evaluations import EvaluationReport
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.runs import ScoredRun
+from schemas.values.runs import ScoredRun, Target, run_number
+from services.forks import ForkRequest, fork, plan_fork
 from stages.reports.calibration import DEFAULT, is_calibrated
+from stages.reports.comparison import best_of, compare_queries, compare_scores, shown_measures
 from stages.reports.costs import run_cost
 from stages.reports.evaluation import evaluation_sheet
 from stages.reports.report import build_report, measures_of, retrieval_measures_of
 from stages.reports.report_sheet import report_sheet
 from stages.reports.retrieval import build_retrieval_report, retrieval_sheet
 from stages.reports.tables import Sheet
-from store.database import Connection
-from store.runs import call_costs
+from store.database import Connection, Database
+from store.runs import call_costs, forks, runs
+from store.views import reported_run
 
 
 def report_of(
@@ -84,3 +91,163 @@ async def cost_of_run(
 ) -> RunCost:
     """The cost of a run up to now, on request of each of its jobs too."""
     return run_cost(await call_costs.of_run(connection, run_id, by_job=by_job), prices)
+
+
+MOST = 50
+"""Runs of one comparison."""
+
+
+async def compare(
+    database: Database,
+    run_ids: Sequence[int],
+    *,
+    mode: str | None = None,
+    other_mode: str | None = None,
+    measures: Mapping[str, Any] | None = None,
+) -> list[Comparison]:
+    """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
+    with `other_mode` of the others.
+
+    `measures` are those that were chosen; the runs have the others. Raises MissingError, and Refused
+    for fewer than two runs, for runs of several kinds, and for what does not go with the kind.
+    """
+    refuse_count(run_ids)
+    async with database.connection() as connection:
+        found = [await reported_run(connection, run_id) for run_id in run_ids]
+    return await asyncio.to_thread(compared, found, mode=mode, other_mode=other_mode, measures=measures or {})
+
+
+def refuse_count(run_ids: Sequence[int]) -> None:
+    """Raise Refused for fewer runs than two, and for more than are compared at once."""
+    if not 2 <= len(run_ids) <= MOST:
+        raise Refused(f"A comparison takes 2 to {MOST} runs.")
+
+
+def refuse_other_data_sets(runs: Sequence[ScoredRun]) -> None:
+    """Raise Refused for runs of several data sets: participants of one number are other people there."""
+    named = {run.request["data_set"]: f"r{run.run_id}" for run in runs if run.request.get("data_set")}
+    if len(named) > 1:
+        whose = ", ".join(f"{run} of '{data_set}'" for data_set, run in named.items())
+        raise Refused(f"The runs are of several data sets, which have no participant in common: {whose}.")
+
+
+async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
+    """The numbers of runs by number or name. Raises Refused for words that stand for none."""
+    found = []
+    for one in words:
+        run_id = run_number(one) or await runs.by_words(connection, one)
+        if run_id is None:
+            raise Refused("One of them is neither the number nor the name of a run; the list of runs shows both.")
+        found.append(run_id)
+    return found
+
+
+def compared(
+    found: Sequence[ScoredRun | QueryRun],
+    *,
+    mode: str | None = None,
+    other_mode: str | None = None,
+    measures: Mapping[str, Any],
+) -> list[Comparison]:
+    """Runs that were read, compared with the first of them as `compare` does."""
+    refuse_count([run.run_id for run in found])
+    scored = [run for run in found if isinstance(run, ScoredRun)]
+    asked = [run for run in found if isinstance(run, QueryRun)]
+    if len(scored) == len(found):
+        refuse_other_data_sets(scored)
+        sides = _sides(scored, mode, other_mode)
+        return [compare_scores(one, chosen=measures) for one in sides]
+    if mode is not None or other_mode is not None:
+        raise Refused("A mode goes with runs of participants.")
+    if len(asked) == len(found):
+        return [compare_queries(asked, measures=retrieval_measures_of(measures))]
+    raise Refused("The runs are of several kinds; runs of one kind are compared.")
+
+
+Side = tuple[ScoredRun, AssessmentMode]
+
+
+def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) -> list[list[Side]]:
+    first, *others = runs
+    if other_mode is not None and mode is None:
+        raise Refused("Choose the mode of the first run too.")
+    if mode is not None:
+        return [[_in_mode(first, mode), *(_in_mode(run, other_mode or mode) for run in others)]]
+    common = [one for one in first.modes if all(one in run.modes for run in others)]
+    if not common:
+        has = ", ".join(f"r{run.run_id} has {' and '.join(run.modes)}" for run in runs)
+        raise Refused(f"{has}; choose a mode of each: --mode and --other-mode, or in the form.")
+    return [[(run, one) for run in runs] for one in common]
+
+
+def _in_mode(run: ScoredRun, mode: str) -> Side:
+    if mode not in run.modes:
+        has = " and ".join(run.modes)
+        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {has}.")
+    return run, AssessmentMode(mode)
+
+
+Point = Mapping[str, str]
+
+
+_POLL_S: Final = 0.5
+
+SAME_SUBJECTS: Final = (
+    "The best point was chosen on the same subjects that it is reported on, so its advantage is too large. "
+    "Its settings on another split show how large it is."
+)
+
+
+def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
+    """Every combination of the values, the last name varying fastest. Raises Refused for more than one sweep takes.
+
+    >>> grid_points({"A": ["1", "2"], "B": ["3"]})
+    [{'A': '1', 'B': '3'}, {'A': '2', 'B': '3'}]
+    """
+    points: list[Point] = [
+        dict(zip(grid, values, strict=True))
+        for values in itertools.product(*(dict.fromkeys(of) for of in grid.values()))
+    ]
+    if len(points) >= MOST:
+        raise Refused(f"The grid has {len(points)} points; a sweep takes {MOST - 1} at most.")
+    return points
+
+
+async def run_sweep(
+    database: Database, parent_id: int, stage: str, points: Sequence[Point], *, wait: bool = True
+) -> dict[int, Point]:
+    """A fork of a run for each point, by its number; waits for all of them unless `wait` is false.
+
+    Every point is checked before the first is stored. A point whose fork is stored already takes that one, so that a
+    sweep that was interrupted continues. Raises as `plan_fork` does.
+    """
+    requests = [ForkRequest(target=Target(parent_id, None), stage=stage, values=point) for point in points]
+    async with database.connection() as connection:
+        for request in requests:
+            await plan_fork(connection, request)
+    made = {(await fork(database, request)).run_id: request.values for request in requests}
+    while wait:
+        wait = bool(await database.once(forks.unfinished, list(made)))
+        await asyncio.sleep(_POLL_S)
+    return made
+
+
+async def sweep_results(
+    database: Database,
+    parent_id: int,
+    stage: str,
+    points: Mapping[int, Point],
+    *,
+    measure: str | None = None,
+) -> Sweep:
+    """The forks compared with their parent, and the best of them by a measure. Raises as `compare` does."""
+    results = await compare(database, [parent_id, *points])
+    best = [best_of(one, measure or shown_measures(one)[0]) for one in results]
+    return Sweep(
+        parent=f"r{parent_id}",
+        stage=stage,
+        points={f"r{run_id}": dict(point) for run_id, point in points.items()},
+        best=tuple(one for one in best if one is not None),
+        warning=SAME_SUBJECTS,
+        results=tuple(results),
+    )

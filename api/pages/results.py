@@ -16,9 +16,8 @@ from schemas.values.differences import Comparison, RetrievalMeasures
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
-from services.comparisons import compare, named_runs
 from services.evaluations import evaluation_report
-from services.reports import report_of, report_page, sheet_of
+from services.reports import compare, named_runs, report_of, report_page, sheet_of
 from stages.participants.splits import first_index
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.evaluation import evaluation_sheet

@@ -18,10 +18,10 @@ from schemas.values.evaluations import EvaluationReport
 from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
 from schemas.values.scoring import ScoreTable
-from services.comparisons import MOST, compare
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.forks import Forked, ForkRequest, fork
 from services.new_runs import Submitted
+from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from services.submit import estimate
 from stages.reports.comparison_sheet import condition, gate

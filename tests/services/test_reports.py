@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from schemas.errors import Refused
-from services.comparisons import SAME_SUBJECTS, compared, grid_points, run_sweep, sweep_results
 from services.plots import plots_of
-from services.reports import report_page
+from services.reports import SAME_SUBJECTS, compared, grid_points, report_page, run_sweep, sweep_results
 from stages.reports.report import build_report
 from store.database import Connection, Database
 from store.runs import forks
