@@ -47,18 +47,9 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     variants = dict(sorted(Counter(transcript.variant for transcript in transcripts.values()).items()))
     excluded = sorted({*everybody})
     if AssessmentMode.FEW_SHOT in request.modes:
-        search, record = await plan_search(
-            connection,
-            settings,
-            data_set=data_set,
-            split=split,
-            excluded=excluded,
-            variants=variants,
-            allow_overlap=request.allow_overlap,
-            named=request.references,
-        )
+        search, record = await _plan_search(connection, request, settings, data_set, split, excluded, variants)
     else:
-        search, record = {}, await first_baseline(connection, data_set, without=excluded)
+        search, record = {}, await _first_baseline(connection, data_set, without=excluded)
     jobs = [
         NewJob(
             mode=mode,
@@ -226,28 +217,27 @@ def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
     return {"left_parity": [f"{name}={value_in_words(values[name])}" for name in names]} if names else {}
 
 
-async def plan_search(
+async def _plan_search(
     connection: Connection,
+    request: ParticipantRequest,
     settings: EffectiveSettings,
-    *,
     data_set: str,
     split: str | None,
     excluded: Sequence[int],
     variants: Mapping[TranscriptVariant, int],
-    allow_overlap: bool,
-    named: str | None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part of the inputs of every few-shot job, and part of the run's request: what its readers have to know of the
     index.
 
-    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, without anybody `excluded`:
-    the whole split, also beyond its limit, or without a split the participants that were named; ids ascending.
-    `variants` are those of the transcripts that are assessed.
+    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or that the request does, without anybody
+    `excluded`: the whole split, also beyond its limit, or without a split the participants that were named; ids
+    ascending. `variants` are those of the transcripts that are assessed.
 
     Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
     when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
     built with other settings or lacks what the settings ask for.
     """
+    named = request.references
     index = await fitting_index(connection, settings, data_set=data_set, transcripts=variants, named=named)
     labels = await references.labels(connection, index.id)
     both = await references.assessed_people(connection, index.id, data_set, excluded)
@@ -263,7 +253,7 @@ async def plan_search(
         "variants": {"transcripts": variants, "index": index.variant.value},
     }
     record |= left_parity(settings.profile, settings.run)
-    record |= _overlap(index, labels, both, split, is_allowed=allow_overlap)
+    record |= _overlap(index, labels, both, split, is_allowed=request.allow_overlap)
     if index.partial is not None:
         record["left_out_references"] = list(index.partial.skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
@@ -279,7 +269,7 @@ async def plan_search(
     return inputs, record
 
 
-async def first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
+async def _first_baseline(connection: Connection, data_set: str, *, without: Collection[int]) -> dict[str, Any]:
     """Part of a run's request: the baseline of the likeliest training split of a data set that has none of these."""
     people = await interviews.known(connection, data_set)
     for source in sources(await interviews.stored_splits(connection)):
