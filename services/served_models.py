@@ -77,8 +77,6 @@ async def check_servers(connection: Connection, run: NewRun, environment: Mappin
 
 def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
     """The servers, without secrets, that the running workers ask for the language models of a run."""
-    if not live:
-        return set()
     return {
         address
         for stage, name in _needed(run).items()
