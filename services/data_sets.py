@@ -215,16 +215,10 @@ def _refusal(imported: ImportedParticipants) -> str:
     splits, people = imported.conflicting_splits, imported.conflicting
     found = [f"{split} has other participants in this import" for split in splits.values()]
     found += [f"participant {number}: {', '.join(names)}" for number, names in people.items()]
-    stored = " and ".join(
-        counted(count, noun) for noun, count in (("split", len(splits)), ("participant", len(people))) if count
-    )
-    return "\n".join(
-        [
-            f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:",
-            first_lines(found),
-            REMEDIES,
-        ]
-    )
+    counts = {"split": len(splits), "participant": len(people)}
+    stored = " and ".join(counted(count, noun) for noun, count in counts.items() if count)
+    said = f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:"
+    return f"{said}\n{first_lines(found)}\n{REMEDIES}"
 
 
 def published_splits() -> tuple[Split, ...]:
