@@ -210,16 +210,6 @@ PROMPT_HASH: Final = short_hash(_SYSTEM + _TASK)
 """Another prompt is other work."""
 
 
-def judge_messages(question: str, statement: str, passages: Sequence[str], *, max_chars: int) -> tuple[Message, ...]:
-    """The messages about one statement; the model sees `max_chars` characters of each passage."""
-    task = _TASK.format(
-        question=fenced("question", question),
-        passages="\n".join(fenced("passage", passage, max_chars=max_chars) for passage in passages),
-        statement=fenced("statement", statement),
-    )
-    return Message(role="system", content=_SYSTEM), Message(role="user", content=task)
-
-
 _JOINT: Final = "\n\n"
 
 
@@ -234,7 +224,12 @@ async def judge_answer(split: SplitAnswer, *, chat: ChatModel, settings: RunSett
     reasks: list[ReaskReason] = []
 
     async def ask(check: Check, number: int, statement: str, shown: Sequence[str], cited: tuple[str, ...]) -> Decision:
-        messages = judge_messages(split.question, statement, shown, max_chars=max_chars)
+        task = _TASK.format(
+            question=fenced("question", split.question),
+            passages="\n".join(fenced("passage", passage, max_chars=max_chars) for passage in shown),
+            statement=fenced("statement", statement),
+        )
+        messages = Message(role="system", content=_SYSTEM), Message(role="user", content=task)
         purpose = " ".join((f"judge {check} {number}", *cited))
         usable = await ask_verdict(messages, purpose=purpose, chat=chat, model=model, settings=settings)
         reasks.extend(usable.reasks)

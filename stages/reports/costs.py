@@ -179,21 +179,17 @@ def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, Sta
     by_stage: dict[str, list[OutputTelemetry]] = {}
     for output in outputs:
         by_stage.setdefault(output.stage, []).append(output)
-    return {stage: _of_stage(by_stage[stage]) for stage in in_order(kind, by_stage)}
-
-
-def _of_stage(outputs: Sequence[OutputTelemetry]) -> StageTelemetry:
-    cut = [output.cut_texts for output in outputs if output.cut_texts is not None]
-    return StageTelemetry(
-        outputs=len(outputs),
-        repairs=_counted(name for output in outputs for name in output.repairs),
-        reasks=_counted(name for output in outputs for name in output.reasks),
-        cut_texts=sum(cut) if cut else None,
-    )
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))
+    found = {}
+    for stage in in_order(kind, by_stage):
+        of_stage = by_stage[stage]
+        cut = [output.cut_texts for output in of_stage if output.cut_texts is not None]
+        found[stage] = StageTelemetry(
+            outputs=len(of_stage),
+            repairs=dict(sorted(Counter(name for output in of_stage for name in output.repairs).items())),
+            reasks=dict(sorted(Counter(name for output in of_stage for name in output.reasks).items())),
+            cut_texts=sum(cut) if cut else None,
+        )
+    return found
 
 
 def run_timings(run: ScoredRun | QueryRun, prices: Prices | None = None) -> RunTimings:

@@ -170,6 +170,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
     jobs = run.jobs_of(mode)
     settings = {name: setting.value for name, setting in run.settings.items()}
     index_ids = {job.index_id for job in jobs}
+    by_model = settings.get("RAGQ_SCORER", "model") == "model"
     has_consistency = settings.get("CONSISTENCY_ENABLED", False)
     return Provenance(
         mode=mode,
@@ -178,7 +179,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
         transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
-        quantitative_model=_scorer(settings),
+        quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL") if by_model else settings["RAGQ_SCORER"],
         quantitative_model_digests=distinct(
             job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
         ),
@@ -195,11 +196,6 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         consistency_n_samples=settings.get("CONSISTENCY_N_SAMPLES") if has_consistency else None,
         consistency_temperature=settings.get("CONSISTENCY_TEMPERATURE") if has_consistency else None,
     )
-
-
-def _scorer(settings: Mapping[str, Any]) -> str | None:
-    by_model = settings.get("RAGQ_SCORER", "model") == "model"
-    return settings.get("MODEL_QUANTITATIVE_MODEL") if by_model else settings["RAGQ_SCORER"]
 
 
 def distinct(names: Iterable[str | None]) -> tuple[str, ...]:
