@@ -1,5 +1,4 @@
-"""Data sets: participants and splits imported, and splits made of what is stored: the paper's, a new draw by its rule, or
-a list of ids."""
+"""Data sets: participants and splits imported, and splits made of what is stored: the paper's, a draw, or a list."""
 
 import shlex
 from collections import Counter

@@ -71,6 +71,7 @@ def shown(text: object) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
+_NO_DATABASE: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
 _LARGEST: Final = 5
 UP: Final = "`ragq up` starts the embedded one"
 
@@ -80,7 +81,7 @@ def check_database(environment: Mapping[str, str]) -> Findings:
     url = connections(environment).database_url
     try:
         yield from asyncio.run(_database_findings(url))
-    except (*DATABASE_ERRORS, ValueError) as error:
+    except _NO_DATABASE as error:
         why = f"{masked(url)} does not answer: {type(error).__name__}"
         yield Finding("postgres", Verdict.FAIL, shown(why), f"Start that server or correct DATABASE_URL; unset, {UP}.")
 

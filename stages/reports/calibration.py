@@ -260,7 +260,7 @@ def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
 
     Raises Refused when all scores are exact, or none.
     """
-    from scipy.special import expit  # type: ignore[import-untyped]
+    from scipy.special import expit
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # Loads for a second.
 
     if exact.all() or not exact.any():

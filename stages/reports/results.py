@@ -43,6 +43,7 @@ from stages.metrics.scores import (
     total_rates,
 )
 
+
 def ground_truth(labels: Mapping[str, Any] | None) -> dict[PHQ8Item, int] | None:
     """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
 
@@ -274,9 +275,7 @@ def _of_labels(labels: Labels) -> Iterator[ReportedFailure]:
             phq8_item=None,
             stage=None,
             timestamp=None,
-            context=FailureContext(
-                job=None, mode=None, subject=subject, attempt=None, error_type=None, resolved=False
-            ),
+            context=FailureContext(job=None, mode=None, subject=subject, attempt=None, error_type=None, resolved=False),
         )
 
 

@@ -50,7 +50,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await store_small_corpus(connection)
     asked = request(f"What is a {MARK}?", expansion_reply=reply, response=f"A {MARK} [S1].")
     query, _ = await ask(connection, asked, settings())
-    await run_stages(connection, query.id, Step.EXPAND, through=Step.ANSWER)
+    await run_stages(connection, query.id, first="expand", last="generate")
     await call_a_model(connection, query.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, query.job_id, *WHOLE[1:])
     await answer(connection, query.id, f"A {MARK}, written manually.")
