@@ -358,8 +358,8 @@ def _openai(server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findin
         yield Finding(_SERVER, Verdict.FAIL, "backend openai has no address", "Set RAGQ_OPENAI_BASE_URL.")
         return
     try:
-        listed = _get(f"{server.base_url.rstrip('/')}/models", key=server.api_key)
-        models = [str(model["id"]) for model in listed["data"]]
+        reply = _get(f"{server.base_url.rstrip('/')}/models", key=server.api_key)
+        models = [str(model["id"]) for model in reply["data"]]
     except _UNUSABLE as error:
         yield _silent(server.base_url, error, "RAGQ_OPENAI_BASE_URL")
         return
