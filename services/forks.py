@@ -243,8 +243,12 @@ def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     """How to compute a run with another value of a setting that its submission reads."""
     file = f"r{parent.id}.toml"
     assignment = f"--set {shlex.quote(f'{name}={value}')}"
-    with_text = "" if parent.kind == "participant" else " --with-text"
-    written = f"Store the output of `ragq show r{parent.id} --config{with_text}` in {file};"
+    shown = (
+        f"`ragq show r{parent.id} --config`"
+        if parent.kind == "participant"
+        else f"`ragq show r{parent.id} --config --with-text`"
+    )
+    written = f"Store the output of {shown} in {file};"
     submitted = f"`ragq submit --config {file} {assignment}` submits it with the other value"
     why = f"{name} is read when a run is submitted: it belongs to what the run searches."
     if parent.kind == "query":
