@@ -227,10 +227,8 @@ def published_splits() -> tuple[Split, ...]:
 
 
 async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
-    """The split that NAME or DATA_SET/NAME stands for, of one data set where it is given.
-
-    Raises Refused when none is stored, and for a name that splits of several data sets have, with what names each.
-    """
+    """The split that NAME or DATA_SET/NAME stands for, of one data set where it is given. Raises Refused when none is
+    stored, and for a name that splits of several data sets have, with what names each."""
     stored = await interviews.stored_splits(connection)
     if data_set is not None:
         _refuse_unknown_data_set(await interviews.data_sets(connection), data_set)
@@ -239,10 +237,8 @@ async def find_split(connection: Connection, asked: str, *, data_set: str | None
 
 
 async def find_data_set(connection: Connection, data_set: str | None, *, numbers: Collection[int] = ()) -> str:
-    """The data set of a name; without one the only stored one, or the one that has most of these participants.
-
-    Raises Refused for an unknown name, when nothing is stored, and when several data sets could be meant.
-    """
+    """The data set of a name; without one the only stored one, or the one that has most of these participants. Raises
+    Refused for an unknown name, when nothing is stored, and when several data sets could be meant."""
     stored = await interviews.data_sets(connection, numbers)
     if data_set is not None:
         _refuse_unknown_data_set(stored, data_set)
@@ -268,9 +264,7 @@ def _refuse_unknown_data_set(stored: Collection[str], data_set: str) -> None:
 
 async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> tuple[Split, ...]:
     """New paper splits by the paper's rule, from the participants of train and dev; without those, from all labelled.
-
-    Raises Refused when there are too few.
-    """
+    Raises Refused when there are too few."""
     people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
     pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
     labelled = [

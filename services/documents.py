@@ -271,10 +271,8 @@ class Edited(Value):
 
 
 async def decision_prompt(connection: Connection, job_id: int, step: str) -> str:
-    """The prompt by which a model repairs the headings of a document, or selects its sections.
-
-    Raises as `document_job`, MissingError while the headings are not stored, TemplateMissingError, and TemplateError.
-    """
+    """The prompt by which a model repairs the headings of a document, or selects its sections. Raises as
+    `document_job`, MissingError while the headings are not stored, TemplateMissingError, and TemplateError."""
     job = await document_job(connection, job_id)
     tag = TemplateTag.TITLE_REPAIR if step == REPAIR else TemplateTag.SECTION_SELECTION
     template = (await presets.template(connection, tag, job.inputs.get("templates", {}).get(tag))).text

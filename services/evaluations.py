@@ -77,10 +77,8 @@ async def sheet_of_labels(connection: Connection, run_id: int, count: int) -> st
 
 
 async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, file: str) -> JudgeQuality:
-    """The judge of an evaluation beside the labels of a sheet.
-
-    Raises MissingError, ProblemsFound for a file that cannot be used, and Refused as `judged_run`.
-    """
+    """The judge of an evaluation beside the labels of a sheet. Raises MissingError, ProblemsFound for a file that
+    cannot be used, and Refused as `judged_run`."""
     verdicts = {
         (answer.job_id, number): decision
         for answer in await judged_run(connection, run_id)

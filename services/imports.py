@@ -291,10 +291,8 @@ async def _keep_works(
 async def _submit_documents(
     database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
 ) -> tuple[Submitted | None, int]:
-    """Store files, read one after the other, and submit a job for each that is new or changed; how many are not.
-
-    A file that cannot be read fails its own job.
-    """
+    """Store files, read one after the other, and submit a job for each that is new or changed; how many are not. A file
+    that cannot be read fails its own job."""
     async with database.connection() as connection:
         known = await corpora.imported(connection, corpus.id)
         templates = await document_templates(connection)

@@ -96,10 +96,8 @@ class Comparison(NamedTuple):
 
 
 async def current_index(connection: Connection, name: str) -> StoredIndex:
-    """The index of a name that can be searched; NAME@IDENTITY is one of several of a name.
-
-    Raises Refused when there is none, with those that there are, and when there are several.
-    """
+    """The index of a name that can be searched; NAME@IDENTITY is one of several of a name. Raises Refused when there is
+    none, with those that there are, and when there are several."""
     stored = await references.current(connection)
     found = [index for index in stored if name in (index.name, f"{index.name}@{index.identity}")]
     if not found:

@@ -35,9 +35,7 @@ _OTHERWISE: Final = {
 
 async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
     """Raise Refused, with the tokens of each, for transcripts that a model of a run of participants cannot read whole.
-
-    A model whose context its server does not tell is given any.
-    """
+    A model whose context its server does not tell is given any."""
     if run.kind != "participant":
         return
     settings = thaw(run.settings).run

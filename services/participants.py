@@ -141,9 +141,7 @@ def _checked_evidence(
 
 def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -> ParticipantRequest:
     """The request, in zero-shot mode alone with ENABLE_FEW_SHOT=false, in few-shot alone with RAGQ_SCORER=neighbours.
-
-    Raises Refused when that leaves it no mode.
-    """
+    Raises Refused when that leaves it no mode."""
     if settings.run.ragq.scorer == "neighbours":
         if AssessmentMode.FEW_SHOT not in request.modes:
             raise Refused(
@@ -204,10 +202,8 @@ _AFTER_THE_NOTEBOOK: Final = (
 
 
 def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
-    """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not.
-
-    It is meant to be that with profile `paper-parity`, or with the notebook's block of references.
-    """
+    """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not. It is
+    meant to be that with profile `paper-parity`, or with the notebook's block of references."""
     is_notebook = settings.ragq.prompt_format == "notebook"
     if not is_notebook and profile != "paper-parity":
         return {}

@@ -37,10 +37,8 @@ def report_of(
     calibrate_on: ScoredRun | QueryRun | None = None,
     prices: Prices | None = None,
 ) -> Report | RetrievalReport:
-    """The report of a run with the chosen measures; the others are those of the run, or the default ones.
-
-    Raises Refused for measures of another kind of run, and for what cannot be calibrated.
-    """
+    """The report of a run with the chosen measures; the others are those of the run, or the default ones. Raises
+    Refused for measures of another kind of run, and for what cannot be calibrated."""
     if isinstance(run, QueryRun) or isinstance(calibrate_on, QueryRun):
         if calibrate_on is not None:
             raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
@@ -70,9 +68,7 @@ def sheet_of(report: Report | RetrievalReport | EvaluationReport) -> Sheet:
 
 def report_page(report: Report | RetrievalReport) -> str:
     """A report as one page with styles and plots. Of queries it has numbers, names and ids, and no word of theirs.
-
-    Every text of it is escaped; the same values give the same bytes.
-    """
+    Every text of it is escaped; the same values give the same bytes."""
     # Drawing loads Matplotlib, which takes a second.
     from services.plots import plots_of
 

@@ -71,9 +71,7 @@ Members = dict[str, dict[str, Any]]
 
 async def export_run(connection: Connection, run_id: int, path: Path) -> ExportedRun:
     """Write a finished run with all its texts; the file appears whole or not at all, and its owner alone may read it.
-
-    Raises RunMissingError, and Refused for a run that works or whose audit has flaws.
-    """
+    Raises RunMissingError, and Refused for a run that works or whose audit has flaws."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_RUN, run_id)
         if not state.is_idle:

@@ -18,10 +18,8 @@ from store.runs.deletions import DeletedRun
 
 
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
-    """Change name, note and priority of a run, all that is named or nothing.
-
-    Raises MissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
-    """
+    """Change name, note and priority of a run, all that is named or nothing. Raises MissingError, and Refused for words
+    that cannot be a name or note, and for a name that is taken."""
     async with connection.transaction():
         await runs.require(connection, run_id)
         if "name" in changes.model_fields_set:

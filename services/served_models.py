@@ -64,10 +64,8 @@ _EMBEDDINGS = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_EMBEDDING_BASE_UR
 
 
 async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
-    """Raise Refused when the workers that would take the stages of a run ask another server than is named.
-
-    Also when they, or without any worker this environment, have no address for the backend that the run was given.
-    """
+    """Raise Refused when the workers that would take the stages of a run ask another server than is named. Also when
+    they, or without any worker this environment, have no address for the backend that the run was given."""
     if needed := _needed(run):
         known = merged(os.environ, ENV_FILE) if environment is None else environment
         live = await workers.live(connection)

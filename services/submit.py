@@ -109,10 +109,8 @@ Plan = Callable[[Connection], Awaitable[NewRun]]
 
 
 async def estimate(database: Database, plan: Plan, prices: Prices | None = None) -> Estimate:
-    """What a planned run would do: jobs, calls, tokens, seconds, money, and what is missing for it.
-
-    Raises what the plan raises, and Refused for batches that cannot be sent.
-    """
+    """What a planned run would do: jobs, calls, tokens, seconds, money, and what is missing for it. Raises what the
+    plan raises, and Refused for batches that cannot be sent."""
     async with database.connection() as connection:
         run = await plan(connection)
         refuse_batches(run)
@@ -156,9 +154,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
 
 def _choices(run: NewRun) -> dict[str, Any]:
     """The settings that a past run has to share: models, samples, and what chooses in stages that can ask a model.
-
-    Thresholds, temperatures and other numbers may differ.
-    """
+    Thresholds, temperatures and other numbers may differ."""
     chains = [chain for (kind, _), chain in CHAINS.items() if kind == run.kind]
     read = {name for chain in chains for stage in chain if stage.asks_llm for name in stage.reads}
     return {

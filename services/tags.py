@@ -33,9 +33,7 @@ from store.runs.runs import NewJob, NewRun
 
 def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> Repeatable[PhraseSet]:
     """The phrase sets in lines of text, each with the context tags of the request, separated by commas, after its own.
-
-    `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read.
-    """
+    `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read."""
     given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
     found, problems = parse_phrase_sets(data, file=file, context_tags=given)
     if problems:
@@ -44,10 +42,8 @@ def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> R
 
 
 async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:
-    """The run for a request: one job per phrase set, in the order asked for.
-
-    Raises Refused for an unknown vocabulary, and for one without the models that PSQ_SIMILARITY needs.
-    """
+    """The run for a request: one job per phrase set, in the order asked for. Raises Refused for an unknown vocabulary,
+    and for one without the models that PSQ_SIMILARITY needs."""
     psq = settings.run.psq
     vocabulary = await vocabulary_of_name(connection, request.vocabulary)
     if vocabulary.model is None:
@@ -135,9 +131,7 @@ SEED: Final = 7
 
 async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> tuple[int, Submitted | None]:
     """Submit the run that builds the models of a vocabulary. Its number, and nothing more where it has built them.
-
-    Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder.
-    """
+    Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder."""
 
     async def plan(connection: Connection) -> tuple[NewRun, int | None]:
         vocabulary = await vocabulary_of_name(connection, name)
@@ -201,10 +195,8 @@ class ImportedVocabulary(Value):
 
 
 def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
-    """The vocabulary in files by name; needs no database.
-
-    Raises Refused for a name that a vocabulary cannot have and for files of other names, and ProblemsFound.
-    """
+    """The vocabulary in files by name; needs no database. Raises Refused for a name that a vocabulary cannot have and
+    for files of other names, and ProblemsFound."""
     if not is_plain_id(name):
         raise Refused(
             "A vocabulary's name has 1 to 64 letters, digits, dots, colons, hyphens and underscores; "

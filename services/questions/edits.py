@@ -230,9 +230,7 @@ async def preview_expansion_prompt(
     connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
 ) -> tuple[str, int]:
     """The prompt that asks a model to expand a query into `n` search phrases, and `n`; None uses the preset's number.
-
-    `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
-    """
+    `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError."""
     stored = await presets.get(connection, preset)
     template = await presets.template(connection, TemplateTag.QUERY_EXPANSION)
     wanted = stored.preset.expansion.n if n is None else n
@@ -267,9 +265,7 @@ async def ask(
 
 async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | None) -> bool:
     """Delete a question whose expansion failed, with its job and all attempts, and release the key of its request.
-
-    False, and nothing is changed, when it has been retried, edited or deleted meanwhile.
-    """
+    False, and nothing is changed, when it has been retried, edited or deleted meanwhile."""
     try:
         async with connection.transaction():
             query = await queries.hold(connection, query_id)

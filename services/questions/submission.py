@@ -29,10 +29,8 @@ from store.runs.runs import NewJob, NewRun
 
 
 def refuse_unlike(corpora: Sequence[StoredCorpus]) -> None:
-    """Raise Refused, naming every difference, unless one search can have all of these corpora.
-
-    Their vectors have to be of one model and comparable, and their texts read by one dictionary.
-    """
+    """Raise Refused, naming every difference, unless one search can have all of these corpora. Their vectors have to be
+    of one model and comparable, and their texts read by one dictionary."""
     first, *others = corpora
     for other in others:
         if differences := list(_differences(first, other)):
@@ -75,10 +73,8 @@ async def with_chosen_models(connection: Connection, settings: EffectiveSettings
 async def choose_models(
     connection: Connection, settings: EffectiveSettings, *, full: str | None, light: str | None
 ) -> EffectiveSettings:
-    """Choose the models of new questions; None leaves one as it is, and an empty text removes the choice.
-
-    Raises Refused, and stores nothing, when the environment or a .env file sets one of them to another.
-    """
+    """Choose the models of new questions; None leaves one as it is, and an empty text removes the choice. Raises
+    Refused, and stores nothing, when the environment or a .env file sets one of them to another."""
     known = await presets.chosen(connection)
     values = {}
     if full is not None and full != settings.with_chosen(known).run.query_model:

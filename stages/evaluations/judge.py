@@ -100,10 +100,8 @@ def split_answer(
     passages: Mapping[str, str],
     reference: str | None,
 ) -> SplitAnswer:
-    """The sentences of an answer in markdown and of its reference, and the passages that it cites.
-
-    `labels` are the sources of its prompt, `passages` their texts.
-    """
+    """The sentences of an answer in markdown and of its reference, and the passages that it cites. `labels` are the
+    sources of its prompt, `passages` their texts."""
     found = sentences_of(answer, labels)
     of_reference = None if reference is None else sentences_of(reference, ())
     cited = dict.fromkeys(label for sentence in found.first for label in sentence.cited)

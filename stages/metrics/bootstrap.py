@@ -145,9 +145,7 @@ def mean_intervals(
     wholes: Sequence[float] | None = None,
 ) -> tuple[Interval, ...]:
     """The mean of each column with its interval, over one row per query; with `wholes` its sum over that of these.
-
-    There is no value without rows or if the wholes are 0, and no interval if fewer than LEAST are not.
-    """
+    There is no value without rows or if the wholes are 0, and no interval if fewer than LEAST are not."""
     parts = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     of = np.ones(len(rows)) if wholes is None else np.array(wholes, dtype=np.float64)
 

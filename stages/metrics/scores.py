@@ -73,10 +73,8 @@ class Cohort:
 
 
 def cohort_of(subjects: Iterable[Subject]) -> Cohort:
-    """The subjects in ascending order of their ids, which is the order of resampling.
-
-    Raises ValueError when a participant is repeated, or when a subject lacks an item.
-    """
+    """The subjects in ascending order of their ids, which is the order of resampling. Raises ValueError when a
+    participant is repeated, or when a subject lacks an item."""
     ordered = tuple(sorted(subjects, key=lambda subject: subject.participant_id))
     for subject, following in pairwise(ordered):
         if subject.participant_id == following.participant_id:
@@ -204,10 +202,8 @@ def prediction_coverage(cohort: Cohort, draws: Draws) -> Floats:
 
 
 def cmax(cohort: Cohort, draws: Draws) -> Floats:
-    """Scored items / all items of all participants: the coverage that no threshold on confidence can exceed.
-
-    Unlike in `prediction_coverage`, participants without any scored item count (Spec 25).
-    """
+    """Scored items / all items of all participants: the coverage that no threshold on confidence can exceed. Unlike in
+    `prediction_coverage`, participants without any scored item count (Spec 25)."""
     return ratio(draws @ cohort.scored_items, ITEMS * draws.sum(axis=1))
 
 
@@ -221,10 +217,8 @@ MIN_COVERAGE = 0.5
 
 
 def has_total(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> NDArray[np.bool_]:
-    """Which participants have ceil(min_coverage x 8) scored items, and so a total.
-
-    At a minimum of 0 one scored item is still required: a total of 0 without any score would be invented.
-    """
+    """Which participants have ceil(min_coverage x 8) scored items, and so a total. At a minimum of 0 one scored item is
+    still required: a total of 0 without any score would be invented."""
     return cohort.scored_items >= max(1, ceil(min_coverage * ITEMS))
 
 

@@ -235,10 +235,8 @@ _EDGE = 1e-6
 
 
 def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
-    """sigmoid(logit(p) / T) of one confidence p in 0..1, with the T of the smallest negative log-likelihood.
-
-    The likelihood has one maximum in 1 / T. Raises Refused for confidences outside 0..1, or more than one.
-    """
+    """sigmoid(logit(p) / T) of one confidence p in 0..1, with the T of the smallest negative log-likelihood. The
+    likelihood has one maximum in 1 / T. Raises Refused for confidences outside 0..1, or more than one."""
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]  # Loads for a second.
     from scipy.special import expit, logit  # type: ignore[import-untyped]
 
@@ -256,10 +254,8 @@ def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
 
 
 def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
-    """Logistic regression on standardised confidences, with an L2 penalty of C = 1.
-
-    Raises Refused when all scores are exact, or none.
-    """
+    """Logistic regression on standardised confidences, with an L2 penalty of C = 1. Raises Refused when all scores are
+    exact, or none."""
     from scipy.special import expit
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # Loads for a second.
 
@@ -276,10 +272,8 @@ def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
 
 
 def fit_isotonic(confidences: Floats, exact: Exact) -> Fitted:
-    """The best non-decreasing function of one confidence, linear between its steps and constant beyond them.
-
-    Raises Refused for more than one confidence.
-    """
+    """The best non-decreasing function of one confidence, linear between its steps and constant beyond them. Raises
+    Refused for more than one confidence."""
     from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # Loads for a second.
 
     if confidences.shape[1] != 1:
@@ -324,10 +318,8 @@ def reliability(
     loss: str = "abs_norm",
     only: PHQ8Item | None = None,
 ) -> tuple[ReliabilityBin, ...]:
-    """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first.
-
-    Empty bins are included, with None. Raises ValueError for a confidence outside 0..1, such as a count of quotes.
-    """
+    """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first. Empty bins are
+    included, with None. Raises ValueError for a confidence outside 0..1, such as a count of quotes."""
     scored = cohort.is_scored if only is None else cohort.is_scored & [item is only for item in ORDER]
     confidences = cohort.of_items(confidence)[scored]
     if np.any((confidences < 0) | (confidences > 1)):
@@ -352,10 +344,8 @@ def reliability(
 
 
 def expected_calibration_error(cohort: Cohort, *, confidence: Confidence, bins: int = 10) -> float:
-    """The distance of the mean confidence of a bin from its share of exact scores, weighted by its scores.
-
-    Raises ValueError as `reliability`, and without a score.
-    """
+    """The distance of the mean confidence of a bin from its share of exact scores, weighted by its scores. Raises
+    ValueError as `reliability`, and without a score."""
     found = [one for one in reliability(cohort, confidence=confidence, bins=bins) if one.count]
     distances = [abs((one.exact or 0.0) - (one.confidence or 0.0)) for one in found]
     return float(np.average(distances, weights=[one.count for one in found]))

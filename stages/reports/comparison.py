@@ -256,10 +256,8 @@ def _tokens(
 
 
 def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, list[float]]:
-    """The share of passages that both have among the first ones, of each query, by ranking.
-
-    A passage is a line of a document, so that copies of a corpus can be compared.
-    """
+    """The share of passages that both have among the first ones, of each query, by ranking. A passage is a line of a
+    document, so that copies of a corpus can be compared."""
     shares: dict[RankingStage, list[float]] = defaultdict(list)
     before, after = ({query.key: _first_passages(run, query, cutoff) for query in run.queries} for run in (left, right))
     for key in keys:
@@ -277,10 +275,8 @@ def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[Rank
 
 
 def best_of(found: Comparison, measure: str) -> BestRun | None:
-    """The run with the best value of a measure, the baseline included; None where no run has it.
-
-    Raises Refused for a measure that the runs do not have.
-    """
+    """The run with the best value of a measure, the baseline included; None where no run has it. Raises Refused for a
+    measure that the runs do not have."""
     known = headline_measures(found)
     if measure not in known:
         raise Refused(f"There is no measure '{measure}' of these runs. There are: {', '.join(known)}.")

@@ -172,10 +172,8 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
 
 
 def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, StageTelemetry]:
-    """The counts over these outputs of jobs of a kind, by stage in the order of the chain.
-
-    They describe the outputs that count: work that a later attempt replaced has no part in them.
-    """
+    """The counts over these outputs of jobs of a kind, by stage in the order of the chain. They describe the outputs
+    that count: work that a later attempt replaced has no part in them."""
     by_stage: dict[str, list[OutputTelemetry]] = {}
     for output in outputs:
         by_stage.setdefault(output.stage, []).append(output)

@@ -72,10 +72,8 @@ def _dropped_later(ranked: Sequence[Reference], validated: ValidatedReferences, 
 def validator_quality(
     judged: Sequence[RankedQuery], documents: Mapping[int, str], *, measures: RetrievalMeasures
 ) -> ValidatorQuality | None:
-    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts.
-
-    Queries with a deleted chunk are excluded, as in the rankings.
-    """
+    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts. Queries with a
+    deleted chunk are excluded, as in the rankings."""
     counts = [
         _counted(query, documents)
         for query in judged

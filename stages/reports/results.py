@@ -241,10 +241,8 @@ def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAtt
 
 
 def unresolved_counts(failed: Iterable[FailedAttempt], labels: Labels) -> FailureCounts:
-    """Unresolved failures: the last error of each failed job, rejected evidence, and labels that are invalid.
-
-    Errors that a retry has resolved do not count, so that the counts equal those of a run without them.
-    """
+    """Unresolved failures: the last error of each failed job, rejected evidence, and labels that are invalid. Errors
+    that a retry has resolved do not count, so that the counts equal those of a run without them."""
     unresolved = (attempt for attempt in failed if attempt.is_final or attempt.type is None)
     return FailureCounts(**_counts((*map(_of_attempt, unresolved), *_of_labels(labels))))
 

@@ -56,10 +56,8 @@ Rankings = dict[RankingStage, tuple[str, ...]]
 
 
 def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> Rankings | None:
-    """Every ranking that the query's job stored, in the order of the stages; None if one of their chunks is deleted.
-
-    A document has the rank of its best chunk.
-    """
+    """Every ranking that the query's job stored, in the order of the stages; None if one of their chunks is deleted. A
+    document has the rank of its best chunk."""
     rankings = dict(chunk_rankings(query))
     if any(chunk_id not in documents for ranking in rankings.values() for chunk_id in ranking):
         return None

@@ -160,10 +160,8 @@ _COLUMNS = (
 
 
 def as_csv(sheets: Iterable[Sheet]) -> str:
-    """Strict CSV (RFC 4180), a number a row with all its digits, and with the notices and the origin of its result.
-
-    A cell is empty where there is no number. Tables that a page alone has room for are left out.
-    """
+    """Strict CSV (RFC 4180), a number a row with all its digits, and with the notices and the origin of its result. A
+    cell is empty where there is no number. Tables that a page alone has room for are left out."""
     written = StringIO()
     writer = csv.writer(written)
     writer.writerow(_COLUMNS)
