@@ -126,11 +126,9 @@ def embedding_loss(corpus: CorpusView) -> str:
 
 
 async def delete_corpus(connection: Connection, corpus_id: int) -> None:
-    """Delete a corpus: its works, chunks and vectors, and every question asked of it with all that was computed.
-
-    Needs a connection outside of a transaction. Raises StageRunningError while a stage of one of its questions runs;
-    nothing is deleted then.
-    """
+    """Delete a corpus: its works, chunks and vectors, and every question asked of it with all that was computed. Needs
+    a connection outside of a transaction. Raises StageRunningError while a stage of one of its questions runs; nothing
+    is deleted then."""
     async with connection.transaction():
         for query_id in await queries.hold_corpus(connection, corpus_id):
             await query_runs.delete_query(connection, query_id)
@@ -214,11 +212,9 @@ _SUFFIX: Final = "-copy"
 async def reembed(
     database: Database, name: str, settings: EffectiveSettings
 ) -> tuple[StoredCorpus, int, Submitted | None]:
-    """Make the copy of a corpus, or let it follow its corpus, and embed what it lacks with the model of `settings`.
-
-    The copy, how many works were new to it, and the run; None where nothing waits for a vector. Raises Refused for a
-    copy that another model embeds, and for the model of the corpus itself.
-    """
+    """Make the copy of a corpus, or let it follow its corpus, and embed what it lacks with the model of `settings`. The
+    copy, how many works were new to it, and the run; None where nothing waits for a vector. Raises Refused for a copy
+    that another model embeds, and for the model of the corpus itself."""
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
         found = await keeping.copy_of(connection, of.id)
@@ -266,10 +262,8 @@ async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSet
 
 async def switch(database: Database, name: str, *, back: bool = False) -> StoredCorpus:
     """Let a corpus take the vectors and the model of its copy, or with `back` its old ones again. The corpus then.
-
     Searches are exact for as long as the index of a large corpus is built again. Raises Refused without a copy, when it
-    is so already, and unless the copy has a vector for each chunk of the corpus.
-    """
+    is so already, and unless the copy has a vector for each chunk of the corpus."""
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
         copied = await keeping.copy_of(connection, of.id)

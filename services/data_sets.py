@@ -281,10 +281,8 @@ async def make_splits(
     connection: Connection, data_set: str, splits: Sequence[Split], *, replace_stored: bool = False
 ) -> list[str]:
     """Store splits of a data set, all or none. The names of those that were stored with other participants before.
-
     Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
-    stored with other participants, unless they may be replaced.
-    """
+    stored with other participants, unless they may be replaced."""
     async with connection.transaction():
         people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
         members = {number for split in splits for number in split.participant_ids}

@@ -430,11 +430,9 @@ CHECKS: Final[dict[str, Check]] = {
 def examine(
     environment: Mapping[str, str], *, checks: Mapping[str, Check] = CHECKS, limit_s: float = LIMIT_S
 ) -> list[Finding]:
-    """The findings of every check, in their order; a check that takes longer than the limit fails.
-
-    Each check has a thread of its own, which does not keep the process from ending: a name server that does not answer
-    blocks for longer than any time-out.
-    """
+    """The findings of every check, in their order; a check that takes longer than the limit fails. Each check has a
+    thread of its own, which does not keep the process from ending: a name server that does not answer blocks for longer
+    than any time-out."""
     found: dict[str, list[Finding]] = {}
 
     def carry_out(name: str, check: Check) -> None:

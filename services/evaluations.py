@@ -114,11 +114,9 @@ async def evaluate(
 
 
 async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> NewRun:
-    """The evaluation of the newest answer of each question of a run, by the model that validates in that run.
-
-    Its settings are those of the run, but for `values`. Raises MissingError, SettingsError for values that cannot be
-    used, and Refused for a run without answers and for settings that no judge reads.
-    """
+    """The evaluation of the newest answer of each question of a run, by the model that validates in that run. Its
+    settings are those of the run, but for `values`. Raises MissingError, SettingsError for values that cannot be used,
+    and Refused for a run without answers and for settings that no judge reads."""
     overview = await overviews.get(connection, run_id)
     if overview.kind != "query":
         raise Refused(

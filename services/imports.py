@@ -72,11 +72,9 @@ Refusals = list[tuple[int, WorkFileError]]
 
 
 def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> Iterator[ReadWork | WorkFile]:
-    """The works in files of markdown, and files of other formats as they are, each when it is its turn.
-
-    Every other file is noted in `refused`: one that was not read, is empty, of no known format, or of the source of one
-    before it, and every file of text that is not UTF-8, has no text, or has front matter that cannot be used.
-    """
+    """The works in files of markdown, and files of other formats as they are, each when it is its turn. Every other
+    file is noted in `refused`: one that was not read, is empty, of no known format, or of the source of one before it,
+    and every file of text that is not UTF-8, has no text, or has front matter that cannot be used."""
     named: set[str] = set()
     for place, file in enumerate(files):
         try:

@@ -116,11 +116,9 @@ class Submitted(Value):
 
 
 async def store_run(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run on its terms, in one transaction, or find the run of the same work.
-
-    Raises Refused when the running workers ask another language model server than is named here, MissingError for a
-    run to wait for that is not stored, and Refused where the run of the same work would have to wait.
-    """
+    """Store a run on its terms, in one transaction, or find the run of the same work. Raises Refused when the running
+    workers ask another language model server than is named here, MissingError for a run to wait for that is not stored,
+    and Refused where the run of the same work would have to wait."""
     await check_servers(connection, run)
     terms = run.terms
     async with connection.transaction():

@@ -163,11 +163,9 @@ def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -
 def _overlap(
     index: StoredIndex, indexed: Collection[int], both: Sequence[int], split: str | None, *, is_allowed: bool
 ) -> dict[str, Any]:
-    """Part of the run's request: who of the index is assessed; empty without anybody.
-
-    Raises Refused, with who and the remedies, unless that is allowed, and when the index holds nobody else: every
-    prompt would be without references then.
-    """
+    """Part of the run's request: who of the index is assessed; empty without anybody. Raises Refused, with who and the
+    remedies, unless that is allowed, and when the index holds nobody else: every prompt would be without references
+    then."""
     if not both:
         return {}
     is_whole = len(both) == len(indexed)

@@ -212,11 +212,9 @@ def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
 async def run_sweep(
     database: Database, parent_id: int, stage: str, points: Sequence[Point], *, wait: bool = True
 ) -> dict[int, Point]:
-    """A fork of a run for each point, by its number; waits for all of them unless `wait` is false.
-
-    Every point is checked before the first is stored. A point whose fork is stored already takes that one, so that a
-    sweep that was interrupted continues. Raises as `plan_fork` does.
-    """
+    """A fork of a run for each point, by its number; waits for all of them unless `wait` is false. Every point is
+    checked before the first is stored. A point whose fork is stored already takes that one, so that a sweep that was
+    interrupted continues. Raises as `plan_fork` does."""
     requests = [ForkRequest(target=Target(parent_id, None), stage=stage, values=point) for point in points]
     async with database.connection() as connection:
         for request in requests:

@@ -48,11 +48,9 @@ def _note(words: str | None) -> str | None:
 
 
 async def redo(database: Database, job_id: int, stage: str) -> None:
-    """Compute a stage of a job and those after it again, with the settings of the run.
-
-    What was stored stays in its history. Raises MissingError, StageRunningError, and Refused for a job that builds
-    an index, and for a stage that the job does not have or that is not reached yet.
-    """
+    """Compute a stage of a job and those after it again, with the settings of the run. What was stored stays in its
+    history. Raises MissingError, StageRunningError, and Refused for a job that builds an index, and for a stage that
+    the job does not have or that is not reached yet."""
     async with database.connection() as connection:
         job = await jobs.get(connection, job_id)
         if job.kind == "index":

@@ -135,11 +135,8 @@ Warn = Callable[[str], None]
 
 
 async def with_models(run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn | None = None) -> NewRun:
-    """The run with its language models as the server reports them now.
-
-    A run of a single question is not held to its models. What is left out, what is raised, and what is warned of, is as
-    `served_models` says.
-    """
+    """The run with its language models as the server reports them now. A run of a single question is not held to its
+    models. What is left out, what is raised, and what is warned of, is as `served_models` says."""
     is_held = run.kind != "query" or len(run.jobs) > 1
     if not (is_held or askers(run, live)) or not asked_models(run):
         return run

@@ -38,11 +38,8 @@ _FRESH_UNTIL = 1 << 31
 
 
 def chosen_draws(*, fresh: bool = False, samples: int = 1) -> Sequence[int]:
-    """The draws of a submission.
-
-    The first of `samples` is the ordinary one, 0, and the others are 1, 2, ..., so that the same submission finds its
-    runs again. With `fresh` each is a new number, and no run has answers to find.
-    """
+    """The draws of a submission. The first of `samples` is the ordinary one, 0, and the others are 1, 2, ..., so that
+    the same submission finds its runs again. With `fresh` each is a new number, and no run has answers to find."""
     if fresh:
         return [_FRESH_FROM + secrets.randbelow(_FRESH_UNTIL - _FRESH_FROM) for _ in range(samples)]
     return range(samples)

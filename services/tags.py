@@ -224,11 +224,8 @@ async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabul
 
 
 async def delete_vocabulary(connection: Connection, name: str) -> None:
-    """Delete a vocabulary with its models, and what older runs kept of its earlier imports.
-
-    Results of runs stay; their jobs cannot be computed again. Raises Refused when there is none, and while
-    unfinished jobs use it.
-    """
+    """Delete a vocabulary with its models, and what older runs kept of its earlier imports. Results of runs stay; their
+    jobs cannot be computed again. Raises Refused when there is none, and while unfinished jobs use it."""
     await vocabulary_of_name(connection, name)
     if users := await vocabularies.delete(connection, name):
         runs = ", ".join(f"r{run_id}" for run_id in users)

@@ -118,11 +118,9 @@ async def _new_context(connection: Connection, query: StoredQuery, changes: Quer
 async def preview(
     connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
 ) -> AugmentedPrompt:
-    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has.
-
-    With `preset`, as it would be made once the query has moved there. Raises Refused while no search is
-    stored and without such a preset, and TemplateMissingError.
-    """
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has. With
+    `preset`, as it would be made once the query has moved there. Raises Refused while no search is stored and without
+    such a preset, and TemplateMissingError."""
     expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
     validated = await attempts.stored(connection, query.job_id, "validate", ValidatedChunks)
     consolidated = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)

@@ -71,11 +71,9 @@ class Move(NamedTuple):
 async def planned_move(
     connection: Connection, query: StoredQuery, name: str | None, values: Mapping[str, Any], *, searches: bool
 ) -> Move:
-    """The preset of this name, or of the query's run, with these values.
-
-    Without either, a query that `searches` for the first time takes the default preset, unless its submission named
-    a preset or values. Raises Refused and PresetValueError.
-    """
+    """The preset of this name, or of the query's run, with these values. Without either, a query that `searches` for
+    the first time takes the default preset, unless its submission named a preset or values. Raises Refused and
+    PresetValueError."""
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
     settings = await runs.settings(connection, query.run_id)

@@ -27,11 +27,9 @@ _SAYS = {Decision.ACCEPT: True, Decision.REJECT: False, Decision.UNSURE: None}
 
 
 def score_answer(split: SplitAnswer, judged: JudgedAnswer) -> AnswerScores:
-    """The counts of an answer.
-
-    A citation counts if its source supports the sentence alone, or if all sources of the sentence support it together
-    and do not without this one. `unsure` decides nothing: what depends on it is undecided.
-    """
+    """The counts of an answer. A citation counts if its source supports the sentence alone, or if all sources of the
+    sentence support it together and do not without this one. `unsure` decides nothing: what depends on it is
+    undecided."""
     says = {(one.check, one.sentence, one.cited): _SAYS[one.decision] for one in judged.verdicts}
     citations = [
         _is_of_use(
@@ -213,10 +211,8 @@ _JOINT: Final = "\n\n"
 
 async def judge_answer(split: SplitAnswer, *, chat: ChatModel, settings: RunSettings) -> JudgedAnswer:
     """Ask about each sentence that cites sources; with a reference answer, about its sentences and the answer's too.
-
     Sources that a sentence cites are judged together; several of them also each alone, and one that does not support
-    the sentence alone by what the others support without it. Raises as `ask_verdict` does.
-    """
+    the sentence alone by what the others support without it. Raises as `ask_verdict` does."""
     model, max_chars = settings.model.judge_model, settings.ragq.validation_max_chars
     verdicts: list[SupportVerdict] = []
     reasks: list[ReaskReason] = []

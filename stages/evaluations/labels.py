@@ -77,11 +77,9 @@ def parse_labels(data: bytes, *, file: str, known: Mapping[Sentence, Decision]) 
 
 
 def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentence, bool]) -> JudgeQuality:
-    """Precision and recall of `accept` on the labelled sentences, and the share of supported ones, corrected.
-
-    `unsure` decides nothing. The correction is that of Rogan and Gladen (1978), its interval that of Lee et al.,
-    arXiv 2511.21140: it holds the uncertainty of the judged sentences and of the labels.
-    """
+    """Precision and recall of `accept` on the labelled sentences, and the share of supported ones, corrected. `unsure`
+    decides nothing. The correction is that of Rogan and Gladen (1978), its interval that of Lee et al., arXiv
+    2511.21140: it holds the uncertainty of the judged sentences and of the labels."""
     decided = {key: decision is Decision.ACCEPT for key, decision in verdicts.items() if decision != Decision.UNSURE}
     counts = Counter((decided[key], label) for key, label in labels.items() if key in decided)
     yes, no = counts[True, True] + counts[False, True], counts[True, False] + counts[False, False]
@@ -118,11 +116,9 @@ class _Share(NamedTuple):
 
 
 def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Interval | None, int | None]:
-    """The corrected share, and how many labels would halve its interval, if any would.
-
-    `accepted` is of the sentences that people call supported, `rejected` of the others. Both are None without labels
-    of both kinds, and for a judge that is no better than chance.
-    """
+    """The corrected share, and how many labels would halve its interval, if any would. `accepted` is of the sentences
+    that people call supported, `rejected` of the others. Both are None without labels of both kinds, and for a judge
+    that is no better than chance."""
     if not (judged.of and accepted.of and rejected.of) or accepted.value + rejected.value <= 1:
         return None, None
     value = (judged.value + rejected.value - 1) / (accepted.value + rejected.value - 1)

@@ -25,11 +25,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def bootstrap_all(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
-    """The metrics with their 95 % percentile intervals.
-
-    If fewer than two resamples have a value, the interval is the value itself. A value of fewer than LEAST participants
-    has no interval.
-    """
+    """The metrics with their 95 % percentile intervals. If fewer than two resamples have a value, the interval is the
+    value itself. A value of fewer than LEAST participants has no interval."""
     around = resampled(partial(metrics, cohort), len(cohort), measures)
     alone = metrics(cohort, np.eye(len(cohort)))
     return {
@@ -69,11 +66,9 @@ def paired_deltas(
 def resampled(
     values: Callable[[Draws], Mapping[Key, Floats]], participants: int, measures: Measures | RetrievalMeasures
 ) -> dict[Key, Floats]:
-    """What `values` gives for each resample, with the draws in memory in part where there are many.
-
-    The generator is numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant
-    from it. So a seed gives the same resamples as a plain loop over `randint`, in every version.
-    """
+    """What `values` gives for each resample, with the draws in memory in part where there are many. The generator is
+    numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant from it. So a seed
+    gives the same resamples as a plain loop over `randint`, in every version."""
     drawn = draw(participants, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
     first, *others = map(values, drawn)
     return {name: np.concatenate([found, *(other[name] for other in others)]) for name, found in first.items()}
@@ -106,11 +101,9 @@ def _counts(participants: int, resamples: int, seed: int) -> Iterator[Counts]:
 
 
 def interval_of(value: float | None, around: Floats, *, is_of_few: bool, level: float = LEVEL) -> Interval:
-    """A value with the percentiles of the resampled values that leave out half of 1 - level on either side.
-
-    NaN is a resample without a value. A value of few has no interval, and neither has none, even if resamples have
-    one: they reach a coverage that the cohort does not.
-    """
+    """A value with the percentiles of the resampled values that leave out half of 1 - level on either side. NaN is a
+    resample without a value. A value of few has no interval, and neither has none, even if resamples have one: they
+    reach a coverage that the cohort does not."""
     valid = around[~np.isnan(around)]
     low, high, std = value, value, None
     if is_of_few:

@@ -126,11 +126,9 @@ THRESHOLD = 10
 
 
 def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> dict[str, Floats]:
-    """The rates of BinaryMetrics over each resample.
-
-    The truth is depressed when the true total reaches the same threshold. Participants without a prediction are
-    excluded, not counted as missed. F1 has no value if precision or recall has none, or both are 0.
-    """
+    """The rates of BinaryMetrics over each resample. The truth is depressed when the true total reaches the same
+    threshold. Participants without a prediction are excluded, not counted as missed. F1 has no value if precision or
+    recall has none, or both are 0."""
     sides = _sides(cohort, threshold)
     true_positive, false_positive, true_negative, false_negative = (draws @ side for side in sides.values())
     predicted = true_positive + false_positive + true_negative + false_negative

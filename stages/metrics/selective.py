@@ -214,10 +214,8 @@ def risk_band(
     cohort: Cohort, *, confidence: Confidence, coverages: Sequence[float], measures: Measures
 ) -> tuple[BandPoint, ...]:
     """The band at those of ascending coverages that the cohort reaches; the risk is that of the first step to reach it.
-
     A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
-    around the scores of fewer than LEAST participants.
-    """
+    around the scores of fewer than LEAST participants."""
     if np.count_nonzero(cohort.scored_items) < bootstrap.LEAST:
         return ()
     confidences = cohort.of_items(confidence)
@@ -252,11 +250,9 @@ def measure_names(cutoff: int) -> tuple[str, ...]:
 def measure_rankings(
     rankings: Mapping[str, Sequence[str]], relevance: Mapping[str, Mapping[str, int]], *, cutoff: int
 ) -> dict[str, dict[str, float]]:
-    """Every measure of every ranking, by query. An empty ranking has 0 in all.
-
-    Computed by trec_eval through ir-measures: nDCG with the relevance itself as gain, and recall at the cutoff and over
-    the whole ranking. Each query needs a relevant document; documents without a judgement are not relevant.
-    """
+    """Every measure of every ranking, by query. An empty ranking has 0 in all. Computed by trec_eval through
+    ir-measures: nDCG with the relevance itself as gain, and recall at the cutoff and over the whole ranking. Each query
+    needs a relevant document; documents without a judgement are not relevant."""
     asked = (nDCG @ cutoff, R @ cutoff, RR @ cutoff, P @ cutoff, R @ WHOLE)
     names = dict(zip(asked, measure_names(cutoff), strict=True))
     judged = {

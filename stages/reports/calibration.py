@@ -57,11 +57,9 @@ def is_calibrated(name: str) -> bool:
 def calibrated_confidence(
     name: str, *, on: ScoredRun, run: ScoredRun, mode: AssessmentMode, cohort: Cohort
 ) -> tuple[Variant, CalibratedConfidence]:
-    """The confidence `name`, fitted on the scores of run `on` in this mode, and how it was made.
-
-    A score counts as right if it equals the truth. Raises Refused for a name that is none, for runs that share
-    participants, whose truth the calibration would have seen, and where there is nothing to fit on.
-    """
+    """The confidence `name`, fitted on the scores of run `on` in this mode, and how it was made. A score counts as
+    right if it equals the truth. Raises Refused for a name that is none, for runs that share participants, whose truth
+    the calibration would have seen, and where there is nothing to fit on."""
     method, variants = _parsed(name)
     shared = {job.participant_id for job in run.jobs} & {job.participant_id for job in on.jobs}
     if shared:
@@ -129,10 +127,8 @@ _PERCENTS = tuple(step / 100 for step in range(1, 101))
 
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
     """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
-
     `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
-    listed.
-    """
+    listed."""
     by_confidence: dict[str, dict[str, Interval]] = {}
     unavailable: dict[str, str] = {}
     for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
@@ -203,10 +199,8 @@ _COUNTS = {"llm", "total_evidence"}
 
 def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Calibration | None:
     """The calibration of the chosen confidence if it is in 0..1, else of the confidence that the model stated.
-
     `variant` is what the name of the chosen confidence means. None if no scored item has a signal of the confidence: it
-    would be the same for all.
-    """
+    would be the same for all."""
     name = measures.confidence
     if _COUNTS & set(re.split("[:+]", name)) and not is_calibrated(name):
         name, variant = FALLBACK, variant_named(FALLBACK)

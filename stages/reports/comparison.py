@@ -61,11 +61,9 @@ class _Side(NamedTuple):
 
 
 def compare_scores(sides: Sequence[tuple[ScoredRun, AssessmentMode]], *, chosen: Mapping[str, Any]) -> Comparison:
-    """Scored runs, each in a mode, on the participants that each and the first have scored.
-
-    `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
-    depression in two ways, and for a confidence that a run lacks the signals for.
-    """
+    """Scored runs, each in a mode, on the participants that each and the first have scored. `chosen` are the measures
+    that were chosen; the runs have the others. Raises Refused for runs that define a total or depression in two ways,
+    and for a confidence that a run lacks the signals for."""
     by_run = [{job.participant_id: job for job in run.jobs_of(mode)} for run, mode in sides]
     cohorts = [cohort_of_jobs(jobs.values()) for jobs in by_run]
     first, *others = [

@@ -21,11 +21,9 @@ _NOTHING_JUDGED = "The runs have no judged query in common: passages that both h
 
 
 def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
-    """The measures of each run beside the baseline's, settings that differ, and what moved.
-
-    Of two runs every measure is shown, of several runs those of their kind, or `metrics` alone. Raises Refused for a
-    measure that the runs do not have.
-    """
+    """The measures of each run beside the baseline's, settings that differ, and what moved. Of two runs every measure
+    is shown, of several runs those of their kind, or `metrics` alone. Raises Refused for a measure that the runs do not
+    have."""
     known = headline_measures(found)
     if unknown := [name for name in metrics if name not in known]:
         raise Refused(f"There is no measure '{unknown[0]}' of these runs. There are: {', '.join(known)}.")

@@ -144,11 +144,8 @@ def priced(prices: Prices | None, tokens: Iterable[tuple[str, float | None, floa
 
 
 def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[str, Any]) -> int | None:
-    """Every call with all of its repetitions; 0 for a stage that asks no language model.
-
-    None where it is not known before an earlier stage. Transport errors are not counted: a call that got no reply is
-    not paid.
-    """
+    """Every call with all of its repetitions; 0 for a stage that asks no language model. None where it is not known
+    before an earlier stage. Transport errors are not counted: a call that got no reply is not paid."""
     run, preset = settings.run, settings.preset
     if not settings.asks_model(kind, stage, inputs):
         return 0

@@ -126,10 +126,8 @@ def build_report(
     run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun | None = None, prices: Prices | None = None
 ) -> Report:
     """The report of a run. The order in which jobs ended, and the number of attempts, affect only timings.
-
     `calibrate_on` is the run that a calibrated confidence is fitted on. Raises Refused for an unknown confidence, or
-    one that a run lacks the signals for.
-    """
+    one that a run lacks the signals for."""
     return Report(
         run_metadata=run_metadata("participant", run),
         settings=run.settings,
