@@ -58,12 +58,7 @@ class EmbeddedLLM:
         self._grammar = xllamacpp.json_schema_to_grammar
 
     def generate(
-        self,
-        request: dict[str, Any],
-        *,
-        num_ctx: int,
-        on_text: Callable[[str], None],
-        is_cancelled: Callable[[], bool],
+        self, request: dict[str, Any], *, num_ctx: int, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
     ) -> dict[str, Any]:
         """Answer a chat request in llama.cpp's own terms, piece by piece; how it ended, in those of Ollama.
 

@@ -110,9 +110,7 @@ class WorkerProcess:
 
     async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections, concurrency: int) -> None:
         self._database = Database(
-            servers.database_url,
-            pool_size=settings.ragq_database_pool,
-            pooler_url=settings.ragq_database_pooler_url,
+            servers.database_url, pool_size=settings.ragq_database_pool, pooler_url=settings.ragq_database_pooler_url
         )
         cluster = server_name(servers.redis_url)
         await self._database.ask(

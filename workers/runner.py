@@ -241,10 +241,7 @@ class StageRunner:
         if retry_in_s is None and failures.is_transport_error(error) and not isinstance(error, RagqError):
             message += f". `ragq doctor` shows whether the server answers; `ragq retry j{claim.job_id}` continues then."
         stored = AttemptError(
-            failures.type_name(error),
-            message,
-            failures.categorise(error, claim.stage),
-            failures.private_details(error),
+            failures.type_name(error), message, failures.categorise(error, claim.stage), failures.private_details(error)
         )
 
         async def store(connection: Connection) -> None:
