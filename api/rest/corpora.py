@@ -34,6 +34,18 @@ class ImportForm(ImportRequest):
 MAX_REMOVED: Final = 1000
 
 
+class CorporaReply(Reply):
+    """Every corpus, by name."""
+
+    corpora: list[CorpusSize]
+
+
+class RemovedWorksReply(Reply):
+    """The works that were removed."""
+
+    removed: list[WorkSource]
+
+
 class RemoveWorksBody(Body):
     """Works to remove from a corpus."""
 
@@ -48,12 +60,10 @@ router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
 @router.get("")
-async def list_corpora(
-    ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None
-) -> dict[Literal["corpora"], list[CorpusSize]]:
+async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
     """Every corpus, by name; or that of one name."""
     found = await ctx.database.once(corpora.sizes)
-    return {"corpora": [size for size in found if name in (None, size.name)]}
+    return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
 
 
 @router.get("/{corpus_id:int}")
@@ -96,9 +106,7 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
 
 @router.post("/{corpus_id:int}/works/remove")
-async def remove_works(
-    corpus_id: PathId, body: RemoveWorksBody, ctx: Context
-) -> dict[Literal["removed"], list[WorkSource]]:
+async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
     """Delete works, with their chunks and vectors: all that are named, or none.
 
     404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
@@ -106,7 +114,7 @@ async def remove_works(
     """
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        return {"removed": await delete_works(connection, corpus_id, body.work_ids)}
+        return RemovedWorksReply(removed=await delete_works(connection, corpus_id, body.work_ids))
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -43,8 +43,18 @@ class Check(StrEnum):
     NONE = "none"
 
 
-Parts = dict[Literal["database", "migrations", "broker", "workers"], Check]
-"""The parts that ragq needs, with one result each."""
+class Parts(Reply):
+    """The parts that ragq needs, with one result each."""
+
+    database: Check
+    migrations: Check
+    broker: Check
+    workers: Check
+
+    @property
+    def are_ok(self) -> bool:
+        """Every part answers."""
+        return all(check is Check.OK for _, check in self)
 
 
 class Ready(Reply):
@@ -69,18 +79,17 @@ _UNREADY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": Ready, "descr
 async def ready(ctx: Context, principal: OptionalPrincipal, response: Response) -> Ready:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each check has two seconds."""
-    parts, are_ok = await check_parts(ctx)
-    if not are_ok:
-        log.warning("not_ready", **parts)
+    parts = await check_parts(ctx)
+    if not parts.are_ok:
+        log.warning("not_ready", **dict(parts))
         response.status_code = 503
-    return Ready(status=Check.OK if are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
+    return Ready(status=Check.OK if parts.are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
 
 
-async def check_parts(ctx: ApiContext) -> tuple[Parts, bool]:
-    """Check every part, each for at most two seconds; with whether all of them answer."""
+async def check_parts(ctx: ApiContext) -> Parts:
+    """Check every part, each for at most two seconds."""
     (database, migrations, seen), broker = await asyncio.gather(_check_database(ctx), _check_broker(ctx))
-    parts: Parts = {"database": database, "migrations": migrations, "broker": broker, "workers": seen}
-    return parts, set(parts.values()) == {Check.OK}
+    return Parts(database=database, migrations=migrations, broker=broker, workers=seen)
 
 
 async def _check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:

@@ -183,20 +183,20 @@ class WorkContentReply(Reply):
 @router.get("/health", tags=["operations"], response_model_exclude_none=True)
 async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
     """`degraded` when a part is not available; `/readyz` returns 503 then, and names the part."""
-    _, are_ok = await check_parts(ctx)
-    return Health(status="healthy" if are_ok else "degraded", version=None if principal is None else version("ragq"))
+    status: Literal["healthy", "degraded"] = "healthy" if (await check_parts(ctx)).are_ok else "degraded"
+    return Health(status=status, version=None if principal is None else version("ragq"))
 
 
 @router.get("/init/db-health", tags=["operations"])
 async def show_db_health(ctx: Context) -> DbHealth:
     """Each check with what to do about it."""
-    parts, are_ok = await check_parts(ctx)
+    parts = await check_parts(ctx)
     results = []
-    for part, check in parts.items():
+    for part, check in parts:
         name, remedy = _CHECKS[part]
         is_ok = check is Check.OK
         results.append(DbCheck(name=name, passed=is_ok, message=check, details=None if is_ok else remedy))
-    return DbHealth(results=results, all_passed=are_ok, connection_ok=parts["database"] is Check.OK)
+    return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
 
 
 @router.post("/init/database", tags=["operations"], status_code=201)

@@ -1,7 +1,7 @@
 """Presets, named values for queries, one of them the default; and templates, of whose versions one is active."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
@@ -80,26 +80,33 @@ class VersionBody(Body):
     """Another text than that of the version is stored as the next version."""
 
 
-Variables = Annotated[
-    list[dict[Literal["variable_name", "variable_description"], str]],
-    Field(examples=[[{"variable_name": "query", "variable_description": "The question, fenced as data"}]]),
-]
+class Variable(Reply):
+    """A placeholder."""
+
+    variable_name: str = Field(examples=["query"])
+    variable_description: str = Field(examples=["The question, fenced as data"])
 
 
 class TemplateVersion(StoredTemplate):
     """One version of a template, with its allowed placeholders."""
 
-    variables: Variables
+    variables: list[Variable]
 
 
 class TemplateReply(Reply):
     """A template with all of its versions."""
 
     function_tag: str = Field(examples=["query_expansion"])
-    variables: Variables
+    variables: list[Variable]
     """The allowed placeholders."""
     active_version: int | None = Field(examples=[1])
     versions: list[StoredTemplate]
+
+
+class TemplatesReply(Reply):
+    """Every template."""
+
+    templates: list[TemplateReply]
 
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
@@ -161,10 +168,10 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 
 
 @templates_router.get("")
-async def list_templates(ctx: Context) -> dict[Literal["templates"], list[TemplateReply]]:
+async def list_templates(ctx: Context) -> TemplatesReply:
     """Every template with all of its versions."""
     versions = await ctx.database.once(presets.all_templates)
-    return {"templates": [_template(tag, versions) for tag in TemplateTag]}
+    return TemplatesReply(templates=[_template(tag, versions) for tag in TemplateTag])
 
 
 @templates_router.get("/{tag}")
@@ -215,6 +222,6 @@ def _version(stored: StoredTemplate) -> TemplateVersion:
     return TemplateVersion(**vars(stored), variables=_variables(TemplateTag(stored.tag)))
 
 
-def _variables(tag: TemplateTag) -> Variables:
+def _variables(tag: TemplateTag) -> list[Variable]:
     variables = RULES[tag].variables.items()
-    return [{"variable_name": name, "variable_description": words} for name, words in variables]
+    return [Variable(variable_name=name, variable_description=words) for name, words in variables]

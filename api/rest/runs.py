@@ -96,6 +96,12 @@ class JobReply(JobView):
     finished_at: datetime | None
 
 
+class AttemptsReply(Reply):
+    """Attempts of a job, oldest first, each with its calls of language models."""
+
+    attempts: list[Attempt]
+
+
 class ActionBody(Body, RunLimits):
     """What an action takes: a reason, the stage that a retry begins with, or limits in place of those of the run."""
 
@@ -195,12 +201,13 @@ async def list_attempts(
     outputs: Annotated[
         bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
     ] = False,
-) -> dict[Literal["attempts"], list[Attempt]]:
+) -> AttemptsReply:
     """Every attempt of a job, or of a stage or a number, oldest first, with its calls of language models. Attempts are
     never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await jobs.get(connection, job_id)
-        return {"attempts": await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)}
+        found = await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)
+    return AttemptsReply(attempts=found)
 
 
 @jobs_router.post("/{job_id}/{action:action}")

@@ -1,7 +1,7 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
@@ -121,6 +121,12 @@ async def show_candidates(
 VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
 
 
+class VocabulariesReply(Reply):
+    """Vocabularies, by name."""
+
+    vocabularies: list[StoredVocabulary]
+
+
 class TagsPartReply(Reply):
     """A part of the tags of a vocabulary, the most used first."""
 
@@ -158,11 +164,11 @@ Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
 @vocabularies_router.get("")
 async def list_vocabularies(
     ctx: Context, name: Annotated[Text | None, Query(examples=["wardrobe"])] = None
-) -> dict[Literal["vocabularies"], list[StoredVocabulary]]:
+) -> VocabulariesReply:
     """Every vocabulary that can be asked, by name; or that of one name: its size, and which models were built from
     it."""
     found = await ctx.database.once(vocabularies.current)
-    return {"vocabularies": [one for one in found if name in (None, one.name)]}
+    return VocabulariesReply(vocabularies=[one for one in found if name in (None, one.name)])
 
 
 @vocabularies_router.get("/{name}/tags")
