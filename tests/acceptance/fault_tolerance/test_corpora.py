@@ -104,6 +104,11 @@ def test_killed_workers_lose_no_chunk_and_many_small_batches_leave_few_segments(
 
     assert supervisor.deaths >= len(CORPUS) - 1
     assert numbers(breakable) == (24, 0, 0)
+
+    # A batch merges what those before it left, of which all may have been stored at once.
+    breakable.start_worker()
+    (books / "last.md").write_text("# The last\n\nAbout the end.\n")
+    breakable.assert_recovered(submitted(breakable, books)["run_id"], jobs=1)
     assert breakable.value("SELECT count(*) FROM posting_segment") < 16
     assert breakable.value(CONSISTENT)
 

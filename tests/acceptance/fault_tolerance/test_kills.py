@@ -241,7 +241,8 @@ def test_ten_copies_of_every_message_have_one_effect(
 def test_a_pool_of_threads_and_one_of_processes_share_a_run(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: ScriptedReply(delay_s=0.3)
+    # So long that the thread cannot answer for all three before a process takes one.
+    judge.answer = lambda prompt: ScriptedReply(delay_s=2)
     threads = breakable.start_worker(pool="threads", concurrency=1)
     breakable.start_worker(pool="processes", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
     run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
