@@ -118,6 +118,8 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
         await page.get_by_label("Sources in the prompt").select_option("2")
         await expect(page.get_by_role("button", name="Answer from 2 sources")).to_be_visible()
         assert await labels_of(page) == shown[:2]
+        # The script that copies is loaded by then.
+        await page.wait_for_load_state()
         await page.get_by_role("button", name="Copy the prompt").click()
         await expect(page.locator("[data-copy] + [role=status]")).to_have_text("Copied.")
         copied = await page.evaluate("navigator.clipboard.readText()")

@@ -24,7 +24,7 @@ from store.database import Connection, Database, DatabaseTime, DatabaseUnavailab
 from store.migrate import PgvectorError, check_pgvector, is_newest_revision
 from tests.store.statements import execute
 
-TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
+TERMINATE = "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'victim'"
 
 
 async def one(connection: Connection) -> int:
