@@ -20,6 +20,7 @@ from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet
 from services.submit import submit
 from store.database import Connection, Database
+from store.runs.jobs import OPEN_JOBS
 
 STAGES: Final = stages_of("tags", "candidates")
 
@@ -36,7 +37,7 @@ BREAK: Final = (
 TABLES: Final = "SELECT pg_total_relation_size('job') + pg_total_relation_size('stage_run')"
 DONE: Final = "SELECT count(*) FROM job WHERE run_id = $1 AND status = 'succeeded'"
 SEEN: Final = "SELECT count(*) FROM worker WHERE seen_at > now() - interval '3 seconds'"
-OPEN: Final = "SELECT count(*) FROM job WHERE run_id = $1 AND status IN ('waiting', 'running', 'interrupted')"
+OPEN: Final = f"SELECT count(*) FROM job WHERE run_id = $1 AND status IN {OPEN_JOBS}"
 
 _SINGLE_SETS: Final = 8
 _SINGLE_SET_TIMEOUT_S: Final = 20.0

@@ -13,6 +13,7 @@ from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from store.database import Connection
 from store.runs import backlog
 from store.runs.chain import content_hash
+from store.runs.jobs import OPEN_JOBS
 from store.runs.stages import HELD, Claim
 
 FIND = """
@@ -110,11 +111,11 @@ SELECT coalesce(w.refusals, 0) AS refusals, w.job_id IS NOT NULL AS has_waited,
 FROM (SELECT) AS one LEFT JOIN llm_wait AS w ON w.job_id = $1 AND w.stage = $2
 """
 
-BRING_FORWARD = """
+BRING_FORWARD = f"""
 WITH next AS (
     SELECT s.job_id, s.stage
     FROM llm_wait AS w JOIN stage_run AS s ON s.job_id = w.job_id AND s.stage = w.stage
-    JOIN job AS j ON j.id = s.job_id AND j.status IN ('waiting', 'running', 'interrupted')
+    JOIN job AS j ON j.id = s.job_id AND j.status IN {OPEN_JOBS}
     WHERE w.server = $1 AND w.reason = 'calls'
       AND s.status = 'ready' AND s.not_before = w.until AND s.not_before > now()
     ORDER BY w.since LIMIT 1
@@ -185,7 +186,7 @@ ON CONFLICT (job_id, stage) DO UPDATE
 SET server = EXCLUDED.server, reason = EXCLUDED.reason, until = EXCLUDED.until, refusals = EXCLUDED.refusals
 """
 
-PAUSE = "UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN ('waiting', 'running', 'interrupted')"
+PAUSE = f"UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN {OPEN_JOBS}"
 
 
 async def wait(

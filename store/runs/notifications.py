@@ -15,22 +15,23 @@ from schemas.values.base import Value
 from stages.reports.words import counted
 from stages.webhooks import shown_url
 from store.database import Connection
+from store.runs.jobs import OPEN_JOBS
 
 KEEP: Final = """
 INSERT INTO run_notification (run_id, url, is_armed) VALUES ($1, $2, true)
 ON CONFLICT (run_id) DO UPDATE SET url = excluded.url, is_armed = true
 """
 
-ARM: Final = """
+ARM: Final = f"""
 UPDATE run_notification AS n SET is_armed = true
 WHERE NOT is_armed
-  AND EXISTS (SELECT FROM job WHERE run_id = n.run_id AND status IN ('waiting', 'running', 'interrupted'))
+  AND EXISTS (SELECT FROM job WHERE run_id = n.run_id AND status IN {OPEN_JOBS})
 """
 
-IDLE: Final = """
+IDLE: Final = f"""
 SELECT run_id FROM run_notification AS n
 WHERE is_armed
-  AND NOT EXISTS (SELECT FROM job WHERE run_id = n.run_id AND status IN ('waiting', 'running', 'interrupted'))
+  AND NOT EXISTS (SELECT FROM job WHERE run_id = n.run_id AND status IN {OPEN_JOBS})
   AND NOT EXISTS (SELECT FROM run_wait WHERE run_id = n.run_id)
 ORDER BY run_id FOR UPDATE SKIP LOCKED
 """

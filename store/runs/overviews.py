@@ -9,6 +9,7 @@ from schemas.errors import run_missing
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
 from store.database import Connection
+from store.runs.jobs import OPEN_JOBS
 
 OVERVIEW = """
 SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
@@ -102,10 +103,10 @@ async def get(connection: Connection, run_id: int) -> RunOverview:
 
 # One pass over the stages: a run may have hundreds of thousands. The seconds of a stage include waiting for a server
 # that other stages use, so what is left is divided by the number of stages that ran at the same time on average.
-PROGRESS = """
+PROGRESS = f"""
 WITH s AS (
     SELECT s.stage, s.status, s.started_at, s.finished_at, j.id AS job_id,
-           j.status IN ('waiting', 'running', 'interrupted') AND s.status <> 'done' AS is_left
+           j.status IN {OPEN_JOBS} AND s.status <> 'done' AS is_left
     FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
     WHERE j.run_id = $1
 ), lately AS (
@@ -130,10 +131,10 @@ FROM left_over
 """
 
 # Of a large run the index of jobs by state is read, and no stage but those of its first jobs.
-LARGE_PROGRESS = """
+LARGE_PROGRESS = f"""
 WITH j AS (
     SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
-           count(*) FILTER (WHERE status IN ('waiting', 'running', 'interrupted')) AS open_jobs,
+           count(*) FILTER (WHERE status IN {OPEN_JOBS}) AS open_jobs,
            count(*) FILTER (WHERE is_late) AS lately, min(finished_at) FILTER (WHERE is_late) AS since
     FROM (
         SELECT status, finished_at,

@@ -163,7 +163,7 @@ JOIN run AS r ON r.id = j.run_id
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempt
 """
 
-INTERRUPT = """
+INTERRUPT = f"""
 WITH given_back AS (
     UPDATE stage_run
     SET status = CASE WHEN $3 THEN 'failed' ELSE 'ready' END, lease_until = NULL, enq_at = NULL, enq_n = 0,
@@ -177,7 +177,7 @@ WITH given_back AS (
 )
 UPDATE job
 SET status = CASE WHEN $3 THEN 'poisoned' ELSE 'interrupted' END, finished_at = CASE WHEN $3 THEN now() END
-WHERE id = $1 AND (status IN ('waiting', 'running', 'interrupted') OR (status = 'paused' AND $3))
+WHERE id = $1 AND (status IN {OPEN_JOBS} OR (status = 'paused' AND $3))
 """
 
 HELD = """
