@@ -67,22 +67,11 @@ class Spent(Value):
     saved_money: float | None = Field(examples=[0.02])
 
 
-class SavedStages(Value):
-    """What was not computed again, because it was stored."""
-
-    stages: int = Field(examples=[3])
-    seconds: float = Field(examples=[12.5])
-
-
 class RunWork(Value):
     """What the cost of a run is computed from."""
 
     stages: tuple[StageWork, ...]
     calls: tuple[StageCalls, ...] = ()
-    retries: SavedStages = SavedStages(stages=0, seconds=0.0)
-    """Stages before the one that an attempt after a failure began with."""
-    forks: SavedStages = SavedStages(stages=0, seconds=0.0)
-    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
 
 
 class RunCost(Value):
@@ -98,10 +87,6 @@ class RunCost(Value):
     """Their attempts and seconds are those of their calls."""
     jobs: dict[str, Spent]
     """Empty where only the sums were asked for."""
-    retries: SavedStages
-    """Stages before the one that an attempt after a failure began with."""
-    forks: SavedStages
-    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
 
 
 Price = Annotated[float, Field(ge=0)]

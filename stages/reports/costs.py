@@ -30,8 +30,6 @@ def run_cost(found: RunWork, prices: Prices | None = None) -> RunCost:
             for model in sorted({call.model for call in calls})
         },
         jobs=_grouped(work, calls, prices, lambda one: None if one.job_id is None else f"j{one.job_id}"),
-        retries=found.retries,
-        forks=found.forks,
     )
 
 
@@ -60,10 +58,6 @@ def cost_words(cost: RunCost) -> Iterator[str]:
             f"saved by the ledger: {counted(cost.total.calls_reused, 'call')}, {saved} tokens, "
             f"{duration(cost.total.saved_seconds)}{_money(cost.total.saved_money, cost.currency)}"
         )
-    for what, saved_stages in (("retries", cost.retries), ("the fork", cost.forks)):
-        if saved_stages.stages:
-            count, seconds = counted(saved_stages.stages, "stored stage"), duration(saved_stages.seconds)
-            yield f"saved by {what}: {count} of {seconds} not computed again"
     if cost.total.calls_uncounted:
         yield f"without a count of tokens: {counted(cost.total.calls_uncounted, 'paid call')}, in no sum of tokens"
     if cost.unpriced:

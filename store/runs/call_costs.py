@@ -1,4 +1,4 @@
-"""What the calls of a run cost, what its retries did not compute again, and what past runs took, for estimates."""
+"""What the calls of a run cost, and what past runs took, for estimates."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -33,25 +33,6 @@ GROUP BY 1, a.stage, c.model
 ORDER BY 1, min(a.id), c.model
 """
 
-# An attempt after one of the same stage that failed or was lost begins there; without stored rows the job would begin
-# with its first stage. So each such attempt kept the newest outputs of the stages before it.
-RETRIED = """
-SELECT count(*) AS stages, coalesce(sum(kept.seconds), 0)::float8 AS seconds
-FROM job AS j
-JOIN stage_attempt AS failed ON failed.job_id = j.id AND failed.outcome IN ('failed', 'interrupted')
-JOIN stage_attempt AS again
-  ON again.job_id = failed.job_id AND again.stage = failed.stage AND again.number = failed.number + 1
-JOIN stage_run AS place ON place.job_id = failed.job_id AND place.stage = failed.stage
-JOIN LATERAL (
-    SELECT DISTINCT ON (a.stage) extract(epoch FROM a.ended_at - a.started_at)::float8 AS seconds
-    FROM stage_attempt AS a
-    JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage AND s.position < place.position
-    WHERE a.job_id = failed.job_id AND a.outcome = 'succeeded' AND a.id < again.id
-    ORDER BY a.stage, a.id DESC
-) AS kept ON true
-WHERE j.run_id = $1
-"""
-
 # What another run computed has no times here.
 WORK = f"""
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, count(a.ended_at) AS attempts,
@@ -62,20 +43,12 @@ WHERE j.run_id = $1 AND a.worker_id <> '{COPIED}'
 GROUP BY 1, a.stage ORDER BY 1, min(a.id)
 """
 
-OF_FORK = f"""
-SELECT count(*) AS stages, coalesce(sum(extract(epoch FROM a.ended_at - a.started_at)), 0)::float8 AS seconds
-FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id
-WHERE j.run_id = $1 AND a.worker_id = '{COPIED}'
-"""
-
 
 async def of_run(connection: Connection, run_id: int, *, by_job: bool) -> RunWork:
-    """The work and the calls of each stage over all attempts, of each job or of the whole run, and what was saved."""
+    """The work and the calls of each stage over all attempts, of each job or of the whole run."""
     return RunWork(
         stages=map(dict, await connection.fetch(WORK, run_id, by_job)),
         calls=map(dict, await connection.fetch(CALLS, run_id, by_job)),
-        retries=dict(await connection.fetchrow(RETRIED, run_id)),
-        forks=dict(await connection.fetchrow(OF_FORK, run_id)),
     )
 
 

@@ -142,14 +142,12 @@ async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: 
     assert (after.total.calls_reused, after.total.saved_prompt_tokens, after.total.saved_seconds) == (1, 1000, 2.0)
     assert after.stages["embed"].reply_tokens == after.jobs[f"j{job_id}"].reply_tokens == 200
     assert after.models["big"].calls_paid == 2
-    assert (before.retries.stages, after.retries.stages) == (0, 1), "the stored stage `extract` was kept"
     words = list(cost_words(after))
     assert words[0].endswith("2 calls paid and 1 reused, 2,000 + 200 tokens, 0.0060 EUR")
     assert any(line.startswith("saved by the ledger: 1 call, 1,000 + 100 tokens") for line in words)
-    assert any(line.startswith("saved by retries: 1 stored stage") for line in words)
 
 
-async def test_what_a_fork_copied_is_saved_and_not_spent(connection: Connection, store_run: StoreRun) -> None:
+async def test_what_a_fork_copied_is_not_spent(connection: Connection, store_run: StoreRun) -> None:
     parent, child = await store_run(), await store_run("317")
     await stages.commit(connection, await claimed(connection, parent.job_ids[0], "extract"), inputs={}, output={"a": 1})
     await stages.commit(connection, await claimed(connection, child.job_ids[0], "extract"), inputs={}, output={"a": 1})
@@ -158,9 +156,8 @@ async def test_what_a_fork_copied_is_saved_and_not_spent(connection: Connection,
     cost = await cost_of_run(connection, child.run_id)
     sums = await cost_of_run(connection, parent.run_id)
 
-    assert (cost.total.attempts, cost.forks.stages, cost.forks.seconds) == (0, 1, 7.0)
+    assert cost.total.attempts == 0
     assert (sums.total.seconds, sums.jobs) == (7.0, {})
-    assert any(line.startswith("saved by the fork: 1 stored stage") for line in cost_words(cost))
 
 
 async def test_no_money_is_summed_that_lacks_a_price_or_a_count(connection: Connection, store_run: StoreRun) -> None:
