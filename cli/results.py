@@ -22,7 +22,7 @@ from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.participants import AssessmentMode
 from schemas.values.reports import Report, RetrievalReport
 from services.evaluations import evaluate, evaluation_report, plan_evaluation, quality_of_judge, sheet_of_labels
-from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of, sweep_results
+from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of
 from stack.home import write_private
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from stages.reports.report import retrieval_measures_of
@@ -272,27 +272,9 @@ def sweep(
     found = with_open_database(sweep_results, parent, stage, made, measure=metrics[0] if metrics else None)
     if as_json:
         print_json(found)
-        return
-    draw_sheets(comparison_sheet(one, metrics) for one in found.results)
-    _print_best(found)
-
-
-def _print_best(found: Sweep) -> None:
-    for result, best in zip(found.results, found.best, strict=False):
-        mode = f" {result.mode}" if result.mode else ""
-        also = f", as {listed(best.as_good)}" if best.as_good else ""
-        if best.is_better:
-            point = listed([f"{name}={value}" for name, value in found.points[best.run_id].items()])
-            baseline = f"{found.parent} has {number(best.baseline)}"
-            words = f"{best.run_id} ({point}), {number(best.value)}{also}; {baseline}"
-        else:
-            words = f"{found.parent} itself, {number(best.value)}{also}; no point is better"
-        print_text(f"Best{mode} by {best.measure}: {words}.")
-    print_text(found.warning, err=True)
-
-
-#: Enough that the interval of a judge with few errors is about a tenth wide on either side.
-SENTENCES: Final = 100
+    else:
+        draw_sheets(comparison_sheet(one, metrics) for one in found)
+        print_text(CHOSEN_HERE, err=True)
 
 
 @click.command("evaluate")
@@ -304,9 +286,8 @@ SENTENCES: Final = 100
     "--sheet",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write sentences of the evaluation RUN, drawn at random, as a CSV for people to label yes or no.",
+    help="Write the sentences of the evaluation RUN in random order as a CSV; people label the first ones yes or no.",
 )
-@click.option("--sentences", metavar="N", type=click.IntRange(1), help=f"Sentences of --sheet.  [default: {SENTENCES}]")
 @click.option(
     "--labels",
     metavar="FILE",
@@ -320,7 +301,6 @@ def evaluate_command(
     name: str | None,
     always_new: bool,
     sheet: Path | None,
-    sentences: int | None,
     labels: Path | None,
     dry_run: bool,
     wait: bool,
@@ -331,7 +311,7 @@ def evaluate_command(
     The judge is the model that validates in the run. It decides for each sentence whether the sources that the sentence
     cites support it, and for questions with a reference answer (`reference_answer` in the file of --queries) whether
     the two support each other. `ragq report` shows precision and recall of the citations, correctness and
-    completeness, beside the measured quality of the validator. What could not be judged is counted, and is in no share.
+    completeness. What could not be judged is counted, and is in no share.
 
     \b
     Example:
@@ -341,15 +321,13 @@ def evaluate_command(
         ragq evaluate r13 --sheet labels.csv
         ragq evaluate r13 --labels labels.csv
     """
-    if sentences and sheet is None:
-        raise click.UsageError("--sentences goes with --sheet.")
     if sheet or labels:
         if values or name or always_new or dry_run or wait or (sheet and labels):
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
             if sheet.exists():
                 raise click.UsageError(f"{sheet} exists, perhaps with labels; name another file.")
-            write_private(sheet, with_database(sheet_of_labels, run_id, sentences or SENTENCES))
+            write_private(sheet, with_database(sheet_of_labels, run_id))
             done = f"`ragq evaluate r{run_id} --labels {sheet}` reads it."
             print_text(f"{sheet}: write yes or no into its last column; {done}")
         if labels:
@@ -389,8 +367,4 @@ def _quality(found: JudgeQuality) -> Drawing:
     ]
     if found.corrected is None:
         remarks.append("No correction: it takes sentences labelled yes and no, and a judge that is better than chance.")
-    elif found.labels_to_halve is None:
-        remarks.append("Labels of all sentences would not halve the corrected interval: it takes more judged answers.")
-    else:
-        remarks.append(f"{counted(found.labels_to_halve, 'more label')} would halve the corrected interval.")
     return spaced([table, Text("\n".join(remarks))])

@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash, thaw
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.evaluations import EvaluationReport, JudgeQuality, MeasuredValidator
+from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.queries import Source
 from services.forks import changed_snapshot
 from services.new_runs import Submitted, submit_run
@@ -17,12 +17,10 @@ from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
 from stages.records import ProblemsFound
 from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
-from stages.reports.report import validator_quality
-from stages.reports.retrieval import is_judged
 from stages.reports.words import notices
 from store.access import RequestKey
 from store.database import Connection, Database
-from store.questions import evaluations, query_runs
+from store.questions import evaluations
 from store.questions.evaluations import StoredAnswer
 from store.runs import overviews, runs
 from store.runs.chain import content_hash
@@ -51,29 +49,15 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
         judge=judge,
         counts=evaluation_counts(answers, unanswered=request["unanswered"]),
         measures=evaluation_measures(answers, measures),
-        validator=await _measured_validator(connection, judge, request["evaluates"], measures),
         answers=tuple(map(with_shares, answers)),
         failures=failures,
         cost=cost,
     )
 
 
-async def _measured_validator(
-    connection: Connection, judge: str, evaluates: int, measures: RetrievalMeasures
-) -> MeasuredValidator | None:
-    """The quality of the judge as a validator of passages; None where no judged run was validated by it."""
-    run_id = await evaluations.validated_run(connection, judge, first=evaluates)
-    if run_id is None:
-        return None
-    run = await query_runs.query_run(connection, run_id)
-    judged = [query for query in run.queries if is_judged(query) and query.validator == judge]
-    quality = validator_quality(judged, run.documents, measures=measures)
-    return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)
-
-
-async def sheet_of_labels(connection: Connection, run_id: int, count: int) -> str:
+async def sheet_of_labels(connection: Connection, run_id: int) -> str:
     """A CSV of sentences of an evaluation for people to label. Raises MissingError, and Refused as `judged_run`."""
-    return label_sheet(await judged_run(connection, run_id), count=count, seed=run_id)
+    return label_sheet(await judged_run(connection, run_id), seed=run_id)
 
 
 async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, file: str) -> JudgeQuality:

@@ -98,7 +98,7 @@ async def compare_page(
 
 @router.get("/runs/{run_id}/evaluation")
 async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Response:
-    """Precision and recall of citations, correctness, completeness, and how far the judge can be trusted."""
+    """Precision and recall of citations, correctness and completeness."""
     async with ctx.database.connection() as connection:
         report = await evaluation_report(connection, run_id, measures=RetrievalMeasures())
         overview = await overviews.get(connection, run_id)

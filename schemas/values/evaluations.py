@@ -9,7 +9,6 @@ from schemas.values.base import Value
 from schemas.values.chat import FromReplies
 from schemas.values.costs import RunCost
 from schemas.values.participants import Decision
-from schemas.values.reports import ValidatorQuality
 from schemas.values.scoring import Interval
 
 
@@ -154,8 +153,6 @@ class JudgeQuality(Value):
     """The share of all decided sentences that the judge accepts."""
     corrected: Interval | None
     """The share that people would call supported; None without labels of both kinds, or for a judge like chance."""
-    labels_to_halve: int | None
-    """How many more labels would halve the corrected interval; None if all the others would not."""
 
 
 class EvaluatedAnswer(Value):
@@ -173,13 +170,6 @@ class EvaluatedAnswer(Value):
     """By measure; empty for an answer that is not scored."""
 
 
-class MeasuredValidator(Value):
-    """How well the judge accepts relevant passages for questions, by the judgements of a run."""
-
-    run: str = Field(examples=["r11"])
-    quality: ValidatorQuality
-
-
 class EvaluationReport(Value):
     """An evaluation of the answers of a run."""
 
@@ -191,8 +181,6 @@ class EvaluationReport(Value):
     counts: EvaluationCounts
     measures: dict[str, EvaluationMeasure]
     """`citation_precision`, `citation_recall`; with reference answers `correctness` and `completeness`."""
-    validator: MeasuredValidator | None
-    """Null where no questions with judgements were validated by the judge."""
     answers: tuple[EvaluatedAnswer, ...]
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil, sqrt
+from math import sqrt
 from random import Random
 from typing import Final, NamedTuple
 
@@ -35,14 +35,14 @@ Sentence = tuple[int, int]
 """A job, and the number of a sentence of its answer."""
 
 
-def label_sheet(answers: Sequence[JudgedSplit], *, count: int, seed: int) -> str:
-    """A CSV of `count` sentences, drawn at random of all that are judged: what people label, without the verdicts."""
+def label_sheet(answers: Sequence[JudgedSplit], *, seed: int) -> str:
+    """A CSV of all judged sentences in random order: what people label from the top, without the verdicts."""
     drawn = [(answer, number) for answer in answers for number, _ in answer.verdicts()]
     Random(seed).shuffle(drawn)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["job", "sentence", "question", "text", "passages", "supported"])
-    for answer, number in drawn[:count]:
+    for answer, number in drawn:
         sentence = answer.split.sentences[number - 1]
         passages = [f"{label}: {text}" for label, text in answer.split.passages.items() if label in sentence.cited]
         row = (f"j{answer.job_id}", number, answer.split.question, sentence.text, "\n\n".join(passages), "")
@@ -84,12 +84,10 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
     counts = Counter((decided[key], label) for key, label in labels.items() if key in decided)
     yes, no = counts[True, True] + counts[False, True], counts[True, False] + counts[False, False]
     judged = _Share(sum(decided.values()), len(decided))
-    unlabelled = len(decided) - yes - no
-    corrected, more = _corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no))
     return JudgeQuality(
         labelled=yes + no,
         unsure=len(labels) - yes - no,
-        unlabelled=unlabelled,
+        unlabelled=len(decided) - yes - no,
         true_accepts=counts[True, True],
         false_accepts=counts[True, False],
         false_rejects=counts[False, True],
@@ -97,8 +95,7 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
         precision=_interval(_Share(counts[True, True], counts[True, True] + counts[True, False])),
         recall=_interval(_Share(counts[True, True], yes)),
         judged=_interval(judged),
-        corrected=corrected,
-        labels_to_halve=None if more is None or more > unlabelled else more,
+        corrected=_corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no)),
     )
 
 
@@ -115,12 +112,11 @@ class _Share(NamedTuple):
         return (self.part + more / 2) / (self.of + more), self.of + more
 
 
-def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Interval | None, int | None]:
-    """The corrected share, and how many labels would halve its interval, if any would. `accepted` is of the sentences
-    that people call supported, `rejected` of the others. Both are None without labels of both kinds, and for a judge
-    that is no better than chance."""
+def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> Interval | None:
+    """The corrected share. `accepted` is of the sentences that people call supported, `rejected` of the others. None
+    without labels of both kinds, and for a judge that is no better than chance."""
     if not (judged.of and accepted.of and rejected.of) or accepted.value + rejected.value <= 1:
-        return None, None
+        return None
     value = (judged.value + rejected.value - 1) / (accepted.value + rejected.value - 1)
     share, n = judged.near_half(_Z**2)
     sensitivity, of_yes = accepted.near_half(2)
@@ -132,9 +128,7 @@ def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Inte
     of_judged = share * (1 - share) / n / better**2
     of_labels = ((1 - centre) * noise_no + centre * noise_yes) / better**2
     middle = centre + 2 * _Z**2 * (noise_yes - noise_no)
-    goal = (of_judged + of_labels) / 4
-    more = ceil((of_labels / (goal - of_judged) - 1) * (accepted.of + rejected.of)) if goal > of_judged else None
-    return _around(_within(value), middle, sqrt(of_judged + of_labels)), more
+    return _around(_within(value), middle, sqrt(of_judged + of_labels))
 
 
 def _interval(share: _Share) -> Interval:

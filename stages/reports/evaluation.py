@@ -16,7 +16,6 @@ from schemas.values.evaluations import (
 from stages.metrics.bootstrap import share_interval
 from stages.reports.costs import cost_words
 from stages.reports.report_sheet import failure_tables
-from stages.reports.retrieval import validator_in_words
 from stages.reports.tables import Figure, Real, Ref, Remark, Sheet, Table
 
 _NOTHING: Final = Tally(yes=0, no=0, undecided=0)
@@ -77,7 +76,7 @@ def with_shares(answer: EvaluatedAnswer) -> EvaluatedAnswer:
 
 
 def evaluation_remarks(report: EvaluationReport) -> Iterator[str]:
-    """What has to be known about the shares: who is not scored, and how far the judge can be trusted."""
+    """What has to be known about the shares: who is not scored."""
     counts = report.counts
     not_scored = {"without an answer": counts.unanswered, "failed": counts.failed, "unfinished": counts.unfinished}
     words = [f"{count} {what}" for what, count in not_scored.items() if count]
@@ -86,16 +85,6 @@ def evaluation_remarks(report: EvaluationReport) -> Iterator[str]:
         yield f"{counts.without_citation} scored answers cite no source: they have no citation precision."
     if counts.left_out_sentences:
         yield f"{counts.left_out_sentences} sentences after the first hundred of an answer were not judged."
-    if report.validator is None:
-        yield (
-            f"How well {report.judge} judges is not known: it validated no questions that have relevance judgements. "
-            "`ragq submit --queries FILE --qrels FILE --set validation.enabled=true` measures it."
-        )
-    else:
-        yield (
-            f"{report.judge} as a validator of passages in {report.validator.run}, which is not the same task: "
-            + validator_in_words(report.validator.quality)
-        )
 
 
 def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationMeasure:
@@ -108,7 +97,7 @@ def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationM
 
 
 def evaluation_sheet(report: EvaluationReport) -> Sheet:
-    """The shares, how far the judge can be trusted, and those of every answer."""
+    """The shares over all answers, and those of each."""
     measures = Table(
         "Measures",
         ("measure", "share", "answers", "scored", "undecided", "of"),

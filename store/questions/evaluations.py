@@ -35,20 +35,6 @@ JOIN current_attempt AS g ON g.job_id = j.id AND g.stage = 'judge' AND g.status 
 WHERE j.run_id = $1 ORDER BY j.ordinal
 """
 
-# The run itself before others, then the newest.
-VALIDATED = """
-SELECT r.id FROM run AS r
-WHERE r.kind = 'query'
-  AND EXISTS (
-    SELECT FROM job AS j
-    JOIN queries AS q ON q.job_id = j.id
-    JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
-    WHERE j.run_id = r.id AND a.output ->> 'validator' = $1
-      AND EXISTS (SELECT FROM query_judgement AS g WHERE g.query_id = q.id AND g.relevance > 0)
-  )
-ORDER BY r.id = $2 DESC, r.id DESC LIMIT 1
-"""
-
 OF_RUN = "SELECT id FROM run WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text ORDER BY id"
 
 
@@ -94,12 +80,6 @@ async def judged(connection: Connection, run_id: int) -> list[JudgedSplit]:
         JudgedSplit(row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
         for row in await connection.fetch(JUDGED, run_id)
     ]
-
-
-async def validated_run(connection: Connection, model: str, *, first: int) -> int | None:
-    """A run of judged questions in which this model validated: the first if it did, else the newest; None without."""
-    found: int | None = await connection.fetchval(VALIDATED, model, first)
-    return found
 
 
 async def of_run(connection: Connection, run_id: int) -> Sequence[int]:

@@ -64,8 +64,6 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
         "completeness": (0.5, 0),
     }
     assert [one["shares"]["correctness"] for one in report["answers"]] == [0.5, None]
-    assert report["validator"]["run"] == f"r{run_id}"
-    assert report["validator"]["quality"]["recall"]["value"] == pytest.approx(2 / 3)
     shelved.do("audit", f"r{evaluation}")
 
     sheet = tmp_path / "labels.csv"
