@@ -101,20 +101,8 @@ def report(
         draw(f"Wrote {page}.", err=True)
 
 
-#: The plots of reports, and the endings of their files.
-PLOTS: Final = ("risk", "items", "calibration", "ranking")
-_ENDINGS: Final = ("svg", "png")
-
-
 @click.command()
 @click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
-@click.option(
-    "--only",
-    type=Choice(PLOTS),
-    multiple=True,
-    help="risk: risk over coverage; items: error per item; calibration: share of exact scores; ranking: nDCG per "
-    "ranking. Repeatable.  [default: each that the run has data for]",
-)
 @click.option(
     "--output",
     "-o",
@@ -123,30 +111,27 @@ _ENDINGS: Final = ("svg", "png")
     default=Path(),
     help="Where files rN-KIND are written.  [default: here]",
 )
-@click.option("--format", "ending", type=Choice(_ENDINGS), default="svg", show_default=True, help="Of files.")
+@click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plots as a JSON array.")
-def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path, ending: str, as_json: bool) -> None:
+def plot(run_ids: tuple[int, ...], output: Path, ending: str, as_json: bool) -> None:
     """Plot runs: risk over coverage, error per item, calibration, and nDCG per ranking.
 
     \b
     Example:
         ragq plot r12
-        ragq plot r12 r15 --only risk --output plots --format png
+        ragq plot r12 r15 --output plots --format png
     """
 
     # Loads Matplotlib, which takes a second.
     from services.plots import plots_of
 
-    if output.suffix[1:] in _ENDINGS:
-        raise click.UsageError(f"--output takes a folder, and {output} is named like a file.")
-
     found = []
     for run_id, of_run in {run_id: report_of(with_database(reported_run, run_id)) for run_id in run_ids}.items():
-        wanted = [one for one in plots_of(of_run) if one.kind in (only or PLOTS)]
-        if not wanted:
-            raise Refused(f"r{run_id} has no data for the plot {' or '.join(only or PLOTS)}.")
+        plots = plots_of(of_run)
+        if not plots:
+            raise Refused(f"r{run_id} has no data for a plot.")
         output.mkdir(parents=True, exist_ok=True)
-        for one in wanted:
+        for one in plots:
             file = output / f"r{run_id}-{one.kind}.{ending}"
             file.write_bytes(one.as_file(ending))
             found.append({"run": f"r{run_id}", "plot": one.kind, "title": one.title, "file": str(file)})
