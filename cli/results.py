@@ -17,7 +17,7 @@ from cli.options import FILE, Choice, Typed, given, request_options, together, v
 from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, print_result, print_text, spaced
 from cli.sheets import Write, draw_sheets, paper_options
 from schemas.errors import Refused
-from schemas.values.differences import Measures, RetrievalMeasures, Sweep
+from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.participants import AssessmentMode
 from schemas.values.reports import Report, RetrievalReport
@@ -27,7 +27,6 @@ from stack.home import write_private
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from stages.reports.report import retrieval_measures_of
 from stages.reports.words import bounds, counted, number
-from stages.texts.characters import listed
 from store.runs import overviews
 from store.views import reported_run
 
@@ -219,6 +218,11 @@ def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
     return name, values
 
 
+CHOSEN_HERE: Final = (
+    "A point that is chosen on these subjects looks better than it is; its settings on another split show how good."
+)
+
+
 @click.command()
 @click.argument("parent", metavar="RUN", type=RUN)
 @from_option
@@ -230,15 +234,15 @@ def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
     help="Values of one setting; every combination is a point.",
 )
 @metric_option
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode.")
 def sweep(
     parent: int, stage: str, grid: tuple[tuple[str, tuple[str, ...]], ...], metrics: tuple[str, ...], as_json: bool
 ) -> None:
     """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
 
     Differences are paired by subject and have two intervals: 95 %, and corrected for the number of points (Bonferroni).
-    The best point by the first measure is printed with what it does not prove. Forks copy what the stages before
-    --from stored. The same sweep again continues: forks that are stored are taken, failed jobs are retried.
+    Forks copy what the stages before --from stored. The same sweep again continues: forks that are stored are taken,
+    failed jobs are retried.
 
     Ctrl-C stops waiting, and the forks that are stored continue. Exit code 130 then.
 
@@ -254,7 +258,7 @@ def sweep(
     except KeyboardInterrupt:
         print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
         raise SystemExit(INTERRUPTED) from None
-    found = with_open_database(sweep_results, parent, stage, made, measure=metrics[0] if metrics else None)
+    found = with_open_database(compare, [parent, *made])
     if as_json:
         print_json(found)
     else:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schemas.errors import Refused
 from schemas.values.costs import Prices, RunCost
-from schemas.values.differences import Comparison, Measures, Sweep
+from schemas.values.differences import Comparison, Measures
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
@@ -18,7 +18,7 @@ from schemas.values.reports import Report, RetrievalReport
 from schemas.values.runs import ScoredRun, Target, run_number
 from services.forks import ForkRequest, fork, plan_fork
 from stages.reports.calibration import DEFAULT, is_calibrated
-from stages.reports.comparison import best_of, compare_queries, compare_scores, shown_measures
+from stages.reports.comparison import compare_queries, compare_scores
 from stages.reports.costs import run_cost
 from stages.reports.evaluation import evaluation_sheet
 from stages.reports.report import build_report, measures_of, retrieval_measures_of
@@ -188,11 +188,6 @@ Point = Mapping[str, str]
 
 _POLL_S: Final = 0.5
 
-SAME_SUBJECTS: Final = (
-    "The best point was chosen on the same subjects that it is reported on, so its advantage is too large. "
-    "Its settings on another split show how large it is."
-)
-
 
 def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
     """Every combination of the values, the last name varying fastest. Raises Refused for more than one sweep takes.
@@ -211,37 +206,16 @@ def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
 
 async def run_sweep(
     database: Database, parent_id: int, stage: str, points: Sequence[Point], *, wait: bool = True
-) -> dict[int, Point]:
-    """A fork of a run for each point, by its number; waits for all of them unless `wait` is false. Every point is
-    checked before the first is stored. A point whose fork is stored already takes that one, so that a sweep that was
-    interrupted continues. Raises as `plan_fork` does."""
+) -> list[int]:
+    """A fork of a run for each point; waits for all of them unless `wait` is false. Every point is checked before the
+    first is stored. A point whose fork is stored already takes that one, so that a sweep that was interrupted
+    continues. Raises as `plan_fork` does."""
     requests = [ForkRequest(target=Target(parent_id, None), stage=stage, values=point) for point in points]
     async with database.connection() as connection:
         for request in requests:
             await plan_fork(connection, request)
-    made = {(await fork(database, request)).run_id: request.values for request in requests}
+    made = list(dict.fromkeys([(await fork(database, request)).run_id for request in requests]))
     while wait:
-        wait = bool(await database.once(forks.unfinished, list(made)))
+        wait = bool(await database.once(forks.unfinished, made))
         await asyncio.sleep(_POLL_S)
     return made
-
-
-async def sweep_results(
-    database: Database,
-    parent_id: int,
-    stage: str,
-    points: Mapping[int, Point],
-    *,
-    measure: str | None = None,
-) -> Sweep:
-    """The forks compared with their parent, and the best of them by a measure. Raises as `compare` does."""
-    results = await compare(database, [parent_id, *points])
-    best = [best_of(one, measure or shown_measures(one)[0]) for one in results]
-    return Sweep(
-        parent=f"r{parent_id}",
-        stage=stage,
-        points={f"r{run_id}": dict(point) for run_id, point in points.items()},
-        best=tuple(one for one in best if one is not None),
-        warning=SAME_SUBJECTS,
-        results=tuple(results),
-    )

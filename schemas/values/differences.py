@@ -127,34 +127,6 @@ class Comparison(Value):
     """The largest range of values first. Subjects that a run did not finish are in none."""
 
 
-class BestRun(Value):
-    """The run with the best value of a measure."""
-
-    run_id: str = Field(examples=["r14"])
-    measure: str = Field(examples=["item_mae_weighted"])
-    value: float = Field(examples=[1.21])
-    baseline: float | None = Field(examples=[1.34])
-    is_better: bool
-    """Better than the baseline, which is the best otherwise."""
-    as_good: tuple[str, ...] = Field(examples=[["r15"]])
-    """The other forks that have this value."""
-
-
-class Sweep(Value):
-    """Forks of a run at several points, compared with it."""
-
-    parent: str = Field(examples=["r12"])
-    stage: str = Field(examples=["score"])
-    points: dict[str, dict[str, str]]
-    """Run -> its values."""
-    best: tuple[BestRun, ...]
-    """By mode."""
-    warning: str = Field(examples=["The best point was chosen on the subjects that it is reported on."])
-    """What the best point does not prove."""
-    results: tuple[Comparison, ...]
-    """By mode."""
-
-
 GRID = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"
 """The grid of the published evaluation."""
 

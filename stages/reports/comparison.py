@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.differences import (
-    BestRun,
     ComparedMeasure,
     ComparedRun,
     Comparison,
@@ -36,11 +34,6 @@ SHOWN: Final = ("item_mae_weighted", "prediction_coverage", "aurc")
 
 #: What the subjects of a kind of run are.
 SUBJECTS: Final = {"participant": "participants", "query": "queries"}
-
-#: Measures of which less is better; of any other more is.
-_LOWER_IS_BETTER: Final = frozenset(
-    ("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc")
-)
 
 
 def corrected_level(comparisons: int) -> float:
@@ -270,33 +263,6 @@ def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[Rank
         stage: {(run.documents[id_], run.lines[id_]) for id_ in ranking[:cutoff] if id_ in run.documents}
         for stage, ranking in chunk_rankings(query)
     }
-
-
-def best_of(found: Comparison, measure: str) -> BestRun | None:
-    """The run with the best value of a measure, the baseline included; None where no run has it. Raises Refused for a
-    measure that the runs do not have."""
-    known = headline_measures(found)
-    if measure not in known:
-        raise Refused(f"There is no measure '{measure}' of these runs. There are: {', '.join(known)}.")
-    measures = [(run.run_id, run.measures[found.headline][measure]) for run in found.compared]
-    values = {
-        run_id: (of.value, of.baseline) for run_id, of in measures if of.value is not None and of.baseline is not None
-    }
-    if not values:
-        return None
-    sign = -1 if measure in _LOWER_IS_BETTER else 1
-    best = max(values, key=lambda run_id: sign * values[run_id][0])
-    value, baseline = values[best]
-    is_better = sign * value > sign * baseline
-    run_id, best_value = (best, value) if is_better else (found.runs[0], baseline)
-    return BestRun(
-        run_id=run_id,
-        measure=measure,
-        value=best_value,
-        baseline=baseline,
-        is_better=is_better,
-        as_good=tuple(one for one, (found_value, _) in values.items() if found_value == best_value and one != run_id),
-    )
 
 
 def headline_measures(found: Comparison) -> list[str]:

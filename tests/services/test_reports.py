@@ -8,7 +8,7 @@ import pytest
 
 from schemas.errors import Refused
 from services.plots import plots_of
-from services.reports import SAME_SUBJECTS, compared, grid_points, report_page, run_sweep, sweep_results
+from services.reports import compare, compared, grid_points, report_page, run_sweep
 from stages.reports.report import build_report
 from store.database import Connection, Database
 from store.runs import forks
@@ -108,18 +108,16 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
         await import_labels(connection, TRUTH)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
-    made = await run_sweep(database, parent, "score", points, wait=False)
-    runs = {run_id: dict(point) for run_id, point in made.items()}
+    runs = await run_sweep(database, parent, "score", points, wait=False)
     async with database.connection() as connection:
         for run_id, digits in zip(runs, ("22222222", "00000000"), strict=True):
             for job in await forks.parent_jobs(connection, run_id):
                 await finish(connection, job.id, ("score",), scores(digits))
-        assert await forks.unfinished(connection, list(runs)) == []
+        assert await forks.unfinished(connection, runs) == []
     exact, far = runs
 
-    found = await sweep_results(database, parent, "score", runs)
+    (result,) = await compare(database, [parent, *runs])
 
-    (result,) = found.results
     assert result.runs == (f"r{parent}", f"r{exact}", f"r{far}")
     assert result.settings == {"RAGQ_SCORE_TEXT_CHARS": (80, 10, 20)}
     assert [run.settings for run in result.compared] == [{"RAGQ_SCORE_TEXT_CHARS": 10}, {"RAGQ_SCORE_TEXT_CHARS": 20}]
@@ -127,15 +125,9 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     assert [(one.baseline, one.value, one.delta.value) for one in errors] == [(1.0, 0.0, -1.0), (1.0, 2.0, 1.0)]
     assert len(result.movements) == len(PEOPLE) * 8
     assert result.movements[0].values == (3.0, 2.0, 0.0)
-    (best,) = found.best
-    assert (best.run_id, best.value, best.is_better) == (f"r{exact}", 0.0, True)
-    assert found.warning == SAME_SUBJECTS
-    with pytest.raises(Refused, match="There is no measure 'mae'"):
-        await sweep_results(database, parent, "score", runs, measure="mae")
-    assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
     # One that is repeated takes the forks that are stored.
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20", "30"]})
-    again = list(await run_sweep(database, parent, "score", points, wait=False))
+    again = await run_sweep(database, parent, "score", points, wait=False)
     assert (again[:2], len(again)) == ([exact, far], 3)
 
 
