@@ -28,53 +28,10 @@ MANUAL: Final = "manual"
 COPIED: Final = "copied"
 """The worker of an attempt whose output was computed in another run. Its times are those of that computation."""
 
-# The package that implements it is written in Python and takes several times as long as the encoder of the standard
-# library, which writes the same bytes but for very small and very large numbers, and the order of keys beyond the basic
-# plane.
-
-#: From here on, both write numbers differently, or refuse them.
-_LARGEST: Final = 2**53
-_SMALLEST_FRACTION: Final = 1e-4
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-class _WrittenOtherwise(ValueError):
-    """The standard library would not write the value as RFC 8785 does."""
-
-
-def canonical(value: Any) -> bytes:
-    """The canonical form of a JSON value. Raises rfc8785.CanonicalizationError for a value that has none.
-
-    >>> canonical({"b": [1, 2.0, None], "a": "é"}).decode()
-    '{"a":"é","b":[1,2,null]}'
-    """
-    try:
-        return _ENCODER.encode(_plain(value)).encode()
-    except _WrittenOtherwise:
-        return rfc8785.dumps(value)
-
-
-def _plain(value: Any) -> Any:
-    """The value with whole numbers as such, for which both write the same."""
-    match value:
-        case str() | bool() | None:
-            return value
-        case int() if -_LARGEST < value < _LARGEST:
-            return value
-        case float() if value.is_integer() and abs(value) < _LARGEST:
-            return int(value)
-        case float() if _SMALLEST_FRACTION <= abs(value) < _LARGEST:
-            return value
-        case list() | tuple():
-            return [_plain(one) for one in value]
-        case dict() if all(type(key) is str and (key.isascii() or max(key) <= "\uffff") for key in value):
-            return {key: _plain(one) for key, one in value.items()}
-    raise _WrittenOtherwise
-
 
 def content_hash(content: Any, vectors: "NDArray[np.float32] | None" = None) -> str:
     """SHA-256 over a JSON value, and over the vectors stored beside it as little-endian float32."""
-    digest = hashlib.sha256(canonical(content))
+    digest = hashlib.sha256(rfc8785.dumps(content))
     if vectors is not None and vectors.size:
         digest.update(vectors.astype("<f4", order="C", copy=False).tobytes())
     return digest.hexdigest()
@@ -84,7 +41,7 @@ def stored_hash(text: str, vectors: bytes = b"") -> str | None:
     """`content_hash` of a JSON document in Postgres, and of the vectors beside it in the byte order of `vector_send`.
     None for a document that RFC 8785 cannot write, which was therefore never stored with a hash."""
     try:
-        digest = hashlib.sha256(canonical(json.loads(text)))
+        digest = hashlib.sha256(rfc8785.dumps(json.loads(text)))
     except rfc8785.CanonicalizationError:
         return None
     if vectors:

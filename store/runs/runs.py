@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import asyncpg
+import rfc8785
 
 from schemas.errors import Refused, run_missing
 from schemas.settings.run import thaw
@@ -22,7 +23,7 @@ from schemas.values.requests import NO_TERMS, RunTerms
 from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, run_name, run_number
 from store.database import Connection, Lock, bulk_seconds, hold, insert
 from store.runs import jobs
-from store.runs.chain import canonical, content_hash
+from store.runs.chain import content_hash
 from store.runs.jobs import BATCH, OPEN_JOBS
 
 FREEZE = """
@@ -139,9 +140,9 @@ class NewRun:
         digest = hashlib.sha256(b'{"jobs":[')
         for number, job in enumerate(self.jobs):
             digest.update(b"," if number else b"")
-            digest.update(canonical([job.mode, job.subject, dict(job.inputs), list(job.stages)]))
+            digest.update(rfc8785.dumps([job.mode, job.subject, dict(job.inputs), list(job.stages)]))
         digest.update(b"],")
-        digest.update(canonical({"kind": self.kind, "settings": self.settings_hash})[1:])
+        digest.update(rfc8785.dumps({"kind": self.kind, "settings": self.settings_hash})[1:])
         return digest.hexdigest()
 
 

@@ -1,13 +1,8 @@
 """The audit finds every change to stored attempts."""
 
 import json
-from hashlib import sha256
-from typing import Any
 
 import numpy as np
-import rfc8785
-from hypothesis import given
-from hypothesis import strategies as st
 
 from store.database import Connection, Database
 from store.runs import attempts, chain, jobs, stages
@@ -100,17 +95,6 @@ async def test_the_settings_and_the_requests_of_a_run_are_audited(connection: Co
     ]
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
-    max_leaves=12,
-)  # fmt: skip
-
-
-@given(json_values)
-def test_the_fast_hash_of_stored_json_is_that_of_rfc_8785(value: Any) -> None:
-    expected = sha256(rfc8785.dumps(value)).hexdigest()
-    assert (stored_hash(json.dumps(value, ensure_ascii=False)), content_hash(value)) == (expected, expected)
-    # A number that no JSON of ragq has has none.
+def test_a_number_that_no_json_of_ragq_has_has_no_hash() -> None:
+    assert stored_hash('{"n": 2.0}') == content_hash({"n": 2})
     assert stored_hash('{"n": 123456789012345678901234567890}') is None
