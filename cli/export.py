@@ -35,8 +35,8 @@ from store.runs.deletions import DeletedRun
 def export_command(run_id: int, output: Path | None, force: bool, as_json: bool) -> None:
     """Write a finished run to one file: rows, settings, versions and hashes.
 
-    Rows are JSON lines, and Parquet too where pyarrow is installed. It has transcripts, quotes, prompts and replies:
-    its owner alone may read it. The run is audited first.
+    Rows are JSON lines. It has transcripts, quotes, prompts and replies: its owner alone may read it. The run is
+    audited first.
 
     \b
     Example:

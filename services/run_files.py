@@ -1,11 +1,10 @@
 """A finished run in one file, and the check of such a file without a database.
 
-The file is a zip archive: `run.json`, the rows of each table as JSON lines, the same rows as Parquet where pyarrow is
-installed, and `manifest.json` with the SHA-256 of all of them. Two exports of a run are equal to the byte.
+The file is a zip archive: `run.json`, the rows of each table as JSON lines, and `manifest.json` with the SHA-256 of all
+of them. Two exports of a run are equal to the byte.
 """
 
 import hashlib
-import importlib.util
 import io
 import json
 import os
@@ -14,9 +13,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
@@ -51,7 +48,6 @@ class ExportedRun(Value):
     """Of its manifest, which has the hashes of all else: to be published, or compared with what another publishes."""
     bytes: int
     rows: dict[str, int]
-    has_parquet: bool
 
 
 class CheckedFile(Value):
@@ -73,8 +69,9 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
     """Write a finished run with all its texts; the file appears whole or not at all, and its owner alone may read it.
     Raises RunMissingError, and Refused for a run that works or whose audit has flaws."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        state, run = await run_state(connection, run_id), await connection.fetchrow(chain.EXPORTED_RUN, run_id)
-        if not state.is_idle:
+        # Times of the same run are written alike, whatever zone the server has.
+        await connection.execute("SET LOCAL timezone = 'UTC'")
+        if not (await run_state(connection, run_id)).is_idle:
             raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
         if (await chain.audit(connection, run_id)).flaws:
             raise Refused(
@@ -87,8 +84,9 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
                 os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file,
                 zipfile.ZipFile(file, "w") as archive,
             ):
-                origin = await run_origin(connection, run_id)
-                _add(archive, members, RUN, io.BytesIO(_document({**dict(run), "origin": origin.model_dump()})))
+                run = await connection.fetchval(chain.EXPORTED_RUN, run_id)
+                origin = (await run_origin(connection, run_id)).model_dump(mode="json")
+                _add(archive, members, RUN, io.BytesIO(_document(run | {"origin": origin})))
                 rows = {table: await _add_table(connection, run_id, table, archive, members) for table in chain.TABLES}
                 about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
                 manifest = _document(about | {"members": members})
@@ -103,7 +101,6 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
         sha256=hashlib.sha256(manifest).hexdigest(),
         bytes=size,
         rows=rows,
-        has_parquet=any(name.endswith(".parquet") for name in members),
     )
 
 
@@ -129,43 +126,14 @@ def _described(content: IO[bytes]) -> dict[str, Any]:
 async def _add_table(
     connection: Connection, run_id: int, table: str, archive: zipfile.ZipFile, members: Members
 ) -> int:
-    statement = await connection.prepare(chain.TABLES[table])
-    types = {column.name: column.type.name for column in statement.get_attributes()}
     count = 0
-    with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as parquet:
-        with _parquet(parquet, types) as write:
-            cursor = await statement.cursor(run_id)
-            while found := await cursor.fetch(_AT_ONCE):
-                rows = [chain.as_values(row, types) for row in found]
-                lines.writelines(_document(row, indent=None) for row in rows)
-                write(rows)
-                count += len(rows)
+    with tempfile.TemporaryFile() as lines:
+        async for row in connection.cursor(chain.TABLES[table], run_id, prefetch=_AT_ONCE):
+            lines.write(row["line"].encode() + b"\n")
+            count += 1
         if count:
             _add(archive, members, f"{table}.jsonl", lines)
-        if count and parquet.tell():
-            _add(archive, members, f"{table}.parquet", parquet)
     return count
-
-
-@contextmanager
-def _parquet(file: IO[bytes], types: Mapping[str, str]) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
-    """Writes rows as Parquet: documents are JSON in strings, times are times. Without pyarrow it writes nothing."""
-    if importlib.util.find_spec("pyarrow") is None:
-        yield lambda rows: None
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    known: dict[str, pa.DataType] = {
-        **{"int4": pa.int32(), "int8": pa.int64(), "float8": pa.float64(), "bool": pa.bool_()},
-        **{"timestamptz": pa.timestamp("us", tz="UTC"), "vector": pa.list_(pa.float32())},
-    }
-    schema = pa.schema([(name, known.get(kind, pa.string())) for name, kind in types.items()])
-    documents = [name for name, kind in types.items() if kind == "jsonb"]
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        yield lambda rows: writer.write_table(
-            pa.Table.from_pylist([{**row, **{name: _json(row[name]) for name in documents}} for row in rows], schema)
-        )
 
 
 def check_file(path: Path) -> CheckedFile:
@@ -241,7 +209,12 @@ def _rows(archive: zipfile.ZipFile, table: str) -> Iterator[dict[str, Any]]:
         return
     with archive.open(f"{table}.jsonl") as lines:
         while line := lines.readline(_LONGEST_LINE):
-            yield json.loads(line)
+            yield json.loads(line, parse_int=_whole)
+
+
+def _whole(digits: str) -> float:
+    """A whole number. In a vector it may be -0, of which Python's own reading loses the sign."""
+    return -0.0 if digits == "-0" else int(digits)
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -252,11 +225,5 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     return content
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, sort_keys=True)
-
-
-def _document(value: Mapping[str, Any], indent: int | None = 1) -> bytes:
-    return (
-        json.dumps(value, indent=indent, sort_keys=True, allow_nan=False, default=datetime.isoformat).encode() + b"\n"
-    )
+def _document(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False).encode() + b"\n"

@@ -215,12 +215,15 @@ def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
     return flaws
 
 
+# Postgres writes JSON with the shortest numbers that read back as the same.
 EXPORTED_RUN: Final = """
-SELECT id, name, note, kind, identity, profile, settings, settings_hash, request, version, created_at
-FROM run WHERE id = $1
+SELECT to_jsonb(r) FROM (
+    SELECT id, name, note, kind, identity, profile, settings, settings_hash, request, version, created_at
+    FROM run WHERE id = $1
+) AS r
 """
 
-TABLES: Final[Mapping[str, str]] = {
+_EXPORTED: Final[Mapping[str, str]] = {
     "jobs": """
 SELECT id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note
 FROM job WHERE run_id = $1 ORDER BY ordinal
@@ -236,7 +239,7 @@ SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.started_at, a.ended_at, a.o
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORDER BY j.ordinal, a.id
 """,
     "vectors": """
-SELECT a.id AS attempt_id, t.ordinal, t.vector
+SELECT a.id AS attempt_id, t.ordinal, t.vector::real[] AS vector
 FROM job AS j
 JOIN stage_attempt AS a ON a.job_id = j.id
 JOIN stage_vector AS t ON t.attempt_id = a.id
@@ -268,11 +271,5 @@ FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY 
 """,
 }
 
-
-def as_values(row: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
-    """A row with values that JSON and Parquet have; vectors in the shortest numbers that give their float32 back."""
-    values = dict(row)
-    for name, kind in types.items():
-        if kind == "vector":
-            values[name] = json.loads(f"[{','.join(map(str, values[name].to_numpy()))}]")
-    return values
+TABLES: Final = {name: f"SELECT to_json(t)::text AS line FROM ({rows}) AS t" for name, rows in _EXPORTED.items()}
+"""The rows of a run for its file, by table: a JSON object a line."""

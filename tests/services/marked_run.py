@@ -58,7 +58,7 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
             await stages.fail(connection, claim, broken, inputs={"assemble": "b" * 64})
             await jobs.retry(connection, run_id=stored.run_id)
         claim = await claimed(connection, job_id, stage.name)
-        vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
+        vectors = np.array([[0.6, 0.8, -0.0]], dtype=np.float32) if stage.name == "embed" else None
         output = OUTPUTS.get(stage.name) or scored
         await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
     await call_model(connection, claim.attempt_id, QUOTE, **REPLY)

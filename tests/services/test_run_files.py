@@ -1,14 +1,12 @@
 """The file of a run: whole, equal at each export, and checked to the last byte without a database."""
 
 import hashlib
-import io
 import json
 import random
 import struct
 import zipfile
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import Refused
@@ -26,18 +24,15 @@ async def path(connection: Connection, tmp_path: Path) -> Path:
     return tmp_path / "run.zip"
 
 
-def test_rows_are_json_lines_and_parquet_and_every_hash_is_recomputed(path: Path) -> None:
+def test_rows_are_json_lines_and_every_hash_is_recomputed(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         attempts = [json.loads(line) for line in archive.read("attempts.jsonl").splitlines()]
         vectors = [json.loads(line) for line in archive.read("vectors.jsonl").splitlines()]
-        table = pq.read_table(io.BytesIO(archive.read("attempts.parquet")))
-        floats = pq.read_table(io.BytesIO(archive.read("vectors.parquet")))["vector"].to_pylist()
         calls = archive.read("calls.jsonl")
     found = check_file(path)
     assert (found.problems, found.run, found.attempts) == ((), "r1", 8)
-    assert [row["stage"] for row in attempts] == table["stage"].to_pylist()
-    assert json.loads(str(table["output"].to_pylist()[0])) == attempts[0]["output"]
-    assert [row["vector"] for row in vectors] == [[0.6, 0.8]] and floats == [pytest.approx([0.6, 0.8])]
+    assert len(attempts) == 8
+    assert [row["vector"] for row in vectors] == [[0.6, 0.8, 0]]
     assert MARK.encode() in calls
     assert path.stat().st_mode & 0o077 == 0
     assert path.read_bytes() == path.with_name("again.zip").read_bytes()
