@@ -8,7 +8,6 @@ from typing import Any, Final, Self, TypeAlias
 import click
 from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
 from rich.segment import Segment
 from rich.style import StyleType
 from rich.table import Column, Table
@@ -71,18 +70,6 @@ class FittingTable(Table):
         for column in self.columns:
             column.header, column.overflow = _text(column.header), "fold"
         yield from super().__rich_console__(console, options)
-
-
-class FirstThatFits:
-    """The table if the terminal has room for it, or else the narrower layout."""
-
-    def __init__(self, table: FittingTable, narrow: Drawing) -> None:
-        self._table = table
-        self._narrow = narrow
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wanted = Measurement.get(console, options.update(max_width=_WIDTH_WITHOUT_TERMINAL), self._table).maximum
-        yield self._table if wanted <= options.max_width else self._narrow
 
 
 def spaced(parts: Iterable[Drawing]) -> Group:

@@ -1,14 +1,14 @@
 """A run as a table in the terminal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Group
+from rich.table import Column
 
 from cli.config import changed_table
-from cli.output import Drawing, FirstThatFits, FittingTable, Text, coloured, draw, figure_table, spaced
+from cli.output import Drawing, FittingTable, Text, coloured, draw, figure_table, spaced
 from schemas.chains import in_order
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
@@ -79,7 +79,7 @@ def _family(family: Family) -> Iterator[str]:
         gone = "" if family.parent_id is not None else ", which is deleted"
         yield f"forked from r{family.named}{gone} at stage {family.stage}"
     if family.children:
-        yield f"forks: {', '.join(f'r{child.run_id} at {child.stage}' for child in family.children)}"
+        yield f"forks: {', '.join(f'r{run_id} at {stage}' for run_id, stage in family.children.items())}"
 
 
 def _urgency(job: JobView) -> tuple[bool, bool, bool]:
@@ -126,47 +126,25 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
     return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), legend]
 
 
-_JobColumn: TypeAlias = tuple[str, Literal["left", "center", "right"], Callable[[JobView], object]]
-"""A heading, where its cells are aligned, and the cell of a job."""
-
-_IDENTITY: Final[tuple[_JobColumn, ...]] = (
-    ("job", "left", lambda job: f"j{job.job_id}"),
-    ("subject", "right", lambda job: job.subject),
-    ("mode", "left", lambda job: job.mode),
-    ("status", "left", lambda job: coloured(job.status)),
-)
-_SECONDS: Final[_JobColumn] = ("seconds", "right", lambda job: f"{job.seconds:.1f}")
-
-
 def _jobs(kind: str, jobs: list[JobView]) -> Drawing:
-    """A column per stage; in a narrow terminal one for all of them, with a mark per stage."""
+    """A line per job, a column per stage."""
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    wide: list[_JobColumn] = [*_IDENTITY, *((stage, "center", partial(_mark, stage)) for stage in stages)]
-    narrow: list[_JobColumn] = [*_IDENTITY, ("stages", "left", _marks)]
+    optional: dict[str, Callable[[JobView], str]] = {}
     if "validate" in stages:
-        wide.append(("kept/rejected", "left", references))
-        narrow.append(("kept", "right", _kept))
+        optional["kept/rejected"] = _references
     if "validate" in stages or any(job.llm_paid or job.llm_reused for job in jobs):
-        wide.append(("LLM calls", "right", calls))
-        narrow.append(("calls", "right", lambda job: job.llm_paid + job.llm_reused))
-    order = Text(f"stages: {', '.join(stages)}", style="dim")
-    return FirstThatFits(_table([*wide, _SECONDS], jobs), Group(_table([*narrow, _SECONDS], jobs), order))
-
-
-def _table(columns: Sequence[_JobColumn], jobs: Iterable[JobView]) -> FittingTable:
-    table = FittingTable()
-    for heading, justify, _ in columns:
-        table.add_column(heading, justify=justify)
+        optional["LLM calls"] = _calls
+    table = FittingTable("job", Column("subject", justify="right"), "mode", "status")
+    for stage in stages:
+        table.add_column(stage, justify="center")
+    for heading in (*optional, "seconds"):
+        table.add_column(heading, justify="left" if heading == "kept/rejected" else "right")
     for job in jobs:
-        table.add_row(*(cell(job) for _, _, cell in columns))
+        marks = (_mark(stage, job) for stage in stages)
+        counts = (count(job) for count in optional.values())
+        about = f"j{job.job_id}", job.subject, job.mode, coloured(job.status)
+        table.add_row(*about, *marks, *counts, f"{job.seconds:.1f}")
     return table
-
-
-def _marks(job: JobView) -> Drawing:
-    """A mark per stage, and the name of the one that runs or failed."""
-    marks = Text.assemble(*(_MARKS[stage.status] for stage in job.stages))
-    named = [stage.stage for stage in job.stages if stage.status in (StageStatus.RUNNING, StageStatus.FAILED)]
-    return Text.assemble(marks, " ", named[0]) if named else marks
 
 
 def _mark(name: str, job: JobView) -> Text | None:
@@ -179,18 +157,12 @@ def _mark(name: str, job: JobView) -> Text | None:
     return Text(f"{mark}{again}{seconds}", style=style)
 
 
-def _kept(job: JobView) -> str:
-    """How many references, chunks or tags stay, of how many."""
-    kept = sum(job.kept.values())
-    return f"{kept}/{kept + sum(job.rejected.values())}" if job.judged else ""
-
-
-def references(job: JobView) -> str:
+def _references(job: JobView) -> str:
     """How many references each item kept and rejected, `Sleep 2/1`, or chunks, or tags; items without are left out."""
     return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in job.judged)
 
 
-def calls(job: JobView) -> str:
+def _calls(job: JobView) -> str:
     """How many language model calls a job paid for, and how many the ledger answered."""
     return f"{job.llm_paid}" + (f" (+{job.llm_reused} reused)" if job.llm_reused else "")
 

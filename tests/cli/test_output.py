@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Column
 
-from cli.output import Drawing, FirstThatFits, FittingTable, Text, Trimmed, coloured, draw, figure_table
+from cli.output import Drawing, FittingTable, Text, Trimmed, coloured, draw, figure_table
 from cli.sheets import as_latex
 from cli.sheets import latex_escaped as latex
 from stages.reports.tables import Table
@@ -105,13 +105,6 @@ def test_no_cell_is_cut_off_at_any_width(width: int) -> None:
     figures.add_row(*map(str, range(10)))
 
     assert "…" not in "".join(drawn(table, width) + drawn(figures, width))
-
-
-def test_the_narrower_layout_is_taken_where_the_table_has_no_room() -> None:
-    table = FittingTable("run", "kind")
-    table.add_row("r12", "participant")
-
-    assert [drawn(FirstThatFits(table, Text("r12")), width)[-1] for width in (16, 15)] == ["r12  participant", "r12"]
 
 
 HOSTILE = "50 % of a_b & c | {x} \\end{table} <i>$1$</i> [y](z) `k` ~ ^ #\nnext"
