@@ -17,6 +17,7 @@ class RunTable(columns.Row, table=True):
 
     __table_args__ = (
         Index("ux_run_name", func.lower(text("name")), unique=True),
+        Index("ix_run_fork", text("(request #>> '{fork,run}')")),
         Index(
             "ix_run_partial", "id", postgresql_where=text("kind = 'index' AND (request ->> 'allow_partial')::boolean")
         ),
@@ -69,6 +70,7 @@ class JobTable(columns.Row, table=True):
             "ix_job_evaluated", text("((inputs ->> 'result_id')::bigint)"), postgresql_where=text("kind = 'evaluation'")
         ),
         Index("ix_job_original", text("(inputs ->> 'original')"), postgresql_where=text("kind = 'work'")),
+        Index("ix_job_parent_id", "parent_id", postgresql_where=text("parent_id IS NOT NULL")),
         Index("ix_job_sent", "sent_at", postgresql_where=text(f"{_OPEN} AND sent_at IS NOT NULL")),
     )
 
@@ -92,6 +94,8 @@ class JobTable(columns.Row, table=True):
     empty it whenever a job is made to wait."""
     is_awaited: bool = columns.flag()
     """Somebody asked for a step of it and waits: it is interactive, whatever the priority of its run."""
+    parent_id: int | None = columns.reference("job.id", deleted="SET NULL")
+    """Of a fork, the job of the same subject and mode whose first outputs it copied; null once that job is deleted."""
 
 
 class StageRunTable(columns.Row, table=True):
@@ -254,16 +258,6 @@ class RunLimitTable(columns.Row, table=True):
     """Of prompts and replies of the calls that ended."""
 
 
-class RunForkTable(columns.Row, table=True):
-    """A run that was forked from another one."""
-
-    run_id: int = columns.reference("run.id", primary_key=True)
-    parent_id: int | None = columns.reference("run.id", deleted="SET NULL", index=True)
-    """Null once that run is deleted."""
-    stage: str = columns.text()
-    """The first stage that the fork computes itself."""
-
-
 class RunWaitTable(columns.Row, table=True):
     """A run whose jobs are paused until another run has succeeded."""
 
@@ -288,14 +282,6 @@ class RunNotificationTable(columns.Row, table=True):
     sent_at: datetime | None = columns.time()
     """When it was accepted."""
     error: str | None = columns.text()
-
-
-class JobForkTable(columns.Row, table=True):
-    """A job of a fork, and the job of the same subject and mode whose first outputs it copied."""
-
-    job_id: int = columns.reference("job.id", primary_key=True)
-    parent_id: int | None = columns.reference("job.id", deleted="SET NULL", index=True)
-    """Null once that job is deleted."""
 
 
 class EnvironmentTable(columns.Row, table=True):

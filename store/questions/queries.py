@@ -34,19 +34,19 @@ JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
 
 COPY = """
 INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
-SELECT f.job_id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer
-FROM job_fork AS f JOIN queries AS q ON q.job_id = f.parent_id
-WHERE f.job_id = ANY($1::bigint[]) ORDER BY f.job_id
+SELECT f.id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer
+FROM job AS f JOIN queries AS q ON q.job_id = f.parent_id
+WHERE f.id = ANY($1::bigint[]) ORDER BY f.id
 """
 
 JUDGE_COPIES = """
 INSERT INTO query_judgement (query_id, document, relevance)
 SELECT n.id, judged.document, judged.relevance
-FROM job_fork AS f
-JOIN queries AS n ON n.job_id = f.job_id
+FROM job AS f
+JOIN queries AS n ON n.job_id = f.id
 JOIN queries AS q ON q.job_id = f.parent_id
 JOIN query_judgement AS judged ON judged.query_id = q.id
-WHERE f.job_id = ANY($1::bigint[])
+WHERE f.id = ANY($1::bigint[])
 """
 
 # Names a question by `q.job_id`.

@@ -33,9 +33,9 @@ ORDER BY c.job_id, s.position
 # Who deletes the parent, or empties it, waits; or this finds no parent.
 HOLD = "SELECT 1 FROM run WHERE id = $1 FOR SHARE"
 
-RUN = "INSERT INTO run_fork (run_id, parent_id, stage) VALUES ($1, $2, $3)"
-
-OF_JOBS = "INSERT INTO job_fork (job_id, parent_id) SELECT * FROM unnest($1::bigint[], $2::bigint[])"
+OF_JOBS = """
+UPDATE job SET parent_id = n.parent_id FROM unnest($1::bigint[], $2::bigint[]) AS n (id, parent_id) WHERE job.id = n.id
+"""
 
 # Numbers are given in the order of the chain, which is that of the hashes.
 ATTEMPTS = """
@@ -86,19 +86,11 @@ SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status IN {
 """
 
 FAMILY = """
-SELECT f.parent_id, f.stage, (r.request #>> '{fork,run}')::bigint AS named,
-       (SELECT coalesce(jsonb_agg(jsonb_build_object('run_id', c.run_id, 'stage', c.stage) ORDER BY c.run_id), '[]')
-        FROM run_fork AS c WHERE c.parent_id = r.id) AS children
-FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
+SELECT p.id AS parent_id, r.request #>> '{fork,from}' AS stage, (r.request #>> '{fork,run}')::bigint AS named,
+       (SELECT coalesce(jsonb_object_agg(c.id, c.request #>> '{fork,from}'), '{}')
+        FROM run AS c WHERE c.request #>> '{fork,run}' = r.id::text) AS children
+FROM run AS r LEFT JOIN run AS p ON p.id = (r.request #>> '{fork,run}')::bigint WHERE r.id = $1
 """
-
-
-class Child(Value):
-    """A fork of a run."""
-
-    run_id: int = Field(examples=[13])
-    stage: str = Field(examples=["rerank"])
-    """The first stage that it computed itself."""
 
 
 class Family(Value):
@@ -110,7 +102,8 @@ class Family(Value):
     """The first stage that it computed itself; null for a run that is no fork."""
     named: int | None = None
     """The number of the parent, also when it is deleted."""
-    children: tuple[Child, ...] = ()
+    children: dict[int, str] = Field(default={}, examples=[{"13": "rerank"}])
+    """Forks of the run, with the first stage that each computed itself."""
 
 
 class ParentJob(Value):
@@ -163,9 +156,8 @@ async def store(
     In the transaction that stores the run. Nothing happens to the parent. Returns the jobs of the fork."""
     await connection.execute(HOLD, parent_id)
     job_ids = await jobs.of_run(connection, run_id)
-    await connection.execute(RUN, run_id, parent_id, stage)
     await connection.execute(OF_JOBS, job_ids, list(kept))
-    columns: tuple[list[Any], ...] = ([], [], [], [], [])
+    copies: list[tuple[Any, ...]] = []
     for job_id, attempts in zip(job_ids, kept.values(), strict=True):
         previous: str | None = None
         for source in attempts:
@@ -180,16 +172,15 @@ async def store(
                 inputs=inputs,
                 output_hash=source.output_hash,
             ).hash
-            for column, value in zip(
-                columns, (job_id, source.attempt_id, json.dumps(inputs), previous, link), strict=True
-            ):
-                column.append(value)
+            copies.append((job_id, source.attempt_id, json.dumps(inputs), previous, link))
             previous = link
-    copies = [row["id"] for row in await connection.fetch(ATTEMPTS, COPIED, *columns)]
-    for statement in (VECTORS, CALLS):
-        await connection.execute(statement, copies, columns[1])
-    stages = sorted({source.stage for attempts in kept.values() for source in attempts})
-    await connection.execute(COPIED_STAGES, job_ids, stages)
+    if copies:
+        columns = list(zip(*copies, strict=True))
+        attempt_ids = [row["id"] for row in await connection.fetch(ATTEMPTS, COPIED, *columns)]
+        for statement in (VECTORS, CALLS):
+            await connection.execute(statement, attempt_ids, columns[1])
+        stages = {source.stage for attempts in kept.values() for source in attempts}
+        await connection.execute(COPIED_STAGES, job_ids, list(stages))
     await connection.execute(FIRST_OWN_STAGE, job_ids, stage)
     await connection.execute(MODELS, run_id, parent_id)
     return job_ids
@@ -207,5 +198,5 @@ async def family(connection: Connection, run_id: int) -> Family:
 
 async def parent_job(connection: Connection, job_id: int) -> int | None:
     """The job that a job was forked from; None when it is none, or that one is deleted."""
-    found: int | None = await connection.fetchval("SELECT parent_id FROM job_fork WHERE job_id = $1", job_id)
+    found: int | None = await connection.fetchval("SELECT parent_id FROM job WHERE id = $1", job_id)
     return found

@@ -81,8 +81,8 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
             f"UPDATE stage_attempt SET output = '{{}}' WHERE job_id = {job_id} AND stage = 'extract'"
         )
         changed_too = (await chains.audit(connection, child.run_id)).flaws
-    children = tuple(forks.Child(run_id=run_id, stage="rerank") for run_id in (child.run_id, other.run_id))
-    of_child = (forks.Child(run_id=grandchild.run_id, stage="retrieve"),)
+    children = dict.fromkeys((child.run_id, other.run_id), "rerank")
+    of_child = {grandchild.run_id: "retrieve"}
     assert families == [
         forks.Family(children=children),
         forks.Family(parent_id=parent, stage="rerank", named=parent, children=of_child),

@@ -137,7 +137,7 @@ async def test_a_run_is_forked_once_for_a_key_and_a_job_forked_and_computed_agai
     again = await client.post("/jobs/1/retry", json={"stage": "assemble"})
     run, child = (await client.get("/runs/1")).json(), (await client.get("/runs/3")).json()
     job = (await client.get(f"/jobs/{child['jobs'][0]['job_id']}")).json()
-    assert run["family"]["children"] == [{"run_id": run_id, "stage": "score"} for run_id in (2, 3)]
+    assert run["family"]["children"] == {"2": "score", "3": "score"}
     assert (child["family"]["parent_id"], child["run"]["jobs"]) == (1, 1)
     assert job["parent_job_id"] == parent.job_ids[0]
     assert again.json()["job_ids"] == [1]
