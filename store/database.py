@@ -10,10 +10,9 @@ import math
 import random
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from functools import partial
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
@@ -26,43 +25,6 @@ from pgvector.asyncpg import register_vector
 
 from schemas.errors import RagqError, StackError
 from stages.ports import Vectors
-
-
-class DatabaseTime:
-    """Seconds in which at least one call of the database was under way, of calls that ended."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._under_way = 0
-        self._began = 0.0
-
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Counts until the end of the block, once for calls at the same time."""
-        if not self._under_way:
-            self._began = time.perf_counter()
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self.seconds += time.perf_counter() - self._began
-
-
-_CURRENT: Final[ContextVar[DatabaseTime | None]] = ContextVar("database_time", default=None)
-
-
-@contextmanager
-def measured() -> Iterator[DatabaseTime]:
-    """Measures the calls of this task, and of the tasks that it starts, until the end of the block."""
-    found = DatabaseTime()
-    token = _CURRENT.set(found)
-    try:
-        yield found
-    finally:
-        _CURRENT.reset(token)
-
 
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")
@@ -258,26 +220,22 @@ class Database:
     ) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be used.
 
-        It counts as a call of the database from here to its end, with waits for a connection.
-
         Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised. With
         `in_session` the connection is one of `session()`.
         """
-        current = _CURRENT.get()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + retry_for_s
         wait_s = 0.05
-        with nullcontext() if current is None else current.call():
-            while True:
-                try:
-                    async with self.session() if in_session else self.connection() as connection:
-                        return await work(connection)
-                except UNAVAILABLE_ERRORS as error:
-                    lost = error
-                if loop.time() + wait_s > deadline:
-                    raise DatabaseUnavailableError(retry_for_s, lost) from lost
-                await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
-                wait_s = min(wait_s * 2, 1.0)
+        while True:
+            try:
+                async with self.session() if in_session else self.connection() as connection:
+                    return await work(connection)
+            except UNAVAILABLE_ERRORS as error:
+                lost = error
+            if loop.time() + wait_s > deadline:
+                raise DatabaseUnavailableError(retry_for_s, lost) from lost
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+            wait_s = min(wait_s * 2, 1.0)
 
     async def once(
         self, question: Callable[Concatenate[Connection, P], Awaitable[Result]], *args: P.args, **kwargs: P.kwargs

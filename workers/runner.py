@@ -23,7 +23,7 @@ from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.runs import AttemptError
 from stages import failures
-from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseTime, DatabaseUnavailableError, measured
+from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import backlog, ledger, runs, stages
 from store.runs.stages import Claim, Committed
 from workers import telemetry
@@ -123,8 +123,8 @@ class StageRunner:
         assert task is not None
         self._running[claim.attempt_id] = task
         try:
-            with measured() as database_time, waiting() as in_queues, telemetry.stage(claim):
-                return await self._carry_out(claim, database_time, in_queues)
+            with waiting() as in_queues, telemetry.stage(claim):
+                return await self._carry_out(claim, in_queues)
         except asyncio.CancelledError:
             is_cancelled = claim.attempt_id in self._cancelled
             if not (self._is_stopping or is_cancelled):
@@ -175,7 +175,7 @@ class StageRunner:
         )
         return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
-    async def _carry_out(self, claim: Claim, database_time: DatabaseTime, in_queues: Waited) -> Outcome:
+    async def _carry_out(self, claim: Claim, in_queues: Waited) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.debug("stage_started")
@@ -190,7 +190,7 @@ class StageRunner:
             computed = await function(work)
             result = computed if isinstance(computed, Result) else Result(computed)
             crash_point("after_compute", claim.stage, claim.attempt)
-            committed = await self._commit(claim, read, result, database_time.seconds, in_queues.seconds)
+            committed = await self._commit(claim, read, result, in_queues.seconds)
         except DatabaseUnavailableError:
             raise
         except PutOff as why:
@@ -198,7 +198,7 @@ class StageRunner:
             return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             retry_in_s = _retry_wait(claim, error, retries)
-            await self._fail(claim, read, error, database_time.seconds, in_queues.seconds, retry_in_s)
+            await self._fail(claim, read, error, in_queues.seconds, retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise (error if isinstance(error, RagqError) else failures.StageFailed(failures.type_name(error))) from None
         if committed is None:
@@ -209,7 +209,7 @@ class StageRunner:
         return Outcome.STORED
 
     async def _commit(
-        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], database_s: float, waited_s: float
+        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], waited_s: float
     ) -> Committed | None:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
@@ -222,7 +222,6 @@ class StageRunner:
                 vectors=result.vectors,
                 effect=result.effect,
                 texts=result.texts,
-                database_s=database_s,
                 waited_s=waited_s,
             ),
             retry_for_s=RESULT_RETRY_SECONDS,
@@ -233,7 +232,6 @@ class StageRunner:
         claim: Claim,
         read: Mapping[str, Any],
         error: Exception,
-        database_s: float,
         waited_s: float,
         retry_in_s: float | None,
     ) -> None:
@@ -247,13 +245,7 @@ class StageRunner:
         async def store(connection: Connection) -> None:
             async with connection.transaction():
                 is_ours = await stages.fail(
-                    connection,
-                    claim,
-                    stored,
-                    inputs=read,
-                    retry_in_s=retry_in_s,
-                    database_s=database_s,
-                    waited_s=waited_s,
+                    connection, claim, stored, inputs=read, retry_in_s=retry_in_s, waited_s=waited_s
                 )
                 if is_ours and isinstance(error, UnusableReply):
                     # No reply alone is at fault: together they could not be used.

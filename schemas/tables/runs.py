@@ -162,10 +162,6 @@ class StageAttemptTable(columns.Row, table=True):
     error_category: str | None
     error_details: dict[str, Any] | None = columns.json()
     """What must not be logged: the raw reply, the exception's own words, the traceback."""
-    database_s: float | None = None
-    """Seconds of its database calls, without its claim and the statement that closes it: its own time cannot be in it.
-    Nor are the pieces of an answer, which are stored while the model writes. Empty for those that no worker closed
-    itself."""
 
 
 class StageVectorTable(columns.Row, table=True):

@@ -35,8 +35,7 @@ SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.
            'details', CASE WHEN $4 THEN a.error_details END
        ) END AS error,
        w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
-       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors,
-       a.database_s
+       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors
 FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
 WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
 ORDER BY a.id
@@ -82,8 +81,6 @@ class Attempt(Value):
     """Up to now while it runs."""
     vectors: int
     """How many it stored."""
-    database_s: float | None
-    """Seconds of its database calls, without its claim and the statement that closed it; null if not measured."""
     calls: list[CallUse]
     """Of language models, in order."""
 

@@ -74,14 +74,14 @@ RETURNING next.stage
 COMMIT = """
 WITH done AS (
     UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0,
-        started_at = least(started_at + $15 * interval '1 second', now())
+        started_at = least(started_at + $14 * interval '1 second', now())
     WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running'
     RETURNING job_id, position
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'succeeded', ended_at = now(), inputs = $5, output = $6, output_hash = $7,
-        previous_hash = $8, hash = $9, database_s = $14,
-        started_at = least(started_at + $15 * interval '1 second', now())
+        previous_hash = $8, hash = $9,
+        started_at = least(started_at + $14 * interval '1 second', now())
     FROM done WHERE stage_attempt.id = $13
 ), vectors AS (
     INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
@@ -110,14 +110,14 @@ WITH failed AS (
         lease_until = NULL, finished_at = now(), enq_at = NULL, enq_n = 0,
         retries = CASE WHEN $11::float8 IS NULL THEN retries ELSE retries + 1 END,
         not_before = now() + $11::float8 * interval '1 second',
-        started_at = least(started_at + $15 * interval '1 second', now())
+        started_at = least(started_at + $14 * interval '1 second', now())
     WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running'
     RETURNING job_id
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'failed', ended_at = now(), inputs = $5, error_type = $6, error_message = $7, error_category = $8,
-        error_details = $9, previous_hash = $10, hash = $12, database_s = $14,
-        started_at = least(started_at + $15 * interval '1 second', now())
+        error_details = $9, previous_hash = $10, hash = $12,
+        started_at = least(started_at + $14 * interval '1 second', now())
     FROM failed WHERE stage_attempt.id = $13
 ), ended AS (
     UPDATE job
@@ -307,12 +307,10 @@ async def commit(
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[object]] | None = None,
     texts: Sequence[tuple[bytes, bool]] = (),
-    database_s: float | None = None,
     waited_s: float = 0.0,
 ) -> Committed | None:
     """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
-    `database_s` is how long the database took in the attempt until now, which the time of this commit cannot be in.
     `waited_s` is how long the attempt waited for others in its process: it began to work so much later.
     `texts` are those of the vectors, in their order, for vectors that may be found again by their text: a hash over the
     text, the model and its settings, and whether the model read only a part of the text.
@@ -329,7 +327,7 @@ async def commit(
         [] if vectors is None else to_pgvector(vectors),
         [key for key, _ in texts],
         [is_cut for _, is_cut in texts],
-        *(held.attempt_id, database_s, waited_s),
+        *(held.attempt_id, waited_s),
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -352,7 +350,6 @@ async def fail(
     *,
     inputs: Mapping[str, Any],
     retry_in_s: float | None = None,
-    database_s: float | None = None,
     waited_s: float = 0.0,
 ) -> bool:
     """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
@@ -365,7 +362,7 @@ async def fail(
         *(error.type, error.message, error.category),
         json.dumps(error.details),
         *(held.previous_hash, retry_in_s, link),
-        *(held.attempt_id, database_s, waited_s),
+        *(held.attempt_id, waited_s),
     )
     return stored is not None
 

@@ -20,7 +20,7 @@ from alembic.script import ScriptDirectory
 from schemas.tables import METADATA
 from services.doctor import Verdict, check_database
 from store import migrate
-from store.database import Connection, Database, DatabaseTime, DatabaseUnavailableError
+from store.database import Connection, Database, DatabaseUnavailableError
 from store.migrate import PgvectorError, check_pgvector, is_newest_revision
 from tests.store.statements import execute
 
@@ -147,23 +147,6 @@ async def test_what_a_database_lacks_is_named(database: Database) -> None:
         work = methodcaller("execute", f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{sqlstate}'; END $$")
         with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
             await database.with_retry(work, retry_for_s=0.1)
-
-
-def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([1.0, 5.0, 10.0, 12.0])
-    monkeypatch.setattr("store.database.time.perf_counter", lambda: next(clock))
-    found = DatabaseTime()
-
-    first, second = found.call(), found.call()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert found.seconds == 0
-    second.__exit__(None, None, None)
-    with pytest.raises(OSError), found.call():
-        raise OSError
-
-    assert found.seconds == 4 + 2
 
 
 def test_tables_and_migrations_agree_and_there_is_one_newest_revision(database_url: str) -> None:
