@@ -56,6 +56,6 @@ def _write(folder: Path, texts: Sequence[str], word: str) -> None:
 
 def _ask(running: Stack, question: str) -> float:
     """Seconds from the submission of a question to the end of its last stage."""
-    run = running.asked("show", running.ran("--query", question, *_QUESTION))["overview"]
+    run = running.asked("show", running.ran("--query", question, *_QUESTION))["run"]
     began, ended = (datetime.fromisoformat(run[at]) for at in ("created_at", "finished_at"))
     return (ended - began).total_seconds()

@@ -52,16 +52,16 @@ def run_table(view: RunView) -> Drawing:
     """Head, one line per job, and the errors of jobs that failed. Of an index run, whose jobs are all alike, only some
     are listed: those that failed first, then unfinished ones. Of other runs the jobs of the view are, which of a large
     run has the most urgent ones."""
-    is_index = view.overview.kind == "index"
+    is_index = view.run.kind == "index"
     jobs = sorted(view.jobs, key=_urgency)[:LISTED_JOBS] if is_index else view.jobs[:SHOWN_JOBS]
-    more = view.overview.jobs - len(jobs)
+    more = view.run.jobs - len(jobs)
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
     return Group(*_head(view), *_listed(view, jobs), *rest)
 
 
 def run_details(view: RunView, cost: RunCost) -> Drawing:
     """What only `ragq show` prints: the cost of a run, by model and stage too, its profile, settings and origin."""
-    overview = view.overview
+    overview = view.run
     why = overview.request.get("profile_source")
     lines = [*([f"profile {overview.profile}: {why}"] if why else []), *_family(view.family)]
     if view.notification is not None:
@@ -87,13 +87,13 @@ def _urgency(job: JobView) -> tuple[bool, bool, bool]:
 
 
 def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
-    overview = view.overview
+    overview = view.run
     kind = "tags" if overview.request.get("vocabulary") else overview.kind
     return changes(kind, overview.profile, view.settings)
 
 
 def _head(view: RunView) -> Iterator[Drawing]:
-    overview, request = view.overview, view.overview.request
+    overview, request = view.run, view.run.request
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
     jobs = f"{counted(overview.jobs, 'job')}: {states}"
     yield Text.assemble((overview.title, "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}")
@@ -123,7 +123,7 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
         return []
     waits = [Text(words, style="yellow") for words in waits_in_words(view.jobs)]
     legend = Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
-    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), legend]
+    return [_jobs(view.run.kind, jobs), *_errors(view.run.id, jobs), *waits, *_notes(jobs), legend]
 
 
 def _jobs(kind: str, jobs: list[JobView]) -> Drawing:

@@ -21,10 +21,9 @@ from schemas.values.runs import Target
 from stack.probes import broker_answers
 from stages.reports.words import duration
 from store.database import Connection
-from store.runs.overviews import Progress, progress
 from store.runs.problems import ProblemKind, RunProblem, problems
 from store.runs.run_view import RunView, run_view, shortened, with_origin
-from store.views import is_run_idle, run_scores
+from store.views import RunState, run_scores, run_state
 
 _POLL_S = 0.5
 _SHARE = 9.0
@@ -56,7 +55,7 @@ def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
     documents, are_whole = [], True
     for run_id in run_ids:
         view = wait_until_idle(run_id, all_jobs=as_json, beside=so_far if results and not as_json else None)
-        are_whole &= view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
+        are_whole &= view.run.states.get(JobStatus.SUCCEEDED, 0) == view.run.jobs
         documents.append(_shown(view, results=results, as_json=as_json))
     if as_json:
         print_json(documents if len(documents) > 1 else documents[0])
@@ -66,13 +65,13 @@ def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
 
 def _shown(view: RunView, *, results: bool, as_json: bool) -> dict[str, Any]:
     """What a run led to, as JSON, after it is printed in words."""
-    run_id = view.overview.id
-    if results and view.overview.kind == "tags":
+    run_id = view.run.id
+    if results and view.run.kind == "tags":
         found = found_tags(Target(run_id, None))
         for one in () if as_json else found:
             print_set(one)
         return run_json(view, None) | sets_json(run_id, found)
-    if results and view.overview.kind == "query":
+    if results and view.run.kind == "query":
         question = with_database(only_question, run_id)
         if not as_json:
             print_run(view, None)
@@ -105,25 +104,19 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
 async def _until_rest(
     connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None, poll_s: float
 ) -> RunView:
-    view, is_idle = await look(connection, run_id)
-    if not is_idle:
-        view = await _watched(connection, run_id, view, beside, poll_s)
-    return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
-
-
-async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None, poll_s: float) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
-    started = began = time.monotonic()
-    screen, is_idle, obstacles = console(err=True), False, _Obstacles(started)
-    line_s, line_tenth = 0.0, 0
+    started, screen = time.monotonic(), console(err=True)
+    obstacles, line_s, line_tenth = _Obstacles(started), 0.0, 0
     with Live(console=screen, auto_refresh=False, transient=True) as live:
-        while not is_idle:
-            elapsed_s = time.monotonic() - started
-            found = await progress(connection, run_id)
-            spent_s = time.monotonic() - began
-            is_news, obstacle = await obstacles.look(connection, run_id, found.done)
-            tenth, since_s = 10 * found.done // max(found.stages, 1), elapsed_s - line_s
-            progressed = _progressed(found, elapsed_s)
+        while True:
+            began = time.monotonic()
+            view, state = await look(connection, run_id)
+            if state.is_idle:
+                break
+            spent_s, elapsed_s = time.monotonic() - began, time.monotonic() - started
+            is_news, obstacle = await obstacles.look(connection, run_id, state.stages_done)
+            tenth, since_s = 10 * state.stages_done // max(state.stages, 1), elapsed_s - line_s
+            progressed = _progressed(state, elapsed_s)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progressed, style="bold")
@@ -138,14 +131,12 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
                     screen.print(obstacle, highlight=False)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
             await asyncio.sleep(max(poll_s, _SHARE * spent_s))
-            began = time.monotonic()
-            view, is_idle = await look(connection, run_id)
-    return view
+    return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
 
 
-def _progressed(found: Progress, elapsed_s: float) -> str:
-    remaining = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} to go"
-    return f"{found.done} of {found.stages} stages, {duration(elapsed_s)}{remaining}"
+def _progressed(state: RunState, elapsed_s: float) -> str:
+    remaining = "" if state.seconds_left is None else f", about {duration(state.seconds_left)} to go"
+    return f"{state.stages_done} of {state.stages} stages, {duration(elapsed_s)}{remaining}"
 
 
 class _Obstacles:
@@ -178,8 +169,7 @@ def _words(problem: RunProblem) -> str:
     return f"{where}{problem.reason} `{problem.remedy}` helps."
 
 
-async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
-    """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
+async def look(connection: Connection, run_id: int) -> tuple[RunView, RunState]:
+    """The run and its state, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        view = await read(connection, run_id)
-        return view, await is_run_idle(connection, view.overview)
+        return await read(connection, run_id), await run_state(connection, run_id)

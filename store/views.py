@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -29,8 +28,6 @@ from store.runs.overviews import RunOverview
 class JobTrace(Job):
     """A job with its whole history, all of it read at one moment."""
 
-    read_at: datetime
-    """The database's clock when the rows were read."""
     stages: list[StageRun]
     """In the order of the chain."""
     attempts: list[Attempt]
@@ -50,7 +47,6 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
     """A job. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await jobs.get(connection, job_id)
-        read_at = await connection.fetchval("SELECT now()")
         (stages,) = (await jobs.of_jobs(connection, [job_id])).values()
         tried = await attempts.history(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
@@ -61,7 +57,6 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
         number_of_output = {stage.stage: stage.attempts for stage in stages if stage.status is StageStatus.DONE}
         return JobTrace(
             **vars(job),
-            read_at=read_at,
             stages=stages,
             attempts=tried,
             current={one.stage: one for one in tried if number_of_output.get(one.stage) == one.number},
@@ -92,7 +87,7 @@ class RunState(Value):
     stages_done: int = Field(examples=[21])
     stages: int = Field(examples=[24])
     seconds_left: float | None
-    """What its open jobs still need at the pace of the last minutes; None before any stage, and when idle."""
+    """What its open jobs still need at the pace of the last ten minutes; None before two succeeded, and when idle."""
     is_idle: bool
     """No work is running, and none will start by itself."""
 
@@ -102,24 +97,19 @@ async def run_state(connection: Connection, run_id: int) -> RunState:
     # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
-        found = await overviews.progress(connection, run_id)
+        done, stages, seconds_left = await overviews.progress(connection, run_id)
         return RunState(
             run_id=run_id,
             states=overview.states,
-            stages_done=found.done,
-            stages=found.stages,
-            seconds_left=found.seconds_left,
-            is_idle=await is_run_idle(connection, overview),
+            stages_done=done,
+            stages=stages,
+            seconds_left=seconds_left,
+            is_idle=not (
+                overview.open_jobs
+                or await references.is_publication_due(connection, run_id)
+                or await jobs.is_waiting(connection, run_id)
+            ),
         )
-
-
-async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:
-    """Whether no work of a run is running, and none will start by itself: no index is due, no other run awaited."""
-    return not (
-        overview.open_jobs
-        or await references.is_publication_due(connection, overview.id)
-        or await jobs.is_waiting(connection, overview.id)
-    )
 
 
 async def reported_run(connection: Connection, run_id: int) -> ScoredRun | QueryRun:

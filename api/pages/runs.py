@@ -92,7 +92,7 @@ async def run_page(
         view = await run_view(connection, run_id, job_ids=job_ids)
         progress = await run_state(connection, run_id)
         view = await with_origin(connection, view)
-        overview = view.overview
+        overview = view.run
         documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
         judged = await evaluations.of_run(connection, run_id) if overview.kind == "query" else ()

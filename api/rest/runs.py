@@ -16,7 +16,7 @@ from schemas.values.costs import Estimate
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.requests import RunChanges, RunsWanted
-from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
+from schemas.values.runs import RunLimits, SettingValue, Target
 from schemas.values.scoring import ScoreTable
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.forks import Forked, ForkRequest, fork
@@ -29,12 +29,9 @@ from store.access import RequestKey
 from store.questions import queries
 from store.runs import attempts, forks, jobs, overviews
 from store.runs.attempts import Attempt
-from store.runs.batches import Waiting
 from store.runs.deletions import DeletedRun
-from store.runs.forks import Family
-from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
-from store.runs.run_view import JobView, job_view, run_view, with_origin
+from store.runs.run_view import JobView, RunView, job_view, run_view, with_origin
 from store.views import RunState, run_state, scores_of_run
 
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
@@ -59,24 +56,12 @@ class RunsReply(Reply):
     """`before` for the next page; null after the last."""
 
 
-class RunReply(Reply):
+class RunReply(RunView):
     """A run with some of its jobs, in the order of submission."""
 
-    run: RunOverview
-    settings: dict[str, SettingValue] | None
-    """Every setting that it was submitted with, and its source; null where they were not asked for."""
+    settings: dict[str, SettingValue]
+    """Every setting that it was submitted with, and its source; empty where they were not asked for."""
     progress: RunState
-    jobs: list[JobView]
-    limits: RunLimitState | None
-    """Its limits and what counts towards them; null for a run without any."""
-    origin: RunOrigin
-    """Where it was submitted and computed: versions, commits, hardware, models and servers."""
-    family: Family
-    """What it was forked from, and its forks."""
-    batches: Waiting | None
-    """The batches of calls of language models that its stages wait for; null where calls are sent singly."""
-    notification: Notification | None
-    """Who is told when it has finished or is paused; null when nobody is."""
     next_after: int | None
     """`after` for the next page; null after the last."""
 
@@ -140,7 +125,7 @@ async def show_run(
         view = await run_view(connection, run_id, job_ids=job_ids)
         view = await with_origin(connection, view)
     next_after = job_ids[-1] if len(job_ids) == jobs_limit else None
-    shown = vars(view) | {"run": view.overview, "settings": view.settings if settings else None}
+    shown = vars(view) | {"settings": view.settings if settings else {}}
     return RunReply(**shown, progress=state, next_after=next_after)
 
 

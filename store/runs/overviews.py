@@ -1,7 +1,7 @@
 """Runs in one line each: what they are, how many of their jobs are in each state, and when those will be done."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field, computed_field
 
@@ -101,83 +101,36 @@ async def get(connection: Connection, run_id: int) -> RunOverview:
     return found[0]
 
 
-# One pass over the stages: a run may have hundreds of thousands. The seconds of a stage include waiting for a server
-# that other stages use, so what is left is divided by the number of stages that ran at the same time on average.
 PROGRESS = f"""
-WITH s AS (
-    SELECT s.stage, s.status, s.started_at, s.finished_at, j.id AS job_id,
-           j.status IN {OPEN_JOBS} AND s.status <> 'done' AS is_left
-    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-    WHERE j.run_id = $1
-), lately AS (
-    SELECT stage, started_at, finished_at, extract(epoch FROM finished_at - started_at)::float8 AS seconds
-    FROM s WHERE status = 'done' AND finished_at > now() - $2 * interval '1 second' AND started_at <= finished_at
-), mean AS (
-    SELECT stage, avg(seconds) AS seconds FROM lately GROUP BY stage
-), left_over AS (
-    SELECT s.job_id, m.seconds AS mean,
-           greatest(m.seconds / 4, m.seconds - CASE WHEN s.status = 'running'
-                    THEN extract(epoch FROM now() - s.started_at)::float8 ELSE 0 END) AS seconds
-    FROM s LEFT JOIN mean AS m ON m.stage = s.stage
-    WHERE s.is_left
-), busy AS (
-    SELECT sum(extract(epoch FROM upper(part) - lower(part)))::float8 AS seconds
-    FROM (SELECT unnest(range_agg(tstzrange(started_at, finished_at, '[]'))) AS part FROM lately) AS parts
-)
-SELECT (SELECT count(*) FROM s) AS stages, (SELECT count(*) FROM s WHERE status = 'done') AS done,
-       sum(seconds) AS seconds, count(DISTINCT job_id) AS jobs, coalesce(bool_and(mean IS NOT NULL), false) AS is_known,
-       (SELECT sum(seconds) FROM lately) / nullif((SELECT seconds FROM busy), 0) AS parallel
-FROM left_over
+SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
+       count(*) FILTER (WHERE status IN {OPEN_JOBS}) AS open_jobs, count(*) FILTER (WHERE is_late) AS lately,
+       extract(epoch FROM now() - min(finished_at) FILTER (WHERE is_late))::float8 AS seconds
+FROM (
+    SELECT status, finished_at, status = 'succeeded' AND finished_at > now() - $2 * interval '1 second' AS is_late
+    FROM job WHERE run_id = $1
+) AS found
 """
 
-# Of a large run the index of jobs by state is read, and no stage but those of its first jobs.
-LARGE_PROGRESS = f"""
-WITH j AS (
-    SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
-           count(*) FILTER (WHERE status IN {OPEN_JOBS}) AS open_jobs,
-           count(*) FILTER (WHERE is_late) AS lately, min(finished_at) FILTER (WHERE is_late) AS since
-    FROM (
-        SELECT status, finished_at,
-               status = 'succeeded' AND finished_at > now() - $2 * interval '1 second' AS is_late
-        FROM job WHERE run_id = $1
-    ) AS found
-), s AS (
-    SELECT count(*)::float8 / nullif(count(DISTINCT job_id), 0) AS each
-    FROM stage_run WHERE job_id IN (SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal LIMIT 100)
-)
-SELECT round(jobs * each)::bigint AS stages, round(succeeded * each)::bigint AS done,
-       CASE WHEN open_jobs > 0 AND lately > 1
-            THEN open_jobs * extract(epoch FROM now() - since)::float8 / lately END AS seconds_left
-FROM j, s
+STAGES = """
+SELECT count(*) FILTER (WHERE status = 'done') AS done, count(*) AS stages FROM stage_run
+WHERE job_id IN (SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal LIMIT $2)
 """
 
 #: Estimates come from what finished in this time.
-_LATELY_S = 3600.0
-_LATELY_OF_LARGE_S = 600.0
+_LATELY_S = 600.0
+#: Of a larger run the index of jobs by state is read, and no stage but those of its first jobs.
 _LARGE_JOBS = 10_000
+_FIRST_JOBS = 100
 
 
-class Progress(NamedTuple):
-    """The progress of a run."""
-
-    done: int
-    stages: int
-    seconds_left: float | None
-    """What its open jobs still need, by the mean time of each stage in the last hour.
-
-    None when idle, and while a stage is left of which none has finished.
-    """
-
-
-async def progress(connection: Connection, run_id: int) -> Progress:
-    """Stored stages of all stages, and an estimate. Of a run of more than 10,000 jobs, the stages of jobs that have
-    succeeded count, and jobs are estimated by the pace of the last ten minutes."""
-    places = await connection.fetchval("SELECT coalesce(max(ordinal) + 1, 0) FROM job WHERE run_id = $1", run_id)
-    if places > _LARGE_JOBS:
-        found = await connection.fetchrow(LARGE_PROGRESS, run_id, _LATELY_OF_LARGE_S)
-        return Progress(found["done"], found["stages"], found["seconds_left"])
-    row = await connection.fetchrow(PROGRESS, run_id, _LATELY_S)
-    seconds_left = None
-    if row["is_known"]:
-        seconds_left = row["seconds"] / min(max(row["parallel"] or 1.0, 1.0), row["jobs"])
-    return Progress(row["done"], row["stages"], seconds_left)
+async def progress(connection: Connection, run_id: int) -> tuple[int, int, float | None]:
+    """Stored stages, all stages, and the seconds that the open jobs still need by the pace of those that succeeded in
+    the last ten minutes; None when idle, and before two have. Of a run of more than 10,000 jobs, the stages of jobs
+    that have succeeded count."""
+    found = await connection.fetchrow(PROGRESS, run_id, _LATELY_S)
+    jobs, is_large = found["jobs"], found["jobs"] > _LARGE_JOBS
+    done, stages = await connection.fetchrow(STAGES, run_id, _FIRST_JOBS if is_large else jobs)
+    if is_large:
+        done, stages = (round(count * stages / _FIRST_JOBS) for count in (found["succeeded"], jobs))
+    has_pace = found["open_jobs"] > 0 and found["lately"] > 1
+    return done, stages, found["open_jobs"] * found["seconds"] / found["lately"] if has_pace else None

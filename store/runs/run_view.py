@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -209,27 +208,26 @@ def waits_in_words(jobs: Sequence[JobView]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunView:
+class RunView(Value):
     """A run with its jobs, in the order of submission."""
 
-    overview: RunOverview
-    read_at: datetime
-    """The database's clock when the rows were read."""
+    run: RunOverview
     jobs: list[JobView]
     settings: dict[str, Any]
-    limits: RunLimitState | None = None
-    """Its limits and what counts towards them; None for a run without any."""
-    cut_texts: int = 0
+    """Every setting that it was submitted with, and its source."""
+    limits: RunLimitState | None
+    """Its limits and what counts towards them; null for a run without any."""
+    cut_texts: int
     """Texts of all jobs that are longer than the embedder reads, and were cut."""
-    origin: RunOrigin = field(default_factory=RunOrigin)
-    """Read only where it is shown, like the next one: a run that is watched is read twice a second."""
-    family: Family = field(default_factory=Family)
+    batches: Waiting | None
+    """The batches of calls of language models that its stages wait for; null where calls are sent singly."""
+    # What follows is read only where it is shown: a run that is watched is read twice a second.
+    origin: RunOrigin = RunOrigin()
+    """Where it was submitted and computed: versions, commits, hardware, models and servers."""
+    family: Family = Family()
     """What it was forked from, and its forks."""
-    batches: Waiting | None = None
-    """The batches that its stages wait for; None where calls are sent singly."""
     notification: Notification | None = None
-    """Who is told when it has finished or is paused."""
+    """Who is told when it has finished or is paused; null when nobody is."""
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView:
@@ -237,20 +235,14 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
         return RunView(
-            overview=overview,
-            read_at=await connection.fetchval("SELECT now()"),
+            run=overview,
             jobs=await _jobs(connection, run_id, job_ids),
             settings=await runs.settings(connection, run_id),
             # Phrases are never cut, and a million jobs of them not looked through.
-            cut_texts=0 if overview.kind == "tags" else await cut_texts(connection, run_id),
+            cut_texts=0 if overview.kind == "tags" else await connection.fetchval(CUT_TEXTS, run_id),
             limits=await backlog.find(connection, run_id),
             batches=await batches.of_run(connection, run_id),
         )
-
-
-async def cut_texts(connection: Connection, run_id: int) -> int:
-    """How many texts of a run were cut at the length that the embedder reads."""
-    return int(await connection.fetchval(CUT_TEXTS, run_id))
 
 
 async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView:
@@ -262,13 +254,12 @@ async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -
 
 async def with_origin(connection: Connection, view: RunView) -> RunView:
     """The run with where it was submitted and computed, what it was forked from, its forks, and who is told of it."""
-    run_id = view.overview.id
-    return replace(
-        view,
-        origin=await run_origin(connection, run_id),
-        family=await family(connection, run_id),
-        notification=await notifications.find(connection, run_id),
-    )
+    found = {
+        "origin": await run_origin(connection, view.run.id),
+        "family": await family(connection, view.run.id),
+        "notification": await notifications.find(connection, view.run.id),
+    }
+    return view.model_copy(update=found)
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView:

@@ -93,7 +93,7 @@ def test_an_allowed_overlap_leaves_out_everybody_of_the_split_and_is_shown(both_
 
     assert referenced(both_indexes, run_id) == list(TRAIN)
     assert referenced(both_indexes, named) == [313, 321], "nobody is their own reference"
-    asked = both_indexes.ragq("show", f"r{run_id}", "--json").json["overview"]["request"]
+    asked = both_indexes.ragq("show", f"r{run_id}", "--json").json["run"]["request"]
     assert asked["overlap"] == {"index": AVEC, "participants": [316, 319, 330]}
     assert f"Overlap allowed: 3 participants of reference index '{AVEC}'" in done.stderr
     assert "Overlap allowed: 3 participants" in both_indexes.ragq("show", f"r{run_id}").stdout

@@ -46,7 +46,7 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     estimate = shelved.do("evaluate", f"r{run_id}", "--dry-run", "--json")
     before = judge.calls
 
-    evaluation = shelved.do("evaluate", f"r{run_id}", "--wait", "--json").json["overview"]["id"]
+    evaluation = shelved.do("evaluate", f"r{run_id}", "--wait", "--json").json["run"]["id"]
 
     paid = judge.calls - before
     assert 0 < paid <= estimate.json["calls_at_most"]

@@ -25,7 +25,7 @@ def test_the_chain_fails_at_validate_with_the_parse_error(
 
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
 
-    run_id = failed.json["overview"]["id"]
+    run_id = failed.json["run"]["id"]
     (job,) = failed.json["jobs"]
     error = job["error"]
     assert (failed.exit_code, job["status"], error["stage"]) == (3, "failed", "validate")

@@ -89,7 +89,7 @@ def test_a_name_and_a_priority_are_set_and_the_name_stands_for_the_run(ragq: Rag
 
     assert lowered.stdout == "r1 'Baseline': name, priority stored.\n"
     assert json.loads(raised.stdout)["priority"] == "interactive"
-    assert json.loads(ragq("show", "baseline", "--json").stdout)["overview"]["id"] == 1
+    assert json.loads(ragq("show", "baseline", "--json").stdout)["run"]["id"] == 1
     assert ragq("pause", "BASELINE").stdout == "1 job of r1 paused.\n"
     assert {run["id"]: run["priority"] for run in json.loads(ragq("runs", "--json").stdout)}[1] == "bulk"
     assert "'other' is neither the number of a run, like r12, nor a run's name." in ragq("show", "other").stderr

@@ -58,7 +58,7 @@ def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: St
         "from cli import watch\n"
         "from cli.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "watch.progress = lambda *_: signal.raise_signal(signal.SIGINT)\n"
+        "watch.look = lambda *_: signal.raise_signal(signal.SIGINT)\n"
         "main()\n"
     )
 
@@ -86,6 +86,6 @@ async def test_a_publication_that_begins_meanwhile_is_waited_for(
             return view
 
         monkeypatch.setattr(watch, "read", read_then_change)
-        view, is_idle = await watch.look(connection, run_id)
+        view, state = await watch.look(connection, run_id)
 
-    assert (view.overview.open_jobs, is_idle) == (0, False)
+    assert (view.run.open_jobs, state.is_idle) == (0, False)

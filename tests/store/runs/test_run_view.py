@@ -41,7 +41,7 @@ async def test_failed_jobs_come_first_and_some_are_shown_of_all(connection: Conn
     assert await jobs.most_urgent(connection, stored.run_id, limit=10) == [three, four, two, one]
     assert await jobs.most_urgent(connection, stored.run_id, limit=2, offset=1) == [four, two]
     assert await jobs.most_urgent(connection, stored.run_id, status=JobStatus.WAITING, limit=10) == [two]
-    assert view.overview.states == dict.fromkeys(("waiting", "running", "failed", "succeeded"), 1)
+    assert view.run.states == dict.fromkeys(("waiting", "running", "failed", "succeeded"), 1)
     errors = [(job.subject, job.error and job.error.category) for job in view.jobs]
     assert errors == [("2", None), ("3", "scoring_llm_timeout")]
 
