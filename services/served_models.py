@@ -183,7 +183,7 @@ def _asking(
 ) -> tuple[str | None, Callable[[str], Awaitable[ModelIdentity]] | None]:
     """The address of the server, and what asks it for a model."""
     # Help and submissions of other kinds do without it.
-    from adapters.model_lists import ollama_identity, openai_identity
+    from adapters.model_servers import ollama_identity, openai_identity
 
     environment = merged(os.environ, ENV_FILE)
     if backend == "openai":

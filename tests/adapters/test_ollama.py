@@ -31,7 +31,6 @@ async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never
     assert requests[0] == {
         "model": "m",
         "messages": [{"role": "user", "content": "Am I?"}],
-        "tools": [],
         "stream": False,
         "options": {"temperature": 0.2, "seed": 3, "num_ctx": 4096, "num_predict": 50},
         "truncate": False,
@@ -95,9 +94,9 @@ def test_context_tokens_hold_prompt_and_reply() -> None:
 @pytest.mark.parametrize(
     ("body", "error", "expected"),
     [
-        ('{"model": "m", "embeddings": [[1.0, 0.0]]}', EmbeddingValidationError, "m returned 1 vectors for 2 texts"),
+        ('{"models": [{"model": "m"}], "embeddings": [[1.0, 0.0]]}', EmbeddingValidationError, "1 vectors for 2 texts"),
         ("my secret", LLMError, "something other than Ollama's JSON"),
-        ('{"embeddings": "my secret"}', LLMError, "something other than Ollama's JSON"),
+        ('{"models": [{"model": "m"}], "embeddings": "my secret"}', LLMError, "something other than Ollama's JSON"),
     ],
 )
 async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(

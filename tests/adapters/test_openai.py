@@ -5,7 +5,8 @@ import httpx
 import numpy as np
 import pytest
 
-from adapters.openai import TEXTS_PER_REQUEST, OpenAIChat, OpenAIEmbedder
+from adapters.model_servers import TEXTS_PER_REQUEST
+from adapters.openai import OpenAIChat, OpenAIEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall, Message
 from stages.failures import is_transport_error

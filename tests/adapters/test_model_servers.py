@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.model_lists import ollama_identity, openai_identity, retry_after_s
+from adapters.model_servers import ollama_identity, openai_identity, retry_after_s
 from adapters.ollama import OllamaChat
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
@@ -74,11 +74,11 @@ async def test_other_weights_are_found_after_a_minute(closing: Closing, monkeypa
         before = await chat.identity(model.name)
         server.digests[model.name] = "sha256:other"
         assert await chat.identity(model.name) == before
-        monkeypatch.setattr("adapters.model_lists.LOOKUP_VALID_S", 0.0)
+        monkeypatch.setattr("adapters.model_servers.LOOKUP_VALID_S", 0.0)
         assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
 
 
-def test_a_refusal_has_seconds_or_a_date_of_at_most_an_hour() -> None:
+def test_a_refusal_has_seconds_of_at_most_an_hour() -> None:
     refusals: list[tuple[dict[str, str], float | None]] = [
         ({}, None),
         ({"Retry-After": "0"}, 0.0),
@@ -87,9 +87,5 @@ def test_a_refusal_has_seconds_or_a_date_of_at_most_an_hour() -> None:
         ({"Retry-After": "-5"}, 0.0),
         ({"Retry-After": "inf"}, 3600.0),
         ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "Fri, 13 Mar 2026 10:00:42 GMT", "Date": "Fri, 13 Mar 2026 10:00:00 GMT"}, 42.0),
-        ({"Retry-After": "Fri, 13 Mar 2020 10:00:42 GMT"}, 0.0),
-        ({"Retry-After": "Fri, 13 Mar 9999 10:00:42 GMT"}, 3600.0),
-        ({"Retry-After": "Fri, 99 Mar 2026 10:00:42 GMT"}, None),
     ]
     assert [retry_after_s(httpx.Response(429, headers=headers)) for headers, _ in refusals] == [s for _, s in refusals]

@@ -1,26 +1,28 @@
-"""What a server reports of the model behind a name, in its own list of models: the identity that the ledger keeps.
-
-Only HTTP, so that a submission can ask without loading a model.
-"""
+"""Servers of models: how they are asked, and what they report of the model behind a name, which the ledger keeps."""
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import PureWindowsPath
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import httpx
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, ModelMissingError
+from schemas.errors import (
+    EmbeddingValidationError,
+    LLMError,
+    LLMTimeoutError,
+    ModelMissingError,
+    TextTooLongError,
+)
 from schemas.values.chat import ModelIdentity
-from stages.models import server_name
-from stages.ports import Vectors
+from stages.models import naming_server, server_name
+from stages.ports import TextVectors
 
 LONGEST_S: Final = 3600.0
 """A server is asked again after this time in any case."""
@@ -29,37 +31,14 @@ LONGEST_S: Final = 3600.0
 def retry_after_s(response: httpx.Response) -> float | None:
     """The seconds after which a server wants to be asked again, at most an hour; None where it names none.
 
-    The header is a number of seconds or a date, which is compared with the clock of the server where it sent its Date.
-
     >>> [retry_after_s(httpx.Response(429, headers={"retry-after": text})) for text in ("20", "1e9", "soon")]
     [20.0, 3600.0, None]
     """
-    text = response.headers.get("retry-after", "").strip()
     try:
-        seconds = float(text)
-    except ValueError:
-        until = _date(text)
-        if until is None:
-            return None
-        seconds = (until - (_date(response.headers.get("date", "")) or datetime.now(UTC))).total_seconds()
-    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_S)
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
+        seconds = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def matrix_of(rows: Sequence[Sequence[float]], *, model: str, texts: int) -> Vectors:
-    """One row per text. Raises EmbeddingValidationError for another number of rows, and for rows of several lengths."""
-    if len(rows) != texts:
-        raise EmbeddingValidationError(f"{model} returned {len(rows)} vectors for {texts} texts.")
-    if len({len(row) for row in rows}) != 1:
-        raise EmbeddingValidationError(f"{model} returned vectors of different dimensions.")
-    return np.asarray(rows, dtype=np.float32)
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_S)
 
 
 LOOKUP_TIMEOUT_S = 30.0
@@ -77,22 +56,161 @@ async def time_limit(timeout_s: float) -> AsyncIterator[None]:
         raise LLMTimeoutError(timeout_s) from None
 
 
-class ModelServer:
-    """A server, each model of which is looked up once a minute."""
+Answer = TypeVar("Answer", bound=BaseModel)
 
-    def __init__(self) -> None:
+
+class ModelServer:
+    """A server, each model of which is looked up once a minute. What it says in an error is in `LLMError.detail` and
+    never in a message, because it may quote a prompt."""
+
+    #: Whose API it has.
+    api: ClassVar[str]
+
+    def __init__(self, url: str, client: httpx.AsyncClient) -> None:
+        self._url = url.rstrip("/")
+        self.shown_url = server_name(url)
+        """As people and logs may see it."""
+        self._client = client
         self._found: dict[str, tuple[float, ModelIdentity]] = {}
+
+    async def close(self) -> None:
+        await self._client.aclose()
 
     async def identity(self, model: str) -> ModelIdentity:
         """The model behind a name. Raises LLMTimeoutError after 30 s, and what the lookup raises."""
         asked_at, found = self._found.get(model, (0.0, None))
         if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
             async with time_limit(LOOKUP_TIMEOUT_S):
-                found = await self._look_up(model)
+                with naming_server(self._url):
+                    found = await self._look_up(model)
             self._found[model] = time.monotonic(), found
         return found
 
     async def _look_up(self, model: str) -> ModelIdentity:
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def asking(self, path: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
+        """The answer to a request about a model, whose content is still to be read. Raises LLMError with the HTTP
+        status for an error: 429 and 5xx are faults that may be temporary."""
+        with naming_server(self._url):
+            async with self._client.stream("POST", f"{self._url}/{path}", json=body) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise status_error(f"{self._url}/{path}", body["model"], response)
+                yield response
+
+    async def ask(self, path: str, body: dict[str, Any], kind: type[Answer]) -> Answer:
+        """The whole answer."""
+        async with self.asking(path, body) as response:
+            return self.parsed(kind, body["model"], await response.aread())
+
+    def parsed(self, kind: type[Answer], model: str, content: bytes | str) -> Answer:
+        """The content of an answer. Raises LLMError for another one, with the invalid fields, without their values."""
+        try:
+            return kind.model_validate_json(content)
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False, include_context=False)
+            wrong = (f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)
+            raise LLMError(
+                f"{self.shown_url} answered a request for model '{model}' with something other than {self.api}'s "
+                f"JSON: {'; '.join(wrong)}. Is it a server with {self.api}'s API?"
+            ) from None
+
+
+TOO_LONG_STATUSES: Final = frozenset({400, 413, 422, 500})
+_TOO_LONG: Final = re.compile(r"context|too (long|large)|exceed|maximum|must have less than", re.IGNORECASE)
+
+
+def is_too_long(error: LLMError) -> bool:
+    """Whether a server refused a text as longer than its model reads."""
+    return error.status in TOO_LONG_STATUSES and _TOO_LONG.search(error.detail) is not None
+
+
+#: Texts of one request: as many as every server takes unless it is told otherwise.
+TEXTS_PER_REQUEST: Final = 32
+
+Rows = tuple[list[list[float]], int | None]
+"""The vectors of texts, and the tokens that a server read of all of them together, if it reports them."""
+
+
+class ServedEmbedder:
+    """The port Embedder over a server."""
+
+    def __init__(self, name: str, server: ModelServer) -> None:
+        self.name = name
+        self.server = server
+        self.cuts_at: float = math.inf
+        """The tokens of a text from which on the server may have cut it without a word."""
+
+    async def close(self) -> None:
+        await self.server.close()
+
+    async def digest(self) -> str:
+        """See Embedder. Raises LLMError when the server has no such model."""
+        return (await self.server.identity(self.name)).digest
+
+    async def dtype(self) -> str:
+        """See Embedder. Raises LLMError when the server has no such model."""
+        return (await self.server.identity(self.name)).quantization or ""
+
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
+        """See Embedder. Raises LLMError when the server answers with an error; `timeout_s` holds for all requests."""
+        if not texts:
+            return TextVectors(np.zeros((0, 0), dtype=np.float32))
+        async with time_limit(timeout_s):
+            rows, cut = await self._embed(texts, truncate=truncate)
+        if len({len(row) for row in rows}) != 1:
+            raise EmbeddingValidationError(f"{self.name} returned vectors of different dimensions.")
+        return TextVectors(np.asarray(rows, dtype=np.float32), tuple(cut))
+
+    async def _embed(self, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], list[int]]:
+        # No token is shorter than a byte.
+        sizes = [len(text.encode(errors="replace")) for text in texts]
+        await self._prepare(max(sizes))
+        together = [at for at, size in enumerate(sizes) if size < self.cuts_at]
+        # How much a server read of each of several texts it does not report, nor which of them is too long.
+        alone = [at for at, size in enumerate(sizes) if size >= self.cuts_at]
+        rows: dict[int, list[float]] = {}
+        for start in range(0, len(together), TEXTS_PER_REQUEST):
+            group = together[start : start + TEXTS_PER_REQUEST]
+            whole = await self._whole([texts[at] for at in group])
+            if whole is None:
+                alone += group
+            else:
+                rows.update(zip(group, whole[0], strict=True))
+        cut: list[int] = []
+        for at in sorted(alone):
+            whole = await self._whole([texts[at]])
+            if whole is None or (whole[1] or 0) >= self.cuts_at:
+                if not truncate:
+                    raise TextTooLongError(self.name, at, texts=len(texts), chars=len(texts[at]))
+                cut.append(at)
+            rows[at] = (whole or await self._start_of(texts[at]))[0][0]
+        return [rows[at] for at in range(len(texts))], cut
+
+    async def _whole(self, texts: Sequence[str]) -> Rows | None:
+        """The vectors of whole texts; None if the server refuses one of them as too long."""
+        try:
+            rows, tokens = await self._rows(texts)
+        except LLMError as error:
+            if not is_too_long(error):
+                raise
+            return None
+        if len(rows) != len(texts):
+            raise EmbeddingValidationError(f"{self.name} returned {len(rows)} vectors for {len(texts)} texts.")
+        return rows, tokens
+
+    async def _prepare(self, longest: int) -> None:
+        """Before texts of at most so many bytes are sent."""
+        raise NotImplementedError
+
+    async def _rows(self, texts: Sequence[str]) -> Rows:
+        """The vectors of texts, none of which the server is allowed to cut, as far as it can be told."""
+        raise NotImplementedError
+
+    async def _start_of(self, text: str) -> Rows:
+        """The vector of the start of a text that is too long."""
         raise NotImplementedError
 
 
@@ -109,14 +227,10 @@ _CONTEXT_KEYS = (
 )
 
 
-class _Details(BaseModel):
-    quantization_level: str = ""
-
-
 class _Tag(BaseModel):
     model: str
     digest: str = ""
-    details: _Details = _Details()
+    details: dict[str, Any] = {}
 
 
 class _Tags(BaseModel):
@@ -165,7 +279,7 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
         server=tags.server or server_name(url),
         model=model,
         digest=found.digest,
-        quantization=found.details.quantization_level or None,
+        quantization=found.details.get("quantization_level") or None,
         context_tokens=next((_tokens(n) for key, n in shown.items() if key.endswith(".context_length")), None),
     )
 
