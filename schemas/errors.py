@@ -383,14 +383,14 @@ class ModelMissingError(LLMError):
     def __init__(self, server: str, model: str, available: Sequence[str], *, is_embedded: bool = False) -> None:
         self.server = server
         self.model = model
-        remedy = (
+        self.remedy = (
             "It is the embedded server, whose models are those of `--profile demo`; for another model set OLLAMA_HOST "
             "to a server that has it, then `ragq down` and `ragq up`."
             if is_embedded
             else f"Fetch it with `ollama pull {model}`, or name one that `ollama list` shows."
         )
         names = ", ".join(available) or "none"
-        super().__init__(f"{server} has no model '{model}'. It has: {names}. {remedy}", status=404)
+        super().__init__(f"{server} has no model '{model}'. It has: {names}. {self.remedy}", status=404)
 
 
 class EmbeddingDimensionMismatchError(DomainError):

