@@ -55,12 +55,10 @@ def show(settings: EffectiveSettings, as_json: bool) -> None:
         ragq config show --profile paper --set EMBEDDING_TOP_K_REFERENCES=5
         ragq config show --json
     """
-    process = effective_process(os.environ, ENV_FILE)
-    values = process.settings.model_dump(mode="json")
+    process, sources = effective_process(os.environ, ENV_FILE)
+    values = process.model_dump(mode="json")
     of_run = _shown(RUN_SETTINGS, settings.run.values(), settings.sources)
-    of_process = _shown(
-        PROCESS_SETTINGS, {name: values[one.field] for name, one in PROCESS_SETTINGS.items()}, process.sources
-    )
+    of_process = _shown(PROCESS_SETTINGS, {name: values[one.field] for name, one in PROCESS_SETTINGS.items()}, sources)
     if as_json:
         of_profile = {"profile": settings.profile, "profile_source": settings.profile_source}
         hashed = settings_hash(settings.run)

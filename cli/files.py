@@ -13,7 +13,7 @@ from cli.options import Typed
 from cli.output import draw
 from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, merged
-from schemas.settings.process import effective_process
+from schemas.settings.process import ProcessSettings
 from schemas.suggestions import nearest
 from stages.texts.characters import listed
 
@@ -55,7 +55,7 @@ def _check_size(path: Path | str, size: int) -> None:
 
 
 def _most_megabytes() -> int:
-    return effective_process(os.environ, ENV_FILE).settings.ragq_max_file_mb
+    return ProcessSettings.from_environment(os.environ, ENV_FILE).ragq_max_file_mb
 
 
 Rows: TypeAlias = tuple[str, bytes]

@@ -10,7 +10,7 @@ from rich.table import Column
 from cli.config import changed_table
 from cli.output import Drawing, FittingTable, Text, coloured, draw, figure_table, spaced
 from schemas.chains import in_order
-from schemas.settings.profiles import ChangedSetting, changed_in_words, changes
+from schemas.settings.profiles import ChangedSetting, changed_in_words, changed_settings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
@@ -89,7 +89,7 @@ def _urgency(job: JobView) -> tuple[bool, bool, bool]:
 def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
     overview = view.run
     kind = "tags" if overview.request.get("vocabulary") else overview.kind
-    return changes(kind, overview.profile, view.settings)
+    return changed_settings(overview.profile, view.settings, kind=kind)
 
 
 def _head(view: RunView) -> Iterator[Drawing]:

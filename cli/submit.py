@@ -35,7 +35,7 @@ from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, SettingSource, layer_of
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
-from schemas.settings.profiles import changed_in_words, of_kind
+from schemas.settings.profiles import changed_in_words, changed_settings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
@@ -347,7 +347,8 @@ def report_submitted(
         _report_run(one, settings)
         for notice in () if briefly else one.notices:
             print_text(notice, err=True)
-    if not briefly and (changed := of_kind(kind, settings.changed)):
+    changed = {} if briefly else changed_settings(settings.profile, settings.snapshot(), kind=kind)
+    if changed:
         changes = changed_in_words(changed, profile=settings.profile, run=f"r{submitted[0].run_id}")
         draw(Text(changes, style="dim"), err=True)
 

@@ -1,7 +1,6 @@
 """What a mistyped name was probably meant to be."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,23 +28,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return names[found[2]]
     continued = [one for one, low in zip(names, lowered, strict=True) if name and low.startswith(name.lower())]
     return continued[0] if continued else None
-
-
-def has_mistakes(name: str, meant: str, *, at_most: int) -> bool:
-    """Whether a name is another one with so few letters added, left out, replaced or swapped.
-
-    >>> has_mistakes("LLM_BACKND", "LLM_BACKEND", at_most=1), has_mistakes("LLM_API_KEY", "LLM_BACKEND", at_most=1)
-    (True, False)
-    """
-    if abs(len(name) - len(meant)) > at_most:
-        return False
-    letters, of_meant = Counter(name), Counter(meant)
-    if max((letters - of_meant).total(), (of_meant - letters).total()) > at_most:
-        return False
-    # Loaded only for names of nearly the same letters.
-    from rapidfuzz.distance import OSA
-
-    return OSA.distance(name, meant, score_cutoff=at_most) <= at_most
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

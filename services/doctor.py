@@ -20,7 +20,7 @@ from schemas.chains import QUEUES
 from schemas.errors import ModelMissingError, RagqError, SettingsError
 from schemas.settings.base import ENV_FILE
 from schemas.settings.preset import Preset
-from schemas.settings.process import OpenAIAddress, ProcessSettings, effective_process
+from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
 from schemas.settings.run import FrozenSettings, RunSettings
 from schemas.values.chat import ModelIdentity
@@ -178,7 +178,7 @@ def check_settings(environment: Mapping[str, str]) -> Findings:
     """The profile of a submission, and names that have no effect."""
     try:
         settings = resolve(environment=os.environ, env_file=ENV_FILE)
-        effective_process(os.environ, ENV_FILE)
+        ProcessSettings.from_environment(os.environ, ENV_FILE)
     except SettingsError as error:
         remedy = "`ragq config show --json` lists what each accepts."
         yield from (Finding("settings", Verdict.FAIL, shown(problem), remedy) for problem in error.problems)

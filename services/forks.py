@@ -9,7 +9,7 @@ from pydantic import Field
 
 from schemas.chains import CHAINS, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
-from schemas.settings.base import unknown_name
+from schemas.settings.base import Layer, unknown_name
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_SETTINGS, FrozenSettings, run_settings, settings_hash, thaw
 from schemas.suggestions import did_you_mean
@@ -173,10 +173,7 @@ def changed_snapshot(
     before = thaw(snapshot)
     own = {name: value for name, value in values.items() if not is_preset_name(name)}
     of_preset = {name: value for name, value in values.items() if is_preset_name(name)}
-    run, problems = run_settings(
-        before.run.values() | own,
-        origins={name: ORIGIN if name in own else "stored with the run" for name in RUN_SETTINGS},
-    )
+    run, problems = run_settings(Layer("stored with the run", before.run.values()), Layer(ORIGIN, own))
     if run is None:
         raise SettingsError(problems)
     new = dict(snapshot)

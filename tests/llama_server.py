@@ -4,14 +4,14 @@ import signal
 
 import xllamacpp
 
-from adapters.weights import PACKAGED_LLM
-from stack.embedded_llm import PROMPT_BATCH_TOKENS, embedded_weights
+from adapters.weights import PACKAGED_LLM, llm_file
+from stack.embedded_llm import PROMPT_BATCH_TOKENS
 
 
 def main() -> None:
     """Serve."""
     params = xllamacpp.CommonParams()
-    params.model.path = str(embedded_weights())
+    params.model.path = str(llm_file())
     params.model_alias = {PACKAGED_LLM}
     params.n_ctx = 2048
     params.n_parallel = 1

@@ -24,6 +24,8 @@ from workers.call_limits import CallLimits, client
 from workers.ledger_chat import CallLedger
 
 MAX_BYTES: Final = 512 * 1024**2
+#: In one forward pass of the embedder.
+PASS_TOKENS: Final = 2048
 
 
 class VocabularyModels(NamedTuple):
@@ -173,15 +175,14 @@ class Wiring:
             return self._closing(OpenAIEmbedder(model, base_url=address.base_url, api_key=address.api_key))
         from adapters.local_models import SentenceTransformerEncoder
 
-        tokens = self._process.ragq_batch_tokens
         encoder = SentenceTransformerEncoder(
             model,
             dtype=self._process.ragq_embedding_dtype,
             threads=self._process.ragq_torch_threads or None,
             # The batcher cuts the passes: the encoder takes each whole.
-            batch_size=tokens,
+            batch_size=PASS_TOKENS,
         )
-        batcher = Batcher(encoder, token_budget=tokens, is_crowded=self._is_crowded, is_awaited=self._is_awaited)
+        batcher = Batcher(encoder, token_budget=PASS_TOKENS, is_crowded=self._is_crowded, is_awaited=self._is_awaited)
         return BatchedEmbedder(self._closing(batcher))
 
     def _build_pair_scorer(self, model: str) -> PairScorer:

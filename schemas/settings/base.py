@@ -1,6 +1,6 @@
 """Groups of settings, single settings, and layers of values, where a later layer overrides an earlier one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from io import StringIO
@@ -156,18 +156,18 @@ BELOW_CHOSEN = (SettingSource.DEFAULT, SettingSource.PROFILE)
 
 
 class Layer(NamedTuple):
-    """Texts under environment names, all from one source."""
+    """Values under environment names, all from one source."""
 
-    source: SettingSource
     origin: str
     """The source as errors name it: `file .env`."""
-    variables: Mapping[str, str]
+    variables: Mapping[str, Any]
     """Names in capitals: the case of names does not matter."""
+    source: SettingSource = SettingSource.DEFAULT
 
 
 def layer_of(source: SettingSource, origin: str, variables: Mapping[str, str | None]) -> Layer:
     """A layer with its names in capitals."""
-    return Layer(source, origin, {name.upper(): text or "" for name, text in variables.items()})
+    return Layer(origin, {name.upper(): text or "" for name, text in variables.items()}, source)
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:
@@ -177,11 +177,9 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Layer(SettingSource.FILE, origin, {}), []
+        return Layer(origin, {}), []
     except (OSError, UnicodeDecodeError) as error:
-        return Layer(SettingSource.FILE, origin, {}), [
-            f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."
-        ]
+        return Layer(origin, {}), [f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."]
     # Most processes have no such file.
     from dotenv import dotenv_values
     from dotenv.parser import parse_stream
@@ -208,16 +206,14 @@ def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
     return {name: text for layer in layers for name, text in layer.variables.items()}
 
 
-class Given(NamedTuple):
-    """The effective text of a setting, and its layer."""
-
-    text: str
-    layer: Layer
+def given_in(layers: Iterable[Layer], names: Iterable[str]) -> dict[str, Layer]:
+    """The effective layer of each setting that is in any of the layers, lowest first, by environment name."""
+    return {name: layer for layer in layers for name in names if name in layer.variables}
 
 
-def given_in(layers: Sequence[Layer], names: Iterable[str]) -> dict[str, Given]:
-    """The texts of settings in the layers, lowest first, by environment name."""
-    return {name: Given(layer.variables[name], layer) for layer in layers for name in names if name in layer.variables}
+def sources_of(given: Mapping[str, Layer], names: Iterable[str]) -> dict[str, SettingSource]:
+    """The source of each setting."""
+    return {name: given[name].source if name in given else SettingSource.DEFAULT for name in names}
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -244,20 +240,20 @@ def without_effect(name: str, origin: str, instead: str) -> str:
 
 
 def checked(
-    model: type[Model], values: Mapping[str, Any], *, settings: Mapping[str, Setting], origins: Mapping[str, str]
+    model: type[Model], given: Mapping[str, Layer], settings: Mapping[str, Setting]
 ) -> tuple[Model | None, list[str]]:
-    """The model with these values by the names of its settings, or None and every problem with them. Values of other
-    names are ignored. `origins` has the source of the value for every name."""
+    """The model with the values of its settings, each from its effective layer, or None and every problem with them."""
     placed: dict[str, Any] = {}
-    for name in values.keys() & settings.keys():
+    for name, layer in given.items():
         *groups, field = settings[name].place
         part = placed
         for group in groups:
             part = part.setdefault(group, {})
-        part[field] = values[name]
+        part[field] = layer.variables[name]
     try:
         return model.model_validate(placed), []
     except ValidationError as error:
+        origins = {name: given[name].origin if name in given else "default" for name in settings}
         at = {setting.place: setting for setting in settings.values()}
         # A value that fits no kind of several is reported once per kind.
         return None, list(dict.fromkeys(_message(found, at, origins) for found in error.errors()))

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from schemas.settings.base import Given, Layer, unknown_name, without_effect
+from schemas.settings.base import Layer, unknown_name, without_effect
 from schemas.settings.run import RUN_SETTINGS
-from schemas.suggestions import has_mistakes
 
 
 class Limited(NamedTuple):
@@ -107,14 +106,16 @@ def check_names(layers: Sequence[Layer]) -> tuple[list[Layer], list[str], list[s
     """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about. The
     layers without values that are refused, and with the names of settings in place of other names; the problems; and
     the warnings."""
-    given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
+    given = {name: (text, layer.origin) for layer in layers for name, text in layer.variables.items() if text}
     refused = {
-        name: f"{name} is {given[name].text!r} ({given[name].layer.origin}); allowed is {one.in_words}: {one.note}."
-        for name, one in LIMITED.items()
-        if name in given and given[name].text.lower() not in one.accepted
+        name: f"{name} is {text!r} ({origin}); allowed is {LIMITED[name].in_words}: {LIMITED[name].note}."
+        for name, (text, origin) in given.items()
+        if name in LIMITED and text.lower() not in LIMITED[name].accepted
     }
     warnings = [
-        without_effect(name, given[name].layer.origin, note) for name, note in WITHOUT_EFFECT.items() if name in given
+        without_effect(name, origin, WITHOUT_EFFECT[name])
+        for name, (_, origin) in given.items()
+        if name in WITHOUT_EFFECT
     ]
     settings = [layer._replace(variables=_as_settings(layer.variables, refused)) for layer in layers]
     return settings, [*refused.values(), *_disagreements(given)], warnings
@@ -128,11 +129,10 @@ def misspelt_names(
     for layer in layers:
         unknown = [name for name in layer.variables if name not in known]
         problems += [unknown_name(name, layer.origin, known) for name in unknown if name.startswith(prefixes)]
-        near = {name: near_name(name) for name in unknown}
         problems += [
             f"{name} ({layer.origin}) is not a setting; did you mean {meant}?"
-            for name, meant in near.items()
-            if meant and meant in of
+            for name in unknown
+            if (meant := near_name(name)) in of
         ]
     return problems
 
@@ -145,22 +145,23 @@ def near_name(name: str) -> str | None:
     >>> near_name("LLM_BACKND"), near_name("LLM_API_KEY"), near_name("LOG_LEVEL_FILE")
     ('LLM_BACKEND', None, None)
     """
+    from rapidfuzz.distance import OSA
+
     for other in _NEAR_NAMES:
         has_its_prefix = name.partition("_")[0] == other.partition("_")[0]
         mistakes = 2 if len(other) >= _DISTINCT_LENGTH else int(has_its_prefix)
-        if not name.startswith((other, *OWN_PREFIXES)) and has_mistakes(name, other, at_most=mistakes):
+        is_near = OSA.distance(name, other, score_cutoff=mistakes) <= mistakes
+        if is_near and not name.startswith((other, *OWN_PREFIXES)):
             return other
     return None
 
 
-def _disagreements(given: Mapping[str, Given]) -> Iterator[str]:
+def _disagreements(given: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     for name, setting in ALIASES.items():
-        here, there = given.get(name), given.get(setting)
-        if here is not None and there is not None and here.text != there.text:
-            yield (
-                f"{name}={here.text} ({here.layer.origin}) and {setting}={there.text} ({there.layer.origin}) are two "
-                f"names of one setting; remove {name}."
-            )
+        (here, origin), (there, other) = given.get(name, ("", "")), given.get(setting, ("", ""))
+        if here and there and here != there:
+            both = f"{name}={here} ({origin}) and {setting}={there} ({other})"
+            yield f"{both} are two names of one setting; remove {name}."
 
 
 def _as_settings(variables: Mapping[str, str], refused: Collection[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.errors import PresetValueError
-from schemas.settings.base import SettingsGroup, checked, disagreement, settings_in, unknown_name
+from schemas.settings.base import Layer, SettingsGroup, checked, disagreement, given_in, settings_in, unknown_name
 
 # A value has a name like `retrieval.dense_limit`: its group and its key.
 
@@ -180,12 +180,8 @@ class Preset(BaseModel):
             for name in values
             if name not in PRESET_SETTINGS
         ]
-        preset, problems = checked(
-            Preset,
-            {**self.values(), **values},
-            settings=PRESET_SETTINGS,
-            origins={name: origin if name in values else "preset" for name in PRESET_SETTINGS},
-        )
+        layers = (Layer("preset", self.values()), Layer(origin, values))
+        preset, problems = checked(Preset, given_in(layers, PRESET_SETTINGS), PRESET_SETTINGS)
         problems = [*unknown, *problems]
         if preset is not None and not problems:
             return preset

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from schemas.errors import Refused, SettingsError
-from schemas.settings.base import Setting, SettingSource, checked, disagreement, given_in, outside_layers
+from schemas.settings.base import Setting, SettingSource, checked, disagreement, given_in, outside_layers, sources_of
 from schemas.settings.names import ORIGINAL_NAMES, misspelt_names
 from schemas.settings.run import RUN_SETTINGS
 from schemas.values.costs import Prices
@@ -102,8 +102,6 @@ class ProcessSettings(BaseModel):
     """Interrupted attempts of a stage after which its job is poisoned."""
     ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
-    ragq_batch_tokens: int = Field(default=2048, ge=1)
-    """Maximum tokens in one forward pass of the embedder."""
     ragq_embedding_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Number format of the embedder in the worker; auto is bfloat16 on processors with AMX or AVX-512 instructions for
     it and on GPUs that support it, float16 on other GPUs, and else float32."""
@@ -241,7 +239,7 @@ class ProcessSettings(BaseModel):
         """The settings of this process: environment over .env file over defaults; an empty text is unset. Raises
         Refused with every problem, unknown RAGQ_* names and misspelt names of other settings of a process among them.
         Without `env_file` no file is read."""
-        return effective_process(environment, env_file).settings
+        return effective_process(environment, env_file)[0]
 
 
 PROCESS_SETTINGS: dict[str, Setting] = {
@@ -253,28 +251,17 @@ KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, *ORIGINAL_NAMES, "RAG
 """Every name that ragq reads or warns about; RAGQ_DATA_DIR is the folder of public data for the tests."""
 
 
-class EffectiveProcess(NamedTuple):
-    """The settings of a process and their sources, by environment name."""
-
-    settings: ProcessSettings
-    sources: dict[str, SettingSource]
-
-
-def effective_process(environment: Mapping[str, str], env_file: Path | None) -> EffectiveProcess:
-    """As ProcessSettings.from_environment, with the sources."""
+def effective_process(
+    environment: Mapping[str, str], env_file: Path | None
+) -> tuple[ProcessSettings, dict[str, SettingSource]]:
+    """As ProcessSettings.from_environment, with the source of each by environment name."""
     layers, problems = outside_layers(environment, env_file)
     problems += misspelt_names(layers, prefixes=("RAGQ_",), known=KNOWN_NAMES, of=PROCESS_SETTINGS)
-    given = {name: found for name, found in given_in(layers, PROCESS_SETTINGS).items() if found.text}
-    settings, unusable = checked(
-        ProcessSettings,
-        {name: found.text for name, found in given.items()},
-        settings=PROCESS_SETTINGS,
-        origins={name: given[name].layer.origin if name in given else "default" for name in PROCESS_SETTINGS},
-    )
+    given = {name: layer for name, layer in given_in(layers, PROCESS_SETTINGS).items() if layer.variables[name]}
+    settings, unusable = checked(ProcessSettings, given, PROCESS_SETTINGS)
     if settings is None or problems:
         raise SettingsError([*problems, *unusable])
-    sources = {name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in PROCESS_SETTINGS}
-    return EffectiveProcess(settings, sources)
+    return settings, sources_of(given, PROCESS_SETTINGS)
 
 
 _LARGEST_PRICES: Final = 1024 * 1024

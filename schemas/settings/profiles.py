@@ -162,29 +162,12 @@ class ChangedSetting:
 _NAMED: Final = 3
 
 
-def changes(kind: str, profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, ChangedSetting]:
-    """The settings of a run of this kind that its user changed, by name."""
-    if not is_chosen(snapshot):
-        return {}
-    # What a profile says instead takes every group of settings.
-    return of_kind(kind, changed_settings(profile, snapshot))
-
-
 def changed_in_words(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> str:
     """How many settings differ, the first of them, and where the others are listed."""
     named = [f"{name}={value_in_words(change.value)}" for name, change in list(changed.items())[:_NAMED]]
     more = f" and {len(changed) - _NAMED} more; `ragq show {run}` lists them" if len(changed) > _NAMED else ""
     differ = "1 setting differs" if len(changed) == 1 else f"{len(changed)} settings differ"
     return f"{differ} from profile {profile}: {', '.join(named)}{more}"
-
-
-def is_chosen(snapshot: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a user gave any value of a snapshot; it may be that of the profile."""
-    return any(stored["source"] in OF_THE_USER for stored in snapshot.values())
-
-
-#: JSON in Postgres keeps no order of names.
-_PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}
 
 
 _SERVERS: Final = ("model", "llm", "ollama", "ragq")
@@ -199,30 +182,31 @@ _GROUPS_OF_KIND: Final[dict[str, tuple[str, ...]]] = {
 """The groups of settings that have a part in a kind of job."""
 
 
-def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, ChangedSetting]:
-    """The values of a snapshot that a file, the environment or an option changed, by name, in the order of settings."""
-    instead = _values(profile)
+def changed_settings(
+    profile: str, snapshot: Mapping[str, Mapping[str, Any]], *, kind: str | None = None
+) -> dict[str, ChangedSetting]:
+    """The values of a snapshot that a file, the environment or an option changed, by name, in the order of settings;
+    with `kind`, those that have a part in such jobs: of its groups of settings, and of its preset."""
+    given = {name: stored for name, stored in snapshot.items() if stored["source"] in OF_THE_USER}
+    # What a profile says instead takes every group of settings.
+    instead = _values(profile) if given else {}
+    # JSON in Postgres keeps no order of names.
+    in_order = [name for name in RUN_SETTINGS if name in given and (kind is None or _has_part(name, kind))]
     return {
-        name: ChangedSetting(stored["value"], instead.get(name), stored["source"])
-        for name, stored in sorted(snapshot.items(), key=lambda entry: _PLACES.get(entry[0], len(_PLACES)))
-        if stored["source"] in OF_THE_USER and stored["value"] != instead.get(name)
+        name: ChangedSetting(given[name]["value"], instead.get(name), given[name]["source"])
+        for name in [*in_order, *filter(is_preset_name, given)]
+        if given[name]["value"] != instead.get(name)
     }
 
 
-def of_kind(kind: str, changed: Mapping[str, ChangedSetting]) -> dict[str, ChangedSetting]:
-    """The changes that have a part in a kind of job: those of its groups of settings, and of its preset."""
-    groups = _GROUPS_OF_KIND[kind]
-    return {
-        name: change
-        for name, change in changed.items()
-        if is_preset_name(name) or (name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] in groups)
-    }
+def _has_part(name: str, kind: str) -> bool:
+    return RUN_SETTINGS[name].place[0] in _GROUPS_OF_KIND[kind]
 
 
 @cache
 def _values(profile: str) -> Mapping[str, Any]:
     if profile not in PROFILES:
         return {}
-    run, _ = run_settings(PROFILES[profile].values, origins=dict.fromkeys(RUN_SETTINGS, profile))
+    run, _ = run_settings(Layer(profile, PROFILES[profile].values))
     assert run is not None
     return run.values()

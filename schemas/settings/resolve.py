@@ -9,12 +9,13 @@ from typing import Any
 from schemas.errors import SettingsError
 from schemas.settings.base import (
     BELOW_CHOSEN,
-    Given,
     Layer,
     SettingSource,
+    checked,
     given_in,
     layer_of,
     outside_layers,
+    sources_of,
     unknown_name,
     without_effect,
 )
@@ -46,9 +47,7 @@ class EffectiveSettings:
 
     def with_values(self, taken: Mapping[str, str]) -> "EffectiveSettings":
         """These settings with stored values in place of theirs. Raises Refused for values that cannot be used."""
-        run, problems = run_settings(
-            self.run.values() | dict(taken), origins=dict.fromkeys(RUN_SETTINGS, "chosen over REST")
-        )
+        run, problems = run_settings(Layer("chosen over REST", self.run.values() | dict(taken)))
         if run is None:
             raise SettingsError(problems)
         return replace(self, run=run, sources=self.sources | dict.fromkeys(taken, SettingSource.CHOSEN))
@@ -89,30 +88,22 @@ def resolve(
     chosen_layers, of_chosen, _ = check_names([option] if config is None else [config, option])
     problems += [*of_names, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen].values if chosen in PROFILES else {}
-    layers = [Layer(SettingSource.PROFILE, f"profile {chosen}", values), *named, *chosen_layers]
-    given = _with_one_timeout_for_both(given_in(layers, RUN_SETTINGS))
-    run, unusable = run_settings(
-        {name: found.text for name, found in given.items()},
-        origins={name: given[name].layer.origin if name in given else "default" for name in RUN_SETTINGS},
-    )
+    layers = [Layer(f"profile {chosen}", values, SettingSource.PROFILE), *named, *chosen_layers]
+    given = given_in(layers, RUN_SETTINGS)
+    if (scoring := given.get(_SCORING_TIMEOUT)) is not None and _TIMEOUT not in given:
+        # The original copies the time-out of scoring calls to all others, if theirs is not set.
+        seconds = {_TIMEOUT: scoring.variables[_SCORING_TIMEOUT]}
+        given[_TIMEOUT] = Layer(f"{_SCORING_TIMEOUT}, {scoring.origin}", seconds, scoring.source)
+    run, unusable = checked(RunSettings, given, RUN_SETTINGS)
     if run is None or problems:
         raise SettingsError([*problems, *unusable])
     return EffectiveSettings(
         run=run,
         profile=chosen,
         profile_source=why,
-        sources={name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in RUN_SETTINGS},
+        sources=sources_of(given, RUN_SETTINGS),
         warnings=(*_two_timeouts(run), *warnings),
     )
-
-
-def _with_one_timeout_for_both(given: dict[str, Given]) -> dict[str, Given]:
-    """The original copies the time-out of scoring calls to all others, if theirs is not set."""
-    scoring = given.get(_SCORING_TIMEOUT)
-    if scoring is None or _TIMEOUT in given:
-        return given
-    origin = f"{_SCORING_TIMEOUT}, {scoring.layer.origin}"
-    return given | {_TIMEOUT: Given(scoring.text, scoring.layer._replace(origin=origin))}
 
 
 def _two_timeouts(run: RunSettings) -> list[str]:

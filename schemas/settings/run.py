@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.chains import CHAINS, queue_of
 from schemas.errors import SettingsError
-from schemas.settings.base import SettingsGroup, checked, disagreement, settings_in, unknown_name
+from schemas.settings.base import Layer, SettingsGroup, checked, disagreement, given_in, settings_in, unknown_name
 from schemas.settings.preset import Preset, is_preset_name
 from schemas.values.differences import ALLOWED, GRID, is_coverage_grid
 
@@ -361,11 +361,10 @@ RUN_SETTINGS: Final = settings_in(RunSettings(), _environment_name)
 """Every setting of a run under its environment name."""
 
 
-def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:
-    """The settings with these values under environment names, or None and every problem with them. Absent names have
-    their defaults; names that no setting of a run has are ignored. `origins` has the source of the value for every
-    setting of a run."""
-    return checked(RunSettings, values, settings=RUN_SETTINGS, origins=origins)
+def run_settings(*layers: Layer) -> tuple[RunSettings | None, list[str]]:
+    """The settings with the values of layers, lowest first, or None and every problem with them. Absent names have
+    their defaults; names that no setting of a run has are ignored."""
+    return checked(RunSettings, given_in(layers, RUN_SETTINGS), RUN_SETTINGS)
 
 
 def settings_hash(settings: RunSettings) -> str:
@@ -424,7 +423,7 @@ def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     origin = "stored with the run"
     values = {name: stored["value"] for name, stored in snapshot.items()}
     of_preset = {name: value for name, value in values.items() if is_preset_name(name)}
-    settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
+    settings, problems = run_settings(Layer(origin, values))
     known = RUN_SETTINGS.keys() | of_preset.keys()
     unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in known]
     if settings is None or unknown:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from schemas.settings.base import value_in_words
-from schemas.settings.profiles import changed_in_words, changes
+from schemas.settings.profiles import changed_in_words, changed_settings
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import Experiment, Report, StageTelemetry
 from schemas.values.runs import SettingValue
@@ -27,7 +27,7 @@ _BINARY = {
 def report_sheet(report: Report) -> Sheet:
     """Errors of each mode beside the baselines, of each item, selective prediction, and what went wrong."""
     run, settings = report.run_metadata, {name: one.model_dump() for name, one in report.settings.items()}
-    changed = changes("participant", run.profile, settings)
+    changed = changed_settings(run.profile, settings, kind="participant")
     models = dict.fromkeys(one.results.model for one in report.experiments if one.results.model)
     scored_by = f"model {', '.join(models)}" if models else "nothing scored"
     indexes = dict.fromkeys(one.in_words for of in report.experiments for one in of.provenance.reference_indexes)

@@ -28,7 +28,7 @@ def test_a_file_is_read_as_python_dotenv_reads_it_and_a_broken_line_is_not_shown
     path.write_text("\ufeff# models\nexport A='one # two' # three\nB=${A}!\nKEY 'sk-secret\nC=\nD\n", encoding="utf-8")
 
     assert file_layer(path) == (
-        Layer(SettingSource.FILE, f"file {path}", {"A": "one # two", "B": "one # two!", "C": "", "D": ""}),
+        Layer(f"file {path}", {"A": "one # two", "B": "one # two!", "C": "", "D": ""}, SettingSource.FILE),
         [f"file {path}, line 4 is not of the form NAME=VALUE."],
     )
     sources = [layer.source for layer in outside_layers({"TESTING": "1"}, path)[0]]

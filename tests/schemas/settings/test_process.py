@@ -17,10 +17,10 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("OLLAMA_HOST=file\nREDIS_URL=redis://file\n")
 
-    process = effective_process({"OLLAMA_HOST": "environment"}, file)
+    settings, sources = effective_process({"OLLAMA_HOST": "environment"}, file)
 
-    assert (process.settings.ollama_host, process.settings.redis_url) == ("environment", "redis://file")
-    given = {name: source for name, source in process.sources.items() if source != SettingSource.DEFAULT}
+    assert (settings.ollama_host, settings.redis_url) == ("environment", "redis://file")
+    given = {name: source for name, source in sources.items() if source != SettingSource.DEFAULT}
     assert given == {"OLLAMA_HOST": SettingSource.ENVIRONMENT, "REDIS_URL": SettingSource.FILE}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings import run
-from schemas.settings.base import allowed
+from schemas.settings.base import Layer, allowed
 from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import resolve
 
@@ -63,7 +63,6 @@ PINNED: dict[str, tuple[Any, list[str], list[str]]] = {
     "RAGQ_RETRIEVE_CANDIDATES": (50, ["2", "1000"], ["0", "1001"]),
     "RAGQ_RETRIES": (0, ["0", "10"], ["-1", "11"]),
 }
-ORIGINS = dict.fromkeys(run.RUN_SETTINGS, "test")
 
 
 def test_names_and_defaults_are_those_of_the_seeds() -> None:
@@ -73,7 +72,7 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
 @pytest.mark.parametrize(("name", "inside", "outside"), [(name, *values) for name, (_, *values) in PINNED.items()])
 def test_ranges_are_enforced(name: str, inside: list[str], outside: list[str]) -> None:
     def problems(text: str) -> list[str]:
-        return run.run_settings({name: text}, origins=ORIGINS)[1]
+        return run.run_settings(Layer("test", {name: text}))[1]
 
     assert [problems(text) for text in inside] == [[]] * len(inside)
     assert [problems(text) for text in outside] == [
