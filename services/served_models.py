@@ -2,9 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import httpx
@@ -12,6 +11,7 @@ import httpx
 from schemas.chains import CHAINS
 from schemas.errors import LLMError, ModelMissingError, Refused, StackError
 from schemas.settings.base import ENV_FILE, merged
+from schemas.settings.process import ServerAddress
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
 from stack.connections import connections, given_servers, masked
@@ -159,14 +159,17 @@ async def served_models(
     if not names:
         return ()
     backend = thaw(run.settings).run.llm.backend
-    # As the workers ask: an Ollama server never through a proxy.
-    async with httpx.AsyncClient(timeout=None, trust_env=backend == "openai") as client:
-        url, ask = _asking(client, backend)
-        found = [] if ask is None else await asyncio.gather(*(_identity(ask, name) for name in names))
-    if warn is not None and url is not None and None in found:
+    try:
+        server = chat_server(backend, merged(os.environ, ENV_FILE))
+    except StackError:
+        server = None
+    if server is None:
+        return ()
+    found = await identities(backend, server, names)
+    if warn is not None and any(not isinstance(one, ModelIdentity | ModelMissingError) for one in found):
         warn(
-            f"{masked(url)} gives no usable answer, and this run asks it for {', '.join(names)}: its jobs fail until "
-            "it does. `ragq doctor` shows what is missing; `ragq retry RUN` continues the jobs then."
+            f"{masked(server.base_url)} gives no usable answer, and this run asks it for {', '.join(names)}: its jobs "
+            "fail until it does. `ragq doctor` shows what is missing; `ragq retry RUN` continues the jobs then."
         )
     for one in found:
         if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
@@ -178,33 +181,31 @@ async def served_models(
     return tuple(one for one in found if isinstance(one, ModelIdentity))
 
 
-def _asking(
-    client: httpx.AsyncClient, backend: str
-) -> tuple[str | None, Callable[[str], Awaitable[ModelIdentity]] | None]:
-    """The address of the server, and what asks it for a model."""
+def chat_server(backend: str, environment: Mapping[str, str]) -> ServerAddress | None:
+    """The server of language models that the environment or the running stack names; None without one. Raises
+    StackError as `connections`."""
+    if backend == "openai":
+        url = environment.get("RAGQ_OPENAI_BASE_URL")
+        return ServerAddress(url, environment.get("RAGQ_OPENAI_API_KEY") or None) if url else None
+    url = connections(environment).ollama_url
+    return None if url is None else ServerAddress(url, None)
+
+
+async def identities(backend: str, server: ServerAddress, models: Iterable[str]) -> list[ModelIdentity | Exception]:
+    """What a server says of models, as a stage would ask it: the identity of each, or why there is none."""
     # Help and submissions of other kinds do without it.
     from adapters.model_servers import ollama_identity, openai_identity
 
-    environment = merged(os.environ, ENV_FILE)
-    if backend == "openai":
-        base_url = environment.get("RAGQ_OPENAI_BASE_URL")
-        if key := environment.get("RAGQ_OPENAI_API_KEY"):
-            client.headers["Authorization"] = f"Bearer {key}"
-        return base_url, partial(openai_identity, client, base_url) if base_url else None
-    try:
-        url = connections(environment).ollama_url
-    except StackError:
-        return None, None
-    return url, None if url is None else partial(ollama_identity, client, url)
+    headers = {} if server.api_key is None else {"Authorization": f"Bearer {server.api_key}"}
+    ask = openai_identity if backend == "openai" else ollama_identity
 
+    async def identity(model: str) -> ModelIdentity | Exception:
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                return await ask(client, server.base_url, model)
+        except _UNANSWERED as error:
+            return error
 
-async def _identity(
-    ask: Callable[[str], Awaitable[ModelIdentity]], name: str
-) -> ModelIdentity | ModelMissingError | None:
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            return await ask(name)
-    except ModelMissingError as missing:
-        return missing
-    except _UNANSWERED:
-        return None
+    # As the workers ask: an Ollama server never through a proxy.
+    async with httpx.AsyncClient(timeout=None, headers=headers, trust_env=backend == "openai") as client:
+        return await asyncio.gather(*map(identity, models))

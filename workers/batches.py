@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from adapters.openai import Completion
 from adapters.openai_batches import Batch, OpenAIBatches
 from schemas.errors import LLMError
-from schemas.settings.process import OpenAIAddress
+from schemas.settings.process import ServerAddress
 from schemas.values.chat import ChatCall
 from stages.models import server_name
 from stages.texts.characters import storable
@@ -35,7 +35,7 @@ _LOOKS_S: Final = 120.0
 class BatchSender:
     """Takes the batches of one server a step further, again and again."""
 
-    def __init__(self, database: Database, address: OpenAIAddress, *, look_s: float) -> None:
+    def __init__(self, database: Database, address: ServerAddress, *, look_s: float) -> None:
         self._database = database
         self._server = server_name(address.base_url)
         self._provider = OpenAIBatches(address.base_url, api_key=address.api_key)

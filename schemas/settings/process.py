@@ -24,7 +24,7 @@ _SERVER_STAGES = 20
 _EMBEDDED_STAGES = 4
 
 
-class OpenAIAddress(NamedTuple):
+class ServerAddress(NamedTuple):
     """An OpenAI-compatible server."""
 
     base_url: str
@@ -42,10 +42,10 @@ class LLMLimits(NamedTuple):
     """Of the calls that are begun in any 60 seconds."""
 
 
-def _address(base_url: str | None, key: SecretStr | None) -> OpenAIAddress | None:
+def _address(base_url: str | None, key: SecretStr | None) -> ServerAddress | None:
     if base_url is None:
         return None
-    return OpenAIAddress(base_url, None if key is None else key.get_secret_value())
+    return ServerAddress(base_url, None if key is None else key.get_secret_value())
 
 
 def _signing_key(secret: str) -> bytes:
@@ -199,7 +199,7 @@ class ProcessSettings(BaseModel):
         return None if self.ragq_webhook_secret is None else _signing_key(self.ragq_webhook_secret.get_secret_value())
 
     @property
-    def openai_server(self) -> OpenAIAddress | None:
+    def openai_server(self) -> ServerAddress | None:
         """The server of language models; None without one."""
         return _address(self.ragq_openai_base_url, self.ragq_openai_api_key)
 
@@ -217,7 +217,7 @@ class ProcessSettings(BaseModel):
         return LLMLimits(self.ragq_llm_concurrency or None, self.ragq_llm_rpm or None, self.ragq_llm_tpm or None)
 
     @property
-    def openai_embedding_server(self) -> OpenAIAddress | None:
+    def openai_embedding_server(self) -> ServerAddress | None:
         """The server of embeddings. A key is sent to no other server than the one it is set for."""
         url, key = self.ragq_openai_embedding_base_url, self.ragq_openai_embedding_api_key
         if url is None and key is None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import cli
-from schemas.settings.process import KNOWN_NAMES, OpenAIAddress
+from schemas.settings.process import KNOWN_NAMES, ServerAddress
 from services.doctor import Finding, Findings, Verdict, _Asked, _models, examine
 from stack.ports import LOOPBACK
 from tests.scripted_openai import ScriptedOpenAI
@@ -76,7 +76,7 @@ def test_without_a_stage_that_asks_a_model_no_server_is_missed(doctor: Doctor) -
 
 async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:
     async with ScriptedOpenAI([{"id": "gpt"}]) as server:
-        address = OpenAIAddress(server.url, "key")
+        address = ServerAddress(server.url, "key")
         found = await asyncio.to_thread(
             lambda: list(_models("openai", address, {name: _Asked("A", ["answers"]) for name in ("gpt", "absent")}))
         )

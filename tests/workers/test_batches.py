@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.settings.process import OpenAIAddress
+from schemas.settings.process import ServerAddress
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
@@ -33,7 +33,7 @@ class Work:
 
     def __post_init__(self) -> None:
         self.identity = ModelIdentity(backend="openai", server=self.server.url, model=MODEL, digest="")
-        self.sender = BatchSender(self.database, OpenAIAddress(self.server.url, None), look_s=0.0001)
+        self.sender = BatchSender(self.database, ServerAddress(self.server.url, None), look_s=0.0001)
 
     async def register(self, text: str, of: int | Claim = 0) -> Registered:
         claim = of if isinstance(of, Claim) else self.claims[of]

@@ -26,7 +26,7 @@ from adapters.openai import OpenAIEmbedder
 from schemas.chains import CHAINS, Stage, stages_of
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.settings.process import OpenAIAddress, ProcessSettings
+from schemas.settings.process import ProcessSettings, ServerAddress
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RUN_SETTINGS, EmbeddingSettings, ModelSettings, RunSettings
 from schemas.values.chat import ChatCall
@@ -217,10 +217,10 @@ async def test_a_run_with_backend_openai_is_embedded_by_the_server_that_is_named
 
 def test_no_key_is_sent_to_a_server_that_it_was_not_set_for() -> None:
     for chat, embeddings, expected in [
-        (("http://c/v1", "ck"), (None, None), OpenAIAddress("http://c/v1", "ck")),
-        (("http://c/v1", "ck"), ("http://e/v1", None), OpenAIAddress("http://e/v1", None)),
-        (("http://c/v1", "ck"), (None, "ek"), OpenAIAddress("http://c/v1", "ek")),
-        (("http://c/v1", "ck"), ("http://e/v1", "ek"), OpenAIAddress("http://e/v1", "ek")),
+        (("http://c/v1", "ck"), (None, None), ServerAddress("http://c/v1", "ck")),
+        (("http://c/v1", "ck"), ("http://e/v1", None), ServerAddress("http://e/v1", None)),
+        (("http://c/v1", "ck"), (None, "ek"), ServerAddress("http://c/v1", "ek")),
+        (("http://c/v1", "ck"), ("http://e/v1", "ek"), ServerAddress("http://e/v1", "ek")),
         ((None, None), (None, "ek"), None),
     ]:
         names = ("RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_API_KEY")
