@@ -144,8 +144,7 @@ class VocabularyForm(Body):
 
     name: VocabularyName
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=4)]
-    """tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv, which may also be called
-    word_rating_probabilities.csv."""
+    """tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv."""
 
 
 class BuildReply(Reply):

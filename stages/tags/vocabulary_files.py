@@ -15,18 +15,15 @@ TAGS_FILE = "tags.csv"
 PAIRS_FILE = "cooccurrence.tsv"
 LISTS_FILE = "tag_lists.txt"
 RATINGS_FILE = "ratings.csv"
-ORIGINAL_RATINGS_FILE = "word_rating_probabilities.csv"
 
-_RATED = "how probable it is that a tag is not safe for work"
 FILES: Final = {
     TAGS_FILE: "tags with their counts and aliases",
     PAIRS_FILE: "pairs of tags that occur together",
     LISTS_FILE: "lists of tags that occur together",
-    RATINGS_FILE: _RATED,
-    ORIGINAL_RATINGS_FILE: f"{_RATED}, as the original application names it",
+    RATINGS_FILE: "how probable it is that a tag is not safe for work",
 }
-"""The files of a vocabulary, and what each has. All but the first may be absent; one of the second and third is enough,
-and no more than one of the last two is read."""
+"""The files of a vocabulary, and what each has. All but the first may be absent; one of the second and third is enough.
+"""
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
@@ -47,8 +44,8 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
       for spaces. A tag's name as it is written is kept to be shown. An alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
     - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
-    - `ratings.csv` or `word_rating_probabilities.csv`: tag, probability of not being safe for work. The columns of
-      these names, else the first and the only other one; no header is needed if there are two.
+    - `ratings.csv`: tag, probability of not being safe for work. The columns of these names, else the first and the
+      only other one; no header is needed if there are two.
 
     An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Ratings of
     unknown tags are counted and left out. Problems: those of `parse_rows`, invalid values, names that are looked up
@@ -58,7 +55,7 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     problems += tuple(_tag_problems(rows))
     pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
     lists, list_problems = _lists(files.get(LISTS_FILE, b""))
-    ratings, rating_problems = _ratings_of(files)
+    ratings, rating_problems = _ratings(files[RATINGS_FILE]) if RATINGS_FILE in files else Parsed({})
     if problems := problems + pair_problems + list_problems + rating_problems:
         return Parsed(Vocabulary(tags=(), aliases={}), problems)
     aliases = _aliases(rows)
@@ -141,21 +138,13 @@ def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
 
 
-def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, float]]:
-    given = [file for file in (RATINGS_FILE, ORIGINAL_RATINGS_FILE) if file in files]
-    if len(given) == 2:
-        found = f"is there beside {RATINGS_FILE}, and both rate tags"
-        return Parsed({}, (FileProblem(ORIGINAL_RATINGS_FILE, None, found, "keep one of both"),))
-    return _ratings(files[given[0]], given[0]) if given else Parsed({})
-
-
-def _ratings(data: bytes, file: str) -> Parsed[dict[str, float]]:
+def _ratings(data: bytes) -> Parsed[dict[str, float]]:
     named = _first_cells(data)
     tag, probability = "tag", "probability"
     header = [tag, probability] if len(named) == 2 and _probability(named[1]) is not None else None
     if header is None and not {tag, probability} <= {*named} and len(named) == 2:
         tag, probability = named
-    rows, of_file = parse_rows(data, file=file, columns=(tag, probability), header=header)
+    rows, of_file = parse_rows(data, file=RATINGS_FILE, columns=(tag, probability), header=header)
     problems = [*of_file]
     ratings: dict[str, float] = {}
     lines: dict[str, int] = {}
@@ -163,9 +152,11 @@ def _ratings(data: bytes, file: str) -> Parsed[dict[str, float]]:
         rated, value = lookup_of(cells[tag]), _probability(cells[probability])
         if not rated or value is None:
             found = "is not a tag and a probability from 0 to 1"
-            problems.append(FileProblem(file, line, found, "correct or remove it"))
+            problems.append(FileProblem(RATINGS_FILE, line, found, "correct or remove it"))
         elif rated in ratings:
-            problems.append(FileProblem(file, line, f"rates the tag of line {lines[rated]}", "keep one of both"))
+            problems.append(
+                FileProblem(RATINGS_FILE, line, f"rates the tag of line {lines[rated]}", "keep one of both")
+            )
         else:
             ratings[rated], lines[rated] = value, line
     return Parsed(ratings, tuple(problems))

@@ -68,15 +68,12 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     assert stored(lambda connection: connection.fetch(JOBS)) == []
 
 
-def test_ratings_have_the_name_of_the_original_too_and_files_that_are_not_read_are_named(
-    ragq: Ragq, tmp_path: Path
-) -> None:
+def test_files_that_are_not_read_are_named(ragq: Ragq, tmp_path: Path) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
-    (folder / "ratings.csv").rename(folder / "word_rating_probabilities.csv")
     done = ragq("import", "tags", str(folder))
     assert ("3 rated" in done.stdout, "Not read" in done.stderr) == (True, False)
 
-    (folder / "word_rating_probabilities.csv").rename(folder / "unsafe.csv")
+    (folder / "ratings.csv").rename(folder / "unsafe.csv")
     (folder / "tag_lists.txt").rename(folder / "tag_list.txt")
     (folder / "notes.csv").write_text("who,when\nme,today\n")
     done = ragq("import", "tags", str(folder), "--name", "other")

@@ -50,7 +50,7 @@ def test_ratings_belong_to_their_tags_and_those_of_unknown_tags_are_counted() ->
 def test_ratings_of_the_original_application_are_read(header: str) -> None:
     lines = ["big hat", "0.99"], ["shirt", "0.1"]
     rows = "".join(",".join(line[::-1] if "probability,tag" in header else line) + "\n" for line in lines)
-    files = {"tags.csv": HEADED, "word_rating_probabilities.csv": header + rows}
+    files = {"tags.csv": HEADED, "ratings.csv": header + rows}
 
     vocabulary = accept(parse_vocabulary({name: text.encode() for name, text in files.items()}))
 
