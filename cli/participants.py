@@ -250,11 +250,6 @@ def _changes(imported: ImportedParticipants) -> Iterator[str]:
         yield f"split {split}: {size}" + (" (published ids)" if split in imported.made_splits else "")
     for number, item in imported.patched_items.items():
         yield f"participant {number}: {item} was rebuilt from the total"
-    for number, rows in list(imported.irregular_rows.items())[:SHOWN]:
-        kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
-        yield f"participant {number}: rows kept as they are: {kept}"
-    if len(imported.irregular_rows) > SHOWN:
-        yield f"{len(imported.irregular_rows) - SHOWN} more participants have such rows; --json has all of them"
 
 
 def _notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:

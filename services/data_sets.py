@@ -14,7 +14,6 @@ from schemas.values.participants import (
     DataSet,
     Participant,
     PHQ8Item,
-    RowIrregularity,
     Split,
     SplitMethod,
     SplitOrigin,
@@ -82,7 +81,6 @@ class ImportedParticipants(Value):
     made_splits: tuple[str, ...] = ()
     """The paper's splits, made because the import has no files of them."""
     patched_items: dict[int, PHQ8Item]
-    irregular_rows: dict[int, dict[RowIrregularity, int]]
     stored_variants: dict[TranscriptVariant, int] = Field(default_factory=dict)
     """Those that the data set has now."""
     missing: tuple[int, ...] = Field(default=(), exclude=True)
@@ -139,7 +137,6 @@ async def import_participants(
             unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
             conflicting_splits=others,
             patched_items=data_set.patched,
-            irregular_rows={one.id: one.irregular_rows for one in people.values() if one.irregular_rows},
         )
         made: dict[str, Any] = {}
         if not dry_run:

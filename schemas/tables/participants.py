@@ -7,7 +7,7 @@ from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
-from schemas.values.participants import KeyedItem, Participant, RowIrregularity, TranscriptVariant, Utterance
+from schemas.values.participants import KeyedItem, Participant, TranscriptVariant, Utterance
 from schemas.values.runs import IndexIdentity
 
 _CURRENT = text("published_at IS NOT NULL AND replaced_at IS NULL")
@@ -21,7 +21,6 @@ class ParticipantTable(Participant, columns.Row, table=True):  # type: ignore[mi
     transcript: str = columns.text()
     utterances: tuple[Utterance, ...] = columns.json()
     variant: TranscriptVariant = columns.text("unknown")
-    irregular_rows: dict[RowIrregularity, int] = columns.json("{}")
     items: dict[KeyedItem, int] | None = columns.json()
     """The eight item scores by evidence key."""
     imported_at: datetime = columns.now()

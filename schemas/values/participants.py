@@ -130,15 +130,6 @@ class Utterance(Value):
     """Seconds from the start of the recording; None if the cell is blank."""
 
 
-class RowIrregularity(StrEnum):
-    """What is odd about a row of a transcript whose speech is kept."""
-
-    UNKNOWN_SPEAKER = "unknown_speaker"
-    """The speaker is neither the interviewer nor the participant."""
-    STOP_BEFORE_START = "stop_before_start"
-    """The row stops before it starts."""
-
-
 def _item(key: PHQ8Item | str) -> PHQ8Item:
     return key if isinstance(key, PHQ8Item) else PHQ8Item.from_evidence_key(key)
 
@@ -176,8 +167,6 @@ class Participant(StoredPerson):
     transcript: str = Field(repr=False)
     """The utterances as `speaker: value` lines, joined by newline."""
     utterances: tuple[Utterance, ...] = Field(repr=False)
-    irregular_rows: dict[RowIrregularity, int] = Field(default_factory=dict)
-    """How many rows of the file have each irregularity; those without any are absent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ import hashlib
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.participants import FileProblem, Participant, RowIrregularity, TranscriptVariant, Utterance
+from schemas.values.participants import FileProblem, Participant, TranscriptVariant, Utterance
 from stages.records import Parsed, Row, Separator, parse_rows
 from stages.texts.characters import listed
 
@@ -24,9 +23,8 @@ def parse_transcript(
 
     Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. White space around a
     speaker is removed, the speakers are `Ellie` and `Participant` however their letters are cased, and a value is
-    unchanged, also after a sync marker. Rows of another speaker, and rows that stop before they start, are kept and
-    counted. Problems: those of `parse_rows`, times that are not seconds, and a file
-    without any utterance.
+    unchanged, also after a sync marker. Rows of another speaker, and rows that stop before they start, are kept.
+    Problems: those of `parse_rows`, times that are not seconds, and a file without any utterance.
     """
     rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
     spoken = [(line, cells) for line, cells in rows if cells["speaker"].strip() and cells["value"].strip()]
@@ -35,8 +33,7 @@ def parse_transcript(
         what_to_do = "restore it, or remove its folder from the data set"
         problems = (FileProblem(file, None, "has no utterance with text", what_to_do),)
     transcript = transcript_of(participant_id, (_utterance(cells) for _, cells in spoken))
-    irregular = Counter(found for utterance in transcript.utterances for found in _irregularities(utterance))
-    return Parsed(transcript.model_copy(update={"variant": variant, "irregular_rows": dict(irregular)}), problems)
+    return Parsed(transcript.model_copy(update={"variant": variant}), problems)
 
 
 def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Participant:
@@ -60,13 +57,6 @@ def _utterance(cells: Mapping[str, str]) -> Utterance:
         start_s=_seconds(cells["start_time"]),
         stop_s=_seconds(cells["stop_time"]),
     )
-
-
-def _irregularities(utterance: Utterance) -> Iterator[RowIrregularity]:
-    if utterance.speaker not in SPEAKERS:
-        yield RowIrregularity.UNKNOWN_SPEAKER
-    if utterance.start_s is not None and utterance.stop_s is not None and utterance.stop_s < utterance.start_s:
-        yield RowIrregularity.STOP_BEFORE_START
 
 
 def _time_problems(row: Row, *, file: str) -> Iterator[FileProblem]:

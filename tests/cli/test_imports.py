@@ -30,7 +30,7 @@ def write_transcript(folder: Path, participant_id: int, rows: str = ROWS) -> Non
     (place / f"{participant_id}_TRANSCRIPT.csv").write_text(rows)
 
 
-def test_an_import_prints_and_stores_variants_and_irregular_rows(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
+def test_an_import_prints_and_stores_variants(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
     write_transcript(tmp_path / "data/transcripts", 316)
     write_transcript(tmp_path / "data/transcripts", 319)
 
@@ -41,21 +41,15 @@ def test_an_import_prints_and_stores_variants_and_irregular_rows(ragq: Ragq, sto
         "Imported 2 participants, 0 of them with item labels.",
         "  data set data: 2 new, 0 unchanged, 0 changed, 0 conflicting",
         "  transcript variant raw (2)",
-        "  participant 316: rows kept as they are: 1 with stop before start, 1 with unknown speaker",
-        "  participant 319: rows kept as they are: 1 with stop before start, 1 with unknown speaker",
     ]
-    irregular = {"stop_before_start": 1, "unknown_speaker": 1}
     printed = json.loads(again.stdout)
     assert (printed["variants"], printed["stored_variants"]) == ({"raw": 2}, {"raw": 2})
-    assert printed["irregular_rows"] == {"316": irregular, "319": irregular}
 
     async def rows(connection: Connection) -> list[tuple[Any, ...]]:
-        found = await connection.fetch(
-            "SELECT variant, irregular_rows, transcript FROM participant ORDER BY id LIMIT 1"
-        )
+        found = await connection.fetch("SELECT variant, transcript FROM participant ORDER BY id LIMIT 1")
         return [tuple(row) for row in found]
 
-    assert stored(rows) == [("raw", irregular, "Ellie: hi\nParticipant: hello\nRA: wait")]
+    assert stored(rows) == [("raw", "Ellie: hi\nParticipant: hello\nRA: wait")]
 
 
 def test_transcripts_with_the_interviewer_are_not_of_the_participant_alone(ragq: Ragq, tmp_path: Path) -> None:

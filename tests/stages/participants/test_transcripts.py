@@ -6,7 +6,7 @@ import json
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.participants import Participant, RowIrregularity, TranscriptVariant, Utterance
+from schemas.values.participants import Participant, TranscriptVariant, Utterance
 from stages.participants.transcripts import clean, parse_transcript, transcript_of, vary
 from stages.records import Parsed
 from tests.data import public_data
@@ -46,12 +46,11 @@ def test_times_that_are_no_seconds_are_problems_and_blank_ones_unknown() -> None
     assert [(problem.line, problem.found) for problem in problems] == expected
 
 
-def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counted() -> None:
+def test_other_speakers_and_rows_that_stop_before_they_start_are_kept() -> None:
     rows = "1\t2\tEllie\thi\n4\t3\tParticipant\thello\n5\t6\tRA\tone moment\n8\t7\tElie\tback\n"
     found = parsed(rows)
     assert found.problems == ()
     assert found.value.transcript == "Ellie: hi\nParticipant: hello\nRA: one moment\nElie: back"
-    assert found.value.irregular_rows == {RowIrregularity.STOP_BEFORE_START: 2, RowIrregularity.UNKNOWN_SPEAKER: 2}
 
 
 def test_speech_after_a_sync_marker_is_kept_and_no_repr_contains_it() -> None:
