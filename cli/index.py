@@ -1,6 +1,5 @@
 """`ragq index`: reference indexes built, scored and read from files, and the models of vocabularies."""
 
-from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,15 @@ from cli.submit import report_submitted
 from cli.tags import index_command
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import EmbeddingSettings
 from schemas.values.participants import TranscriptVariant
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
 from services.listings import indexes_table
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
-from stages.participants.artifacts import ArtifactFile, LoadRules
-from stages.participants.index_names import index_name, named_parts
-from stages.participants.splits import TRAINING_SPLITS, first_index
+from stages.participants.artifacts import ArtifactFile, files_not_read
+from stages.participants.index_names import index_name
+from stages.participants.splits import first_index
 from stages.reports.words import counted
 from store.database import Connection
 from store.references import index_runs, references
@@ -247,32 +247,23 @@ def reembed_command(
     conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
 
 
-#: Read only when they are asked for: otherwise they may be missing, broken or of another index.
-ON_REQUEST = frozenset({ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META})
-
-_REQUIRED = (ArtifactFile.VECTORS, ArtifactFile.TEXTS)
-
-
-def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -> dict[ArtifactFile, bytes]:
+def read_artifact_files(vectors: Path, embedding: EmbeddingSettings) -> dict[ArtifactFile, bytes]:
     """The files beside an `.npz`, and itself. Vectors and texts have to be there; others may be missing. Tags and chunk
-    scores are not opened unless they are in `asked_for`. Raises Refused where one that has to be there is not, and for
-    a file that cannot be read."""
+    scores are not opened unless the settings need them. Raises Refused where one that has to be there is not, and for a
+    file that cannot be read."""
     if vectors.suffix != ArtifactFile.VECTORS:
         raise Refused(
             f"{vectors} is not the name of an .npz file; name that one, the others are found in the same folder."
         )
-    files = {}
-    for file in ArtifactFile:
-        path = vectors.with_name(vectors.name.removesuffix(ArtifactFile.VECTORS) + file)
-        if file in ON_REQUEST and file not in asked_for:
-            continue
-        if path.exists():
-            files[file] = read_file(path)
-        elif file in _REQUIRED:
+    paths = {file: vectors.with_name(vectors.name.removesuffix(ArtifactFile.VECTORS) + file) for file in ArtifactFile}
+    for file in (ArtifactFile.VECTORS, ArtifactFile.TEXTS):
+        if not paths[file].exists():
             raise Refused(
-                f"There is no {path}. An index is at least NAME.npz with the vectors and NAME.json with the texts."
+                f"There is no {paths[file]}. An index is at least NAME.npz with the vectors and NAME.json with the "
+                "texts."
             )
-    return files
+    unread = files_not_read(embedding)
+    return {file: read_file(path) for file, path in paths.items() if file not in unread and path.exists()}
 
 
 @index.command("import")
@@ -280,9 +271,7 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
 @click.option(
     "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
 )
-@click.option(
-    "--data-set", help="Whose participants they are; without it the data set that has their split, or the only one."
-)
+@click.option("--data-set", help="Whose participants they are; needed where several data sets are stored.")
 @click.option(
     "--split",
     metavar="SPLIT",
@@ -322,21 +311,15 @@ def import_command(
     embeddings_file = settings.run.embedding.embeddings_file
     path = file or _settings_path(embeddings_file)
     stored_name = index_name(name or (path.name if file else embeddings_file))
-    named = named_parts(stored_name)
-    rules = LoadRules(
-        settings=settings.run,
-        default_split=split or named.split or next(iter(TRAINING_SPLITS)),
-        default_variant=variant or named.variant or TranscriptVariant.UNKNOWN,
-    )
-    files = read_artifact_files(path, asked_for=rules.asked_for)
     stored, warnings = with_database(
         import_artifact,
-        files,
+        read_artifact_files(path, settings.run.embedding),
+        settings.run,
         file_name=path.stem,
-        index_name=stored_name,
-        rules=rules,
+        name=stored_name,
         data_set=data_set,
-        default_data_set=data_directory().absolute().name,
+        split=split,
+        variant=variant,
     )
     for warning in warnings:
         print_text(f"Warning: {warning}", err=True)

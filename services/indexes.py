@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
@@ -12,13 +11,8 @@ from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import StoredSplit, TranscriptVariant
 from schemas.values.runs import IndexSource
-from stages.participants.artifacts import (
-    PROMPT_REMEDY,
-    ArtifactFile,
-    LoadRules,
-    load_artifact,
-    other_prompt,
-)
+from services.data_sets import find_data_set
+from stages.participants.artifacts import PROMPT_REMEDY, ArtifactFile, load_artifact, other_prompt
 from stages.participants.embed import settings_differences, split_difference, variant_difference
 from stages.participants.index_names import answers_to, built_name, index_name, named_parts
 from stages.participants.splits import (
@@ -32,8 +26,8 @@ from stages.participants.splits import (
 )
 from stages.participants.transcripts import import_command
 from store.database import Connection
-from store.references import interviews, references
-from store.references.interviews import stored_splits
+from store.references import references
+from store.references.interviews import splits_of, stored_splits
 from store.references.references import StoredIndex
 
 
@@ -264,42 +258,41 @@ def _names(indexes: Iterable[StoredIndex]) -> str:
 async def import_artifact(
     connection: Connection,
     files: Mapping[ArtifactFile, bytes],
+    settings: RunSettings,
     *,
     file_name: str,
-    index_name: str,
-    rules: LoadRules,
+    name: str,
     data_set: str | None = None,
-    default_data_set: str = "data",
+    split: str | None = None,
+    variant: TranscriptVariant | None = None,
 ) -> tuple[StoredIndex, list[str]]:
     """Check the files of an index against the stored splits, and store it as the current one of its name and identity
     in one transaction. With it is what is worth saying about it.
 
-    Without a data set it is the one that has the split of the files, else the only one that is stored, else the
-    default. Raises what `load_artifact` raises, and Refused for a name that names another split or variant than the
-    files, and where several data sets could be meant; nothing is stored then.
+    Without a data set it is the only one that is stored. `split` and `variant` are those of files that do not name
+    theirs; without them they are those in the name of the index. Raises what `load_artifact` and `find_data_set` raise,
+    and Refused for a name that names another split or variant than the files; nothing is stored then.
     """
-    every_split = await stored_splits(connection)
-    splits = {
-        one.name: one
-        for one in every_split
-        if one.name not in TEST_SPLITS and (one.data_set == data_set if data_set else one.called == one.name)
-    }
-    artifact = load_artifact(files, name=file_name, rules=replace(rules, splits=splits))
-    _refuse_wrong_name(index_name, artifact.source)
-    data_set = data_set or await _data_set(connection, artifact.source.split, every_split, default=default_data_set)
-    plan = artifact.source.model_copy(update={"name": index_name, "data_set": data_set})
+    data_set, named = await find_data_set(connection, data_set), named_parts(name)
+    stored = await splits_of(connection, data_set)
+    artifact = load_artifact(
+        files,
+        settings,
+        name=file_name,
+        splits={other: stored[other] for other in stored.keys() - TEST_SPLITS},
+        default_split=split or named.split or next(iter(TRAINING_SPLITS)),
+        variant=variant or named.variant or TranscriptVariant.UNKNOWN,
+    )
+    _refuse_wrong_name(name, artifact.source)
+    plan = artifact.source.model_copy(update={"name": name, "data_set": data_set})
     index_id = await references.keep_imported(
         connection,
         plan,
         artifact.participants,
-        model_digest=artifact.model_digest,
-        artifact_meta=artifact.meta,
         chunk_scores_meta=artifact.chunk_scores_meta,
         partial=artifact.partial,
     )
     warnings = list(artifact.warnings)
-    if artifact.model_digest is None:
-        warnings.append("The files do not name the weights of the model: runs compare its name alone.")
     labels = await references.labels(connection, index_id)
     if unlabelled := [number for number, items in labels.items() if items is None]:
         warnings.append(
@@ -308,16 +301,6 @@ async def import_artifact(
             "import the index again."
         )
     return await current_index(connection, f"{plan.name}@{references.identity(plan)}"), warnings
-
-
-async def _data_set(connection: Connection, split: str, stored: Sequence[StoredSplit], *, default: str) -> str:
-    having = [one.data_set for one in stored if one.name == split] or list(await interviews.data_sets(connection))
-    if len(having) > 1:
-        raise Refused(
-            f"The files are of split '{training_name(split)}', and do not name its data set: name it with "
-            f"{' or '.join(f'`--data-set {shlex.quote(name)}`' for name in having)}. Nothing was imported."
-        )
-    return having[0] if having else default
 
 
 def _refuse_wrong_name(name: str, source: IndexSource) -> None:

@@ -273,8 +273,6 @@ async def chunk_publish(work: Work) -> Result[FinishedBatch]:
         prompt_hash=scores.prompt_hash,
         scorer_model=scores.model,
         scorer_model_digest=scores.model_digest,
-        scorer_backend=work.settings.llm.backend,
-        temperature=0.0,
         allow_same_model=claim.inputs["is_circular"],
     )
     store = partial(index_runs.store_when_complete, run_id=claim.run_id, index_id=index_id, meta=meta)

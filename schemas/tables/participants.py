@@ -66,8 +66,6 @@ class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: igno
     """The number formats of its vectors; none is known of imported indexes."""
     evidence: str | None
     """How the evidence of its participants was found; None without evidence."""
-    artifact_meta: dict[str, Any] | None = columns.json()
-    """The description that an imported index came with."""
     chunk_scores_meta: dict[str, Any] | None = columns.json()
     """Who scored the chunks; None without chunk scores, and where their files did not say."""
     partial: dict[str, Any] | None = columns.json()

@@ -3,18 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from schemas.values.base import Embedded, Value
 from schemas.values.chat import FromReplies, Message
@@ -395,14 +388,9 @@ class FinishedBatch(Value):
 
 
 class Sidecar(Value):
-    """Metadata of the data. Fields of other programs are kept; fields with values of another type are refused."""
+    """Metadata of the files of an index. Fields with values of another type are refused, others are not read."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    @model_serializer(mode="wrap")
-    def _as_written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The fields that were set, and no others."""
-        return {name: value for name, value in dump(self).items() if name in self.model_fields_set}
+    model_config = ConfigDict(strict=True, extra="ignore")
 
 
 class ArtifactMeta(Sidecar):
@@ -411,23 +399,12 @@ class ArtifactMeta(Sidecar):
     backend: str | None = None
     model: str | None = None
     """Its name in the backend."""
-    model_canonical: str | None = None
-    model_digest: str | None = None
-    """SHA-256 of the weights. Only ragq writes it."""
     dimension: int | None = Field(default=None, ge=1)
-    actual_dimension_min: int | None = None
-    actual_dimension_max: int | None = None
-    dimension_mismatch_count: int | None = None
     chunk_size: int | None = None
     chunk_step: int | None = None
     min_evidence_chars: int | None = None
     split: str | None = None
     """`paper-train` or `avec-train`."""
-    transcript_variant: TranscriptVariant | None = Field(default=None, strict=False)
-    """Only ragq writes it."""
-    participant_count: int | None = None
-    generated_at: str | None = None
-    generator_script: str | None = None
     split_csv_hash: str | None = None
     """First 12 hex digits of the SHA-256 of the split's CSV."""
     split_ids_hash: str | None = None
@@ -435,7 +412,7 @@ class ArtifactMeta(Sidecar):
 
 
 class ChunkScoresMeta(Sidecar):
-    """`.chunk_scores.meta.json`: the scorer of the chunks, and its settings."""
+    """`.chunk_scores.meta.json`: the scorer of the chunks."""
 
     prompt_hash: str
     """First 12 hex digits of the SHA-256 of the scorer's prompt."""
@@ -444,19 +421,13 @@ class ChunkScoresMeta(Sidecar):
     """Identifies the scorer's weights. Only ragq writes it."""
     allow_same_model: bool | None = None
     """True if the scorer was MODEL_QUANTITATIVE_MODEL itself, and this was allowed. Only ragq writes it."""
-    scorer_backend: str | None = None
-    temperature: float | None = None
     generated_at: str | None = None
     source_embeddings: str | None = None
     """File name of the `.npz` whose chunks were scored."""
-    total_chunks: int | None = None
 
 
 class PartialBuild(Sidecar):
     """`.partial.json`: what was skipped, which marks an index as incomplete."""
 
-    output_npz: str | None = None
     skipped_participants: tuple[int, ...] = Field(default=(), strict=False)
-    skipped_participant_count: int = 0
-    skipped_chunks: int = 0
     chunk_skip_reason_counts: dict[str, int] = Field(default_factory=dict)

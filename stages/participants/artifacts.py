@@ -4,14 +4,14 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from schemas.errors import (
     EmbeddingArtifactMismatchError,
@@ -20,7 +20,7 @@ from schemas.errors import (
     FailureCategory,
     ReplyShapeError,
 )
-from schemas.settings.run import RunSettings
+from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
     ArtifactMeta,
     ChunkScoresMeta,
@@ -28,7 +28,6 @@ from schemas.values.participants import (
     PartialBuild,
     ParticipantChunks,
     PHQ8Item,
-    Sidecar,
     Split,
     TranscriptVariant,
 )
@@ -62,27 +61,11 @@ class ArtifactFile(StrEnum):
     PARTIAL = ".partial.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadRules:
-    """Requirements on an artifact when it is loaded."""
-
-    settings: RunSettings
-    default_split: str = "paper-train"
-    """The training split of an artifact that does not name one."""
-    default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
-    """The transcript variant of an artifact that does not name one."""
-    splits: Mapping[str, Split] = field(default_factory=dict)
-    """The current splits, by name; one that is absent is not compared."""
-
-    @property
-    def asked_for(self) -> Collection[ArtifactFile]:
-        """The files that are read only where the settings need them, and are then required and must be valid."""
-        embedding = self.settings.embedding
-        scores = (ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META)
-        return (
-            *((ArtifactFile.TAGS,) if embedding.enable_item_tag_filter else ()),
-            *(scores if embedding.reference_score_source == "chunk" else ()),
-        )
+def files_not_read(embedding: EmbeddingSettings) -> set[ArtifactFile]:
+    """Tags and chunk scores, where the settings do not need them; those that they need must be there and valid."""
+    tags = set() if embedding.enable_item_tag_filter else {ArtifactFile.TAGS}
+    is_by_chunk = embedding.reference_score_source == "chunk"
+    return tags if is_by_chunk else tags | {ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META}
 
 
 class LoadedArtifact(NamedTuple):
@@ -90,11 +73,8 @@ class LoadedArtifact(NamedTuple):
 
     source: IndexSource
     """Under the name of the files, with backend, dimension and chunking of the settings, and of no data set yet."""
-    model_digest: str | None
-    """None if the artifact does not name the weights."""
     participants: tuple[ParticipantChunks, ...]
     """Ids ascending."""
-    meta: ArtifactMeta | None
     chunk_scores_meta: ChunkScoresMeta | None
     partial: PartialBuild | None
     """What was skipped at the build and now; None for a complete index."""
@@ -122,7 +102,7 @@ PROMPT_REMEDY: Final = (
 _ABSENT: Final = "was requested and is missing"
 _PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
 _ITEMS: Final = {item.evidence_key: item for item in PHQ8Item}
-_Description = TypeVar("_Description", bound=Sidecar)
+_Description = TypeVar("_Description", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -132,6 +112,7 @@ class _Files:
     contents: Mapping[ArtifactFile, bytes]
     name: str
     """Their name without the suffix."""
+    settings: RunSettings
     problems: list[FileProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -213,49 +194,62 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(part)
 
 
-def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules) -> LoadedArtifact:
+def load_artifact(
+    files: Mapping[ArtifactFile, bytes],
+    settings: RunSettings,
+    *,
+    name: str,
+    splits: Mapping[str, Split],
+    default_split: str = "paper-train",
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN,
+) -> LoadedArtifact:
     """The index in these files, named `name` and their suffix; vectors and texts are required.
 
-    Tags and chunk scores are read only if the rules request them. All mismatches, with the settings and within the
+    It is compared with `splits`, those that are stored, by name; `default_split` is that of files that name none.
+    Tags and chunk scores are read only if the settings need them. All mismatches, with the settings and within the
     files, are raised in one EmbeddingArtifactMismatchError. Without tags and scores, a participant whose texts and
     vectors differ in number is skipped with a warning. Then EmbeddingDimensionMismatchError is raised for vectors
     shorter than the setting, unless they may be skipped and others remain, and EmbeddingValidationError for vectors
     with NaN, an infinity or only zeros.
     """
-    read = _Files(files, name)
+    read = _Files(files, name, settings)
     texts, vectors = read.lists(ArtifactFile.TEXTS, _text_wrong), _read_vectors(read)
     meta = read.description(ArtifactMeta, ArtifactFile.META)
     if ArtifactFile.META not in files:
         read.warn(ArtifactFile.META, "is missing; assumed to be built with the current settings")
     partial = read.description(PartialBuild, ArtifactFile.PARTIAL)
     listed = {*texts, *(partial.skipped_participants if partial else ())}
-    source = _source(meta or ArtifactMeta(), listed, files=read, rules=rules)
-    has_tags, has_scores = (file in rules.asked_for for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
+    source = _source(meta or ArtifactMeta(), listed, read, splits, default_split, variant)
+    not_read = files_not_read(settings.embedding)
+    has_tags, has_scores = (file not in not_read for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
     tags = read.lists(ArtifactFile.TAGS, _tags_wrong, texts) if has_tags else None
     scores = read.lists(ArtifactFile.CHUNK_SCORES, _chunk_scores_wrong, texts) if has_scores else None
-    scorer = _read_scorer(read, rules) if has_scores else None
+    scorer = _read_scorer(read) if has_scores else None
 
     dropped = {} if read.problems else _uneven(texts, vectors, names=("texts", "vectors"))
     for found in dropped.values():
-        if rules.asked_for:
+        if has_tags or has_scores:
             read.refuse(ArtifactFile.VECTORS, found)
         else:
             read.warn(ArtifactFile.VECTORS, f"{found}; skipped")
     read.raise_problems()
 
     kept = {key: vectors[key] for key in texts if key not in dropped}
-    dimension = rules.settings.embedding.dimension
-    short = _short(kept, rules, f"{name}{ArtifactFile.VECTORS}")
+    dimension = settings.embedding.dimension
+    may_be_skipped = settings.embedding.allow_insufficient_dimension_embeddings and not (has_tags or has_scores)
+    short = _short(kept, dimension, f"{name}{ArtifactFile.VECTORS}", may_be_skipped=may_be_skipped)
     for participant_id in short:
         found = f"participant {participant_id} has {len(kept.pop(participant_id))} vectors of less than {dimension}"
         read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
     _refuse_unsound(kept, dimension, f"{name}{ArtifactFile.VECTORS}")
-    skipped = [*dropped, *short]
-    skipped_chunks = sum(len(texts.get(key, ())) for key in skipped)
-    reasons = {"dimension_mismatch": sum(len(texts[key]) for key in short)}
+    if dropped or short:
+        before, reasons = partial or PartialBuild(), Counter(dimension_mismatch=sum(len(texts[key]) for key in short))
+        partial = PartialBuild(
+            skipped_participants=tuple(sorted({*before.skipped_participants, *dropped, *short})),
+            chunk_skip_reason_counts=dict(Counter(before.chunk_skip_reason_counts) + reasons),
+        )
     return LoadedArtifact(
         source=source,
-        model_digest=None if meta is None else meta.model_digest,
         participants=tuple(
             ParticipantChunks(
                 participant_id=key,
@@ -266,26 +260,30 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
             )
             for key, rows in kept.items()
         ),
-        meta=meta,
         chunk_scores_meta=scorer,
-        partial=_with_skipped(partial or PartialBuild(), skipped, chunks=skipped_chunks, reasons=reasons)
-        if skipped
-        else partial,
+        partial=partial,
         warnings=tuple(read.warnings),
     )
 
 
-def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, rules: LoadRules) -> IndexSource:
+def _source(
+    described: ArtifactMeta,
+    listed: Iterable[int],
+    files: _Files,
+    splits: Mapping[str, Split],
+    default_split: str,
+    variant: TranscriptVariant,
+) -> IndexSource:
     """What an artifact is built from; every difference is added to what is wrong with `files`.
 
     Fields that the description lacks are taken from the settings without a comparison. Participants are compared by the
     hash over their ids. For an older artifact without it, the hash of the split's file is compared, and if that
     differs, the ids in `listed`. Another file with the same participants is only a warning.
     """
-    meta = ArtifactFile.META
-    for difference in settings_differences(described, rules.settings):
+    meta, settings = ArtifactFile.META, files.settings
+    for difference in settings_differences(described, settings):
         files.refuse(meta, difference, "set the value it was built with, or build the index again")
-    source = described.split or rules.default_split
+    source = described.split or default_split
     if source in TEST_SPLITS:
         files.refuse(
             meta,
@@ -293,7 +291,7 @@ def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, ru
             f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
     split = stored_name(source)
-    now = rules.splits.get(split)
+    now = splits.get(split)
     same_file = now is not None and described.split_csv_hash == now.csv_hash
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
     if now is not None:
@@ -303,24 +301,24 @@ def _source(described: ArtifactMeta, listed: Iterable[int], *, files: _Files, ru
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
     built_with = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
     return IndexSource(
-        **rules.settings.embedding.model_dump(include=built_with),
+        **settings.embedding.model_dump(include=built_with),
         name=files.name,
         data_set="",
         split=split,
         split_csv_hash=described.split_csv_hash,
         split_ids_hash=hash_of_ids,
-        variant=described.transcript_variant or rules.default_variant,
-        model=described.model or rules.settings.model.embedding_model,
+        variant=variant,
+        model=described.model or settings.model.embedding_model,
     )
 
 
-def _read_scorer(files: _Files, rules: LoadRules) -> ChunkScoresMeta | None:
+def _read_scorer(files: _Files) -> ChunkScoresMeta | None:
     """The scorer of the chunks, whose prompt must be the current one; a missing file is a problem. With
     EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning."""
     file = ArtifactFile.CHUNK_SCORES_META
     meta = files.description(ChunkScoresMeta, file)
     other = _ABSENT if file not in files.contents else None if meta is None else other_prompt(meta)
-    if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
+    if other and files.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         files.warn(file, f"{other}; the scores are used anyway")
     elif other:
         files.refuse(file, other, PROMPT_REMEDY)
@@ -343,9 +341,8 @@ def _text_wrong(text: Any) -> str | None:
 def _tags_wrong(tags: Any) -> str | None:
     if not isinstance(tags, list):
         return f"expected an array of tags, found {json_type(tags)}"
-    if not all(isinstance(tag, str) for tag in tags):
-        return "a tag is not a string"
-    return None if all(tag in _ITEMS for tag in tags) else "a tag is unknown, tags look like PHQ8_Sleep"
+    is_known = all(isinstance(tag, str) and tag in _ITEMS for tag in tags)
+    return None if is_known else "a tag is unknown, tags look like PHQ8_Sleep"
 
 
 def _chunk_scores_wrong(scores: Any) -> str | None:
@@ -412,16 +409,14 @@ def _uneven(one: Mapping[int, Sized], other: Mapping[int, Sized], *, names: tupl
     return found
 
 
-def _short(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> list[int]:
+def _short(vectors: Mapping[int, Vectors], dimension: int, file: str, *, may_be_skipped: bool) -> list[int]:
     """Participants with vectors shorter than the setting, if they may be skipped."""
     if not any(len(rows) for rows in vectors.values()):
         raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
-    embedding = rules.settings.embedding
-    short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < embedding.dimension]
+    short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < dimension]
     left = [key for key, rows in vectors.items() if len(rows) and key not in short]
-    may_be_skipped = embedding.allow_insufficient_dimension_embeddings and not rules.asked_for and left
-    if short and not may_be_skipped:
-        raise EmbeddingDimensionMismatchError(expected=embedding.dimension, actual=vectors[short[0]].shape[1])
+    if short and not (may_be_skipped and left):
+        raise EmbeddingDimensionMismatchError(expected=dimension, actual=vectors[short[0]].shape[1])
     return short
 
 
@@ -445,34 +440,16 @@ _REASONS: Final = {
 """The reasons of the original system; any other failure is an `embedding_error` there."""
 
 
-def partial_build(left_out: Sequence[tuple[int, FailureCategory, int]], *, output_npz: str) -> PartialBuild:
+def partial_build(left_out: Sequence[tuple[int, FailureCategory, int]]) -> PartialBuild:
     """What an index lacks: whole participants, and their chunks, none of a transcript that was not cut, counted by the
     category of the failure.
 
     >>> nan, empty = FailureCategory.EMBEDDING_NAN, FailureCategory.TRANSCRIPT_EMPTY
-    >>> partial_build([(304, nan, 41), (313, empty, 0)], output_npz="x.npz")
-    ... # doctest: +NORMALIZE_WHITESPACE
-    PartialBuild(output_npz='x.npz', skipped_participants=(304, 313), skipped_participant_count=2, skipped_chunks=41,
-                 chunk_skip_reason_counts={'embedding_nan': 41})
+    >>> partial_build([(304, nan, 41), (313, empty, 0)])
+    PartialBuild(skipped_participants=(304, 313), chunk_skip_reason_counts={'embedding_nan': 41})
     """
     reasons: Counter[str] = Counter()
     for _, category, chunks in left_out:
         reasons[_REASONS.get(category, "embedding_error")] += chunks
-    skipped = [participant_id for participant_id, _, _ in left_out]
-    return _with_skipped(PartialBuild(output_npz=output_npz), skipped, chunks=reasons.total(), reasons=reasons)
-
-
-def _with_skipped(
-    before: PartialBuild, participants: Iterable[int], *, chunks: int, reasons: Mapping[str, int]
-) -> PartialBuild:
-    """What was skipped before and now."""
-    skipped = tuple(sorted({*before.skipped_participants, *participants}))
-    counts = Counter(before.chunk_skip_reason_counts) + Counter(reasons)
-    return before.model_copy(
-        update={
-            "skipped_participants": skipped,
-            "skipped_participant_count": len(skipped),
-            "skipped_chunks": before.skipped_chunks + chunks,
-            "chunk_skip_reason_counts": dict(sorted(counts.items())),
-        }
-    )
+    skipped = tuple(participant_id for participant_id, _, _ in left_out)
+    return PartialBuild(skipped_participants=skipped, chunk_skip_reason_counts=dict(+reasons))

@@ -5,6 +5,7 @@ the reaper finds that the publication is *due* and makes a job that has succeede
 is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 
 from schemas.errors import EmbeddingArtifactMismatchError, FailureCategory
@@ -177,8 +178,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
     rows = await connection.fetch(LEFT_OUT, run_id)
     left_out = [(row["participant_id"], FailureCategory(row["category"]), row["chunks"]) for row in rows]
     if left_out:
-        partial = partial_build(left_out, output_npz=f"{index.name}.npz")
-        await connection.execute(DESCRIBE, index_id, partial.model_dump_json())
+        await connection.execute(DESCRIBE, index_id, partial_build(left_out).model_dump_json())
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
 
@@ -221,13 +221,7 @@ SELECT (SELECT count(*) FROM stored) AS stored,
        (SELECT count(*) FROM reference_chunk WHERE index_id = $2) AS chunks
 """
 
-DESCRIBE_SCORES = """
-UPDATE reference_index
-SET chunk_scores_meta = $2::jsonb || jsonb_build_object('generated_at', to_char(now() AT TIME ZONE 'UTC', $3::text))
-WHERE id = $1
-"""
-
-_ISO_UTC = 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'
+DESCRIBE_SCORES = "UPDATE reference_index SET chunk_scores_meta = $2 WHERE id = $1"
 
 META = "SELECT chunk_scores_meta FROM reference_index WHERE id = $1"
 
@@ -253,7 +247,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
     """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
 
     Called in the transaction that ends a job; returns whether this call stored the scores. `meta` names what scored;
-    time, count and file name are filled in here.
+    the time is filled in here.
 
     Raises EmbeddingArtifactMismatchError when there is a newer index of the name, or when the jobs used different
     weights or prompts or left a chunk out.
@@ -277,8 +271,8 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
             f"Run r{run_id} scored {counts['stored']} of {counts['chunks']} chunks of reference index {index_id}; "
             "nothing was stored."
         )
-    whole = meta.model_copy(update={"source_embeddings": f"{index['name']}.npz", "total_chunks": counts["chunks"]})
-    await connection.execute(DESCRIBE_SCORES, index_id, whole.model_dump_json(), _ISO_UTC)
+    dated = meta.model_copy(update={"generated_at": datetime.now(UTC).isoformat()})
+    await connection.execute(DESCRIBE_SCORES, index_id, dated.model_dump_json())
     return True
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import (
-    ArtifactMeta,
     ChunkScoresMeta,
     Neighbour,
     PartialBuild,
@@ -82,8 +81,6 @@ class StoredIndex(IndexIdentity):
     created_at: datetime
     published_at: datetime | None
     replaced_at: datetime | None
-    artifact_meta: ArtifactMeta | None
-    """The description that an imported index came with."""
     chunk_scores_meta: ChunkScoresMeta | None
     partial: PartialBuild | None
     """What was left out; None for a complete index."""
@@ -160,7 +157,7 @@ async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[
     return {row["id"]: row["text"] for row in rows}
 
 
-DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $3, partial = $4 WHERE id = $1"
+DESCRIBE = "UPDATE reference_index SET chunk_scores_meta = $2, partial = $3 WHERE id = $1"
 
 # The scores are frozen into the index, as they are in one that a run builds.
 KEEP_PARTICIPANTS = """
@@ -178,8 +175,6 @@ async def keep_imported(
     index: IndexSource,
     participants: Sequence[ParticipantChunks],
     *,
-    model_digest: str | None,
-    artifact_meta: ArtifactMeta | None,
     chunk_scores_meta: ChunkScoresMeta | None,
     partial: PartialBuild | None,
 ) -> int:
@@ -187,7 +182,7 @@ async def keep_imported(
     identity. Its id. `participants` have ascending ids. Their item scores are those that are imported now."""
     async with connection.transaction():
         index_id = await plan(connection, None, index)
-        documents = (one and one.model_dump_json() for one in (artifact_meta, chunk_scores_meta, partial))
+        documents = (one and one.model_dump_json() for one in (chunk_scores_meta, partial))
         await connection.execute(DESCRIBE, index_id, *documents)
         await connection.execute(
             KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants], index.data_set
@@ -205,7 +200,7 @@ async def keep_imported(
             records=_vector_records(index_id, ids, participants),
             timeout=BULK_SECONDS,
         )
-        await make_current(connection, index_id, index.name, model_digest, len(ids))
+        await make_current(connection, index_id, index.name, None, len(ids))
     return index_id
 
 

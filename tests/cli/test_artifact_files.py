@@ -5,8 +5,10 @@ import pytest
 
 from cli.index import read_artifact_files
 from schemas.errors import Refused
+from schemas.settings.run import EmbeddingSettings
 from stages.participants.artifacts import ArtifactFile
 from tests.cli.conftest import Ragq
+from tests.cli.test_imports import write_transcript
 from tests.stages.participants.artifacts.builders import artifact_files
 
 FILES = {ArtifactFile.VECTORS: b"vectors", ArtifactFile.TEXTS: b"texts", ArtifactFile.TAGS: b"tags"}
@@ -25,9 +27,9 @@ def test_tags_and_scores_are_not_even_opened_unless_they_are_asked_for(tmp_path:
         # To open a folder is an error.
         (tmp_path / f"small{suffix}").mkdir()
 
-    assert read_artifact_files(vectors, asked_for=()).keys() == {ArtifactFile.VECTORS, ArtifactFile.TEXTS}
+    assert read_artifact_files(vectors, EmbeddingSettings()).keys() == {ArtifactFile.VECTORS, ArtifactFile.TEXTS}
     with pytest.raises(Refused, match=r"small\.tags\.json is not a regular file"):
-        read_artifact_files(vectors, asked_for=[ArtifactFile.TAGS])
+        read_artifact_files(vectors, EmbeddingSettings(enable_item_tag_filter=True))
 
 
 def test_without_vectors_or_texts_there_is_no_index(tmp_path: Path) -> None:
@@ -36,13 +38,15 @@ def test_without_vectors_or_texts_there_is_no_index(tmp_path: Path) -> None:
         (tmp_path / f"small{missing}").unlink()
 
         with pytest.raises(Refused, match=f"There is no .*small{missing}"):
-            read_artifact_files(vectors, asked_for=())
+            read_artifact_files(vectors, EmbeddingSettings())
 
 
 PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
 
 
 def test_an_index_is_imported_but_not_under_the_name_of_another_split_or_variant(ragq: Ragq) -> None:
+    write_transcript(Path("data/transcripts"), 316)
+    ragq("import", "participants", "data")
     write_files(Path(), artifact_files())
     for named, arguments, names, built_from in [
         ("x_avec_train", (), "avec-train", "paper-train"),

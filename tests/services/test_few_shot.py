@@ -8,13 +8,14 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.settings.run import RunSettings
 from schemas.values.participants import AssessmentMode, PartialBuild, PHQ8Item, Split, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
 from schemas.values.runs import IndexSource
 from services.indexes import fitting_index, import_artifact
 from services.participants import plan_participants
 from services.references import plan_references
-from stages.participants.artifacts import ArtifactFile, LoadRules
+from stages.participants.artifacts import ArtifactFile
 from stages.reports.words import notices
 from store.database import Connection, Database
 from store.references import interviews, references
@@ -172,9 +173,10 @@ EVERYTHING = rules(with_tags=True, with_chunk_scores=True)
 
 
 async def imported(
-    connection: Connection, files: Mapping[ArtifactFile, bytes], *, loaded_by: LoadRules = EVERYTHING
+    connection: Connection, files: Mapping[ArtifactFile, bytes], *, loaded_by: RunSettings = EVERYTHING
 ) -> tuple[StoredIndex, list[str]]:
-    return await import_artifact(connection, files, file_name="small", index_name="small", rules=loaded_by)
+    await interviews.keep(connection, "data", [person(ASSESSED)], [])
+    return await import_artifact(connection, files, loaded_by, file_name="small", name="small")
 
 
 async def current(connection: Connection) -> dict[str, StoredIndex]:
@@ -188,7 +190,6 @@ async def test_an_import_is_the_current_index_of_its_name_and_a_refused_one_leav
     assert (stored.run_id, stored.participants, stored.chunks) == (None, 2, 3)
     assert (stored.model, stored.split) == ("Qwen/Qwen3-Embedding-8B", "paper-train")
     assert (stored.split_csv_hash, stored.split_ids_hash) == ("c" * 12, "1" * 12)
-    assert stored.model_dump()["artifact_meta"] == META
     assert (stored.model_digest, stored.partial) == (None, None)
 
     with pytest.raises(EmbeddingArtifactMismatchError):
@@ -227,7 +228,6 @@ async def test_references_carry_the_item_scores_of_the_participants_of_todays_sp
     of_found = [(reference.participant_id, reference.ordinal, reference.score) for reference in found]
     assert of_found == [(303, 1, 2), (303, 0, 2), (304, 0, None)]
     assert warnings == [
-        "The files do not name the weights of the model: runs compare its name alone.",
         "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
         "shown. `ragq import participants DIR --name data` first, then import the index again.",
     ]
@@ -247,6 +247,4 @@ async def test_a_participant_without_chunks_keeps_a_place_and_one_without_vector
     assert [row["vector"].to_list() for row in rows] == [*VECTORS[303].tolist(), *VECTORS[304].tolist()]
 
     fewer, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
-    assert fewer.partial == PartialBuild(
-        skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
-    )
+    assert fewer.partial == PartialBuild(skipped_participants=(304,))

@@ -55,8 +55,6 @@ async def publish_index(
         connection,
         plan,
         chunks,
-        model_digest=None,
-        artifact_meta=None,
         chunk_scores_meta=chunk_scores_meta,
         partial=None,
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import PHQ8Item, Split
-from stages.participants.artifacts import ArtifactFile, LoadedArtifact, LoadRules, load_artifact
+from stages.participants.artifacts import ArtifactFile, LoadedArtifact, load_artifact
 from stages.participants.chunking import PROMPT_HASH
 
 TEXTS = {"304": ["one line"], "303": ["up at three", "no “appetite”\nat all"]}
@@ -76,19 +76,14 @@ def artifact_files(**changes: bytes | None) -> dict[ArtifactFile, bytes]:
     return {ArtifactFile[name]: data for name, data in (files | changes).items() if data is not None}
 
 
-def rules(
-    *,
-    with_tags: bool = False,
-    with_chunk_scores: bool = False,
-    splits: dict[str, Split] | None = None,
-    **embedding: Any,
-) -> LoadRules:
+def rules(*, with_tags: bool = False, with_chunk_scores: bool = False, **embedding: Any) -> RunSettings:
     """The settings that the artifact was made with, but for these of EMBEDDING_*."""
     source = "chunk" if with_chunk_scores else "participant"
     read = {"dimension": 4, "enable_item_tag_filter": with_tags, "reference_score_source": source} | embedding
-    return LoadRules(settings=RunSettings(embedding=EmbeddingSettings(**read)), splits=splits or {})
+    return RunSettings(embedding=EmbeddingSettings(**read))
 
 
-def load(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> LoadedArtifact:
-    """The artifact, changed and loaded under the name `small`."""
-    return load_artifact(artifact_files(**changes), name="small", rules=loaded_by or rules())
+def load(loaded_by: RunSettings | None = None, /, *splits: Split, **changes: bytes | None) -> LoadedArtifact:
+    """The artifact, changed, loaded under the name `small` and compared with these splits."""
+    stored = {split.name: split for split in splits}
+    return load_artifact(artifact_files(**changes), loaded_by or rules(), name="small", splits=stored)

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import ChunkScoresMeta, PartialBuild, PHQ8Item
-from stages.participants.artifacts import LoadRules
+from schemas.settings.run import RunSettings
+from schemas.values.participants import ChunkScoresMeta, PartialBuild, PHQ8Item, Split
 from stages.participants.chunking import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES,
@@ -28,16 +28,16 @@ from tests.stages.participants.artifacts.builders import (
 )
 
 
-def mismatches(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
+def mismatches(loaded_by: RunSettings | None = None, /, *splits: Split, **changes: bytes | None) -> list[str]:
     """The lines of the one error, without the sentence above them."""
     with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
-        load(loaded_by, **changes)
+        load(loaded_by, *splits, **changes)
     return [line.strip() for line in str(refusal.value).splitlines()[1:]]
 
 
-def found(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
+def found(loaded_by: RunSettings | None = None, /, *splits: Split, **changes: bytes | None) -> list[str]:
     """As mismatches, without what to do about them."""
-    return [line.split(";")[0] for line in mismatches(loaded_by, **changes)]
+    return [line.split(";")[0] for line in mismatches(loaded_by, *splits, **changes)]
 
 
 def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
@@ -121,18 +121,14 @@ def test_shorter_vectors_may_be_left_out() -> None:
     assert [person.participant_id for person in loaded.participants] == [304]
     assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; skipped",)
     reasons = {"dimension_mismatch": 2}
-    assert loaded.partial == PartialBuild(
-        skipped_participants=(303,), skipped_participant_count=1, skipped_chunks=2, chunk_skip_reason_counts=reasons
-    )
+    assert loaded.partial == PartialBuild(skipped_participants=(303,), chunk_skip_reason_counts=reasons)
 
 
 def test_all_mismatches_come_in_one_error() -> None:
-    wanted = rules(
-        backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9, splits={"paper-train": SPLIT}
-    )
+    wanted = rules(backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9)
     other = as_json(META | {"model": "nomic-embed-text", "split_ids_hash": "2" * 12})
 
-    assert found(wanted, META=other) == [
+    assert found(wanted, SPLIT, META=other) == [
         "small.meta.json: EMBEDDING_BACKEND: built with huggingface, now ollama",
         "small.meta.json: MODEL_EMBEDDING_MODEL: built with nomic-embed-text, now qwen3-embedding:8b",
         "small.meta.json: EMBEDDING_DIMENSION: built with 4, now 8",
@@ -153,7 +149,7 @@ def test_what_the_description_lacks_is_not_compared_and_its_split_is() -> None:
     for name in ("backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"):
         assert load(META=as_json({key: value for key, value in META.items() if key != name})).warnings == ()
     other_file = SPLIT.model_copy(update={"csv_hash": "d" * 12})
-    assert load(rules(splits={"paper-train": other_file})).warnings == (
+    assert load(rules(), other_file).warnings == (
         "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
     assert found(META=as_json(META | {"split": "paper-test"})) == [
@@ -194,14 +190,12 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
 
 
 def test_a_partial_index_reports_what_was_left_out() -> None:
-    before = {"output_npz": "small.npz", "chunk_skip_reason_counts": {"embedding_nan": 2}}
-    partial = {"skipped_participants": [297, 305], "skipped_participant_count": 2, "skipped_chunks": 2}
-    found = {"skipped_participants": [297, 304, 305], "skipped_participant_count": 3, "skipped_chunks": 3}
+    reasons = {"embedding_nan": 2}
+    before = {"output_npz": "small.npz", "skipped_participants": [297, 305], "chunk_skip_reason_counts": reasons}
 
-    loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(before | partial))
+    loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(before))
 
-    assert loaded.partial is not None
-    assert loaded.partial.model_dump(mode="json") == before | found
+    assert loaded.partial == PartialBuild(skipped_participants=(297, 304, 305), chunk_skip_reason_counts=reasons)
 
 
 LISTS = {
@@ -236,7 +230,7 @@ LISTS = {
         ("TAGS", TAGS | {"305": []}, "participant 305 has entries and no chunks"),
         ("TAGS", TAGS | {"304": [[], []]}, "participant 304 does not have as many entries (2) as chunks (1)"),
         ("TAGS", TAGS | {"304": ["Sleep"]}, "participant 304, chunk 0: expected an array of tags, found string"),
-        ("TAGS", TAGS | {"304": [[1]]}, "participant 304, chunk 0: a tag is not a string"),
+        ("TAGS", TAGS | {"304": [[1]]}, "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
         ("TAGS", TAGS | {"304": [["Sleep"]]}, "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
         ("CHUNK_SCORES", None, "was requested and is missing"),
         (
