@@ -50,8 +50,7 @@ PROFILES: dict[str, Profile] = {
         {},
     ),
     "paper-parity": Profile(
-        "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook. Runs that "
-        "add what the notebook did not have say that parity is left.",
+        "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook.",
         {
             "RAGQ_PROMPT_FORMAT": (
                 "notebook",
