@@ -1,6 +1,5 @@
 """`ragq import`, `ragq demo-data` and `ragq splits`: interviews, labels and splits in the DAIC-WOZ layout."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from cli.output import FittingTable, Text, draw, json_option, print_json, print_
 from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, FileProblem, Split, SplitProblem, StoredSplit, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, Split, StoredSplit, TranscriptVariant
 from services.data_sets import (
     REMEDIES,
     ImportedParticipants,
@@ -46,9 +45,6 @@ def _default_transcripts() -> str:
     return str(Path(named).absolute()) if named else DEFAULT_TRANSCRIPTS
 
 
-#: Written beside the transcripts by the preprocessing of few-shot studies.
-MANIFEST = "preprocess_manifest.json"
-
 DEFAULT_TRANSCRIPTS = "transcripts"
 
 NAMES = {
@@ -71,11 +67,9 @@ def read_directory(
 ) -> DataSet:
     """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
 
-    The variant is the one that is named here, else that of the folder's preprocess_manifest.json, else of its name.
-
-    Participants are the sub-folders named `<id>_P`; `no_participants` lists what else is there. Raises ProblemsFound
-    with the problems of all files when there is any, and Refused when the folder does not exist or its manifest names
-    no variant.
+    The variant is the one that is named here, else that of the folder's name. Participants are the sub-folders named
+    `<id>_P`; `no_participants` lists what else is there. Raises ProblemsFound with the problems of all files when there
+    is any, and Refused when the folder does not exist.
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
@@ -92,33 +86,17 @@ def read_directory(
             files[name] = read_file(path)
         except FileRefused as error:
             problems.append(FileProblem(name, None, error.found, error.remedy))
-    found = variant or _recognised_variant(folder)
+    found = variant or variant_of_folder(folder.name)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
 
 
 def no_participants(folder: Path) -> list[str]:
-    """What is in a folder of interviews beside those of participants and the manifest; hidden names are left out."""
+    """What is in a folder of interviews beside those of participants; hidden names are left out."""
     if not folder.is_dir():
         return []
     others = (path.name for path in folder.iterdir() if _PARTICIPANT_FOLDER.fullmatch(path.name) is None)
-    return sorted(name for name in others if name != MANIFEST and not name.startswith("."))
-
-
-def _recognised_variant(folder: Path) -> TranscriptVariant:
-    manifest = folder / MANIFEST
-    if not manifest.is_file():
-        return variant_of_folder(folder.name)
-    try:
-        named = json.loads(read_file(manifest))["variant"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        named = None
-    if named not in CLEANED:
-        raise Refused(
-            f"{manifest} names none of the variants {', '.join(CLEANED)}; correct it, or name the variant with "
-            "--transcripts-variant."
-        )
-    return TranscriptVariant(named)
+    return sorted(name for name in others if not name.startswith("."))
 
 
 def _transcript_names(folder: Path) -> list[str]:
@@ -164,8 +142,8 @@ import_group.add_command(import_command)
 @click.option(
     "--transcripts-variant",
     type=Choice([variant for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
-    help="Variant of the files; without it that of their preprocess_manifest.json or of their folder: `transcripts` is "
-    "raw, `transcripts_participant_only` is that variant, any other is unknown.",
+    help="Variant of the files; without it that of their folder: `transcripts` is raw, `transcripts_participant_only` "
+    "is that variant, any other is unknown.",
 )
 @click.option(
     "--patch-missing-items",
@@ -330,18 +308,17 @@ def splits_group() -> None:
 def list_command(as_json: bool) -> None:
     """List the splits that are stored, how each was made, and what is wrong with it.
 
-    Correct is a split of known participants without overlap, with the paper's ids if it is the paper's, and with
-    labels that add up. Exit codes: 0 all correct, 1 problems were found.
+    Correct is a split of known participants without overlap, with the paper's ids if it is the paper's. Exit codes: 0
+    all correct, 1 problems were found.
 
     \b
     Example:
         ragq splits list
     """
-    splits, problems = with_database(_checked)
-    found = [(split, [problem for problem in problems if problem.split == split.called]) for split in splits]
+    found = with_database(_checked)
     if as_json:
         print_json([split.model_dump(mode="json") | {"problems": wrong} for split, wrong in found])
-    elif not splits:
+    elif not found:
         print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
     else:
         table = FittingTable("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
@@ -349,18 +326,19 @@ def list_command(as_json: bool) -> None:
             made, check = origin_words(split.origin), Text("wrong", "red") if wrong else "correct"
             size, when = len(split.participant_ids), Moment(split.imported_at)
             table.add_row(split.called, size, made, check, split.ids_hash, when)
-        draw(table, *(f"{problem.split}: {problem.found}; {problem.what_to_do}" for problem in problems))
-    if problems:
+        draw(table, *(f"{split.called}: {problem}" for split, wrong in found for problem in wrong))
+    if any(wrong for _, wrong in found):
         raise SystemExit(WRONG)
 
 
-async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[SplitProblem]]:
+async def _checked(connection: Connection) -> list[tuple[StoredSplit, list[str]]]:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        splits = await stored_splits(connection)
-        problems: list[SplitProblem] = []
-        for data_set, own in groupby(splits, key=attrgetter("data_set")):
-            problems += split_problems(list(own), await known(connection, data_set))
-        return splits, problems
+        checked: list[tuple[StoredSplit, list[str]]] = []
+        for data_set, splits in groupby(await stored_splits(connection), key=attrgetter("data_set")):
+            own = list(splits)
+            problems = split_problems(own, await known(connection, data_set))
+            checked += [(split, problems[split.name]) for split in own]
+        return checked
 
 
 @splits_group.command("make")
@@ -370,7 +348,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
     "--from",
     "file",
     type=FILE,
-    help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
+    help="The splits that a CSV lists, with the columns Participant_ID and split.",
 )
 @click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
@@ -390,7 +368,7 @@ def make_command(
     Example:
         ragq splits make --paper
         ragq splits make --paper --seed 7 --replace
-        ragq splits make --from data/paper_splits/paper_split_metadata.json
+        ragq splits make --from splits.csv
     """
     if paper == (file is not None):
         raise click.UsageError("Name one of --paper and --from FILE. Example: ragq splits make --paper")

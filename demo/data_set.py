@@ -1,6 +1,5 @@
 """The synthetic data set as files in the DAIC-WOZ layout."""
 
-import json
 import random
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -126,7 +125,6 @@ def data_set_files(seed: int = SEED) -> dict[str, bytes]:
             for number, (_, transcript) in participants.items()
         },
         **{f"{name}.csv": _label_file(participants[number][0] for number in ids) for name, ids in splits.items()},
-        "paper_splits/paper_split_metadata.json": _metadata_file(seed),
     }
 
 
@@ -142,19 +140,6 @@ def _make_participant(number: int, seed: int, said: set[str]) -> tuple[str, byte
 def _label_file(lines: Iterable[str]) -> bytes:
     items = ",".join(item.evidence_key for item in PHQ8Item)
     return ("\n".join([f"Participant_ID,PHQ8_Binary,PHQ8_Score,Gender,{items}", *lines]) + "\n").encode()
-
-
-def _metadata_file(seed: int) -> bytes:
-    metadata = {
-        "description": _ABOUT,
-        "synthetic": True,
-        "source": "ragq demo-data",
-        "seed": seed,
-        "methodology": "participant numbers of the paper's published splits",
-        "actual_sizes": {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()},
-        "participant_ids": PUBLISHED_SPLITS,
-    }
-    return (json.dumps(metadata, indent=2) + "\n").encode()
 
 
 def write_packaged(directory: Path, name: str) -> list[str]:

@@ -291,7 +291,7 @@ async def make_splits(
         before = {name: split.participant_ids for name, split in stored.items()}
         after = before | {split.name: tuple(split.participant_ids) for split in splits}
         if problems := set(overlaps(after)) - set(overlaps(before)):
-            lines = "\n".join(f"  {problem}" for problem in sorted(map(str, problems)))
+            lines = "\n".join(f"  {name}: {problem}" for name, problem in sorted(problems))
             raise Refused(f"The splits cannot be stored:\n{lines}")
         others = stored_otherwise(splits, stored)
         if others and not replace_stored:

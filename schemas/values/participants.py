@@ -162,18 +162,6 @@ class Participant(StoredPerson):
     utterances: tuple[Utterance, ...] = Field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitProblem:
-    """What is wrong with a stored split."""
-
-    split: str
-    found: str
-    what_to_do: str
-
-    def __str__(self) -> str:
-        return f"{self.split}: {self.found}; {self.what_to_do}"
-
-
 class DataSet(Value):
     """A complete and consistent data set."""
 

@@ -4,13 +4,12 @@ import hashlib
 import random
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field
+from pydantic_core import PydanticCustomError
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -20,11 +19,10 @@ from schemas.values.participants import (
     Split,
     SplitMethod,
     SplitOrigin,
-    SplitProblem,
     StoredSplit,
 )
 from stages.participants.transcripts import import_command
-from stages.records import Parsed, parse_records, parse_rows, validation_problems
+from stages.records import Parsed, parse_records, parse_rows
 from stages.texts.characters import short_hash
 
 TRAIN_AND_DEV = "train+dev"
@@ -264,68 +262,45 @@ PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for
 """All 142, ascending."""
 
 
-class _PaperMetadata(BaseModel):
-    """The form of the paper's own description; it may have other fields."""
-
-    participant_ids: dict[str, list[int]]
-    """Part of the split (`train`) -> ids."""
-
-
-_WHAT_TO_WRITE = (
-    'write {"participant_ids": {"train": [303], "val": [302], "test": [316]}}, or a CSV with the columns '
-    "Participant_ID and split"
-)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.-]{0,63}")
 _RESERVED = ("paper", "avec-train", TRAIN_AND_DEV)
 """Names that stand for other splits."""
-_IDS = range(1, 1_000_000)
+_WHAT_TO_LIST = (
+    "write the number of a participant and the name of a split: letters, digits and - + _ . (at most 64), and none of "
+    f"{', '.join(_RESERVED)}"
+)
+
+
+def _name_of_own(cell: str) -> str:
+    name = cell.strip()
+    if _NAME.fullmatch(name) is None or name in _RESERVED:
+        raise PydanticCustomError("split", "is no name of a split of one's own")
+    return name
+
+
+class _Listed(BaseModel):
+    """A row of a list of splits."""
+
+    number: ParticipantId = Field(alias="Participant_ID")
+    split: Annotated[str, AfterValidator(_name_of_own)]
+
+    @property
+    def id(self) -> tuple[str, int]:
+        """Nobody is twice in a split."""
+        return self.split, self.number
 
 
 def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
-    """The splits that a file lists, participants in its order. A file that starts with `{` is JSON in the form of the
-    paper's metadata, whose parts train, val and test are the splits paper-train, paper-val and paper-test. Any other
-    file is a CSV whose column `split` has the names."""
-    parsed = _of_json(data, file) if data.lstrip()[:1] == b"{" else _of_csv(data, file)
-    problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
-    if not problems and not parsed.value:
-        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_WRITE),)
-    origin = SplitOrigin(method=SplitMethod.LISTED, file=file)
-    return Parsed(tuple(split_of(name, ids, data=data, origin=origin) for name, ids in parsed.value.items()), problems)
-
-
-def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
-    try:
-        listed = _PaperMetadata.model_validate_json(data).participant_ids
-    except ValidationError as error:
-        return Parsed({}, tuple(validation_problems(error, file=file, line=None, what_to_do=_WHAT_TO_WRITE)))
-    return Parsed({f"paper-{part}" if part in PUBLISHED_SPLITS else part: ids for part, ids in listed.items()})
-
-
-def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
-    rows, problems = parse_rows(data, file=file, columns=("Participant_ID", "split"))
-    found = [*problems]
+    """The splits that a CSV lists, participants in its order; its column `split` has their names."""
+    rows = parse_rows(data, file=file, columns=("Participant_ID", "split"))
+    members, problems = parse_records(_Listed.model_validate, rows, file=file, what_to_do=_WHAT_TO_LIST)
+    if not (members or problems):
+        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_LIST),)
     listed: dict[str, list[int]] = {}
-    for line, cells in rows:
-        try:
-            listed.setdefault(cells["split"].strip(), []).append(_Member.model_validate(cells).id)
-        except ValidationError as error:
-            found += validation_problems(error, file=file, line=line, what_to_do="write the number")
-    return Parsed(listed, tuple(found))
-
-
-def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
-    """What is wrong, and what to do."""
-    for name, ids in listed.items():
-        if _NAME.fullmatch(name) is None:
-            yield "a split has no usable name", "write letters, digits and - + _ . (at most 64)"
-        elif name in _RESERVED:
-            yield f"'{name}' stands for another split", "write another name"
-        elif not ids:
-            yield f"{name} lists no participant", "list its ids, or leave the split out"
-        if outside := [number for number in ids if number not in _IDS]:
-            yield f"{name} lists {len(outside)} numbers outside 1..999999", "write participant ids"
-        if twice := sorted(number for number, count in Counter(ids).items() if count > 1):
-            yield f"{name} lists {', '.join(map(str, twice))} more than once", "list each id once"
+    for member in members:
+        listed.setdefault(member.split, []).append(member.number)
+    origin = SplitOrigin(method=SplitMethod.LISTED, file=file)
+    return Parsed(tuple(split_of(name, ids, data=data, origin=origin) for name, ids in listed.items()), problems)
 
 
 DEPRESSED_FROM = 10
@@ -337,52 +312,33 @@ _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 """Splits whose participants have item labels."""
 
 
-def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, Labels]) -> tuple[SplitProblem, ...]:
-    """What is wrong with the splits of a data set. `people` are its participants, who all have a transcript, by id."""
-    called = {split.name: split.called for split in splits}
-    return (
-        *(SplitProblem(split.called, *wrong) for split in splits for wrong in _of_one(split, people)),
-        *(
-            replace(problem, split=called[problem.split])
-            for problem in overlaps({split.name: split.participant_ids for split in splits})
-        ),
-    )
+def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, Labels]) -> dict[str, list[str]]:
+    """What is wrong with each split of a data set, and what to do, by its name. `people` are the participants of the
+    data set, who all have a transcript, by id."""
+    found = {split.name: list(_of_one(split, people)) for split in splits}
+    for name, problem in overlaps({split.name: split.participant_ids for split in splits}):
+        found[name].append(problem)
+    return found
 
 
-def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
-    """Participants in two splits that exclude each other."""
+def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
+    """Participants in two splits that exclude each other: the name of one, and what is wrong with it."""
     for group in _DISJOINT:
         for name, other in combinations([name for name in group if name in splits], 2):
             if both := set(splits[name]) & set(splits[other]):
-                found = f"{participants_in_words(both)} also in {other}"
-                yield SplitProblem(name, found, "keep each in one of them")
+                yield name, f"{participants_in_words(both)} also in {other}; keep each in one of them"
 
 
-def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[tuple[str, str]]:
-    """What is wrong, and what to do."""
-    ids = split.participant_ids
-    labels = {number: people[number] for number in ids if number in people}
+def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[str]:
     imports = f"`{import_command(split.data_set)}` imports them"
-    if not ids:
-        yield "has no participants", "import or make it again"
-    if ids_hash(ids) != split.ids_hash:
-        yield "its participants are not those of its hash", "import or make it again"
-    if unknown := set(ids) - people.keys():
-        yield f"{participants_in_words(unknown)} not stored (no transcript)", imports
-    if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
-        yield f"{participants_in_words(bare)} without item labels, in no metric", imports
-    if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
-        sums = f"{participants_in_words(wrong)} with labels that do not add up"
-        yield sums, "correct the label files and import them with --replace"
+    if unknown := set(split.participant_ids) - people.keys():
+        yield f"{participants_in_words(unknown)} not stored (no transcript); {imports}"
+    bare = {number for number in split.participant_ids if number in people and people[number].items is None}
+    if split.name in _LABELLED and bare:
+        yield f"{participants_in_words(bare)} without item labels, in no metric; {imports}"
     if published := _unlike_published(split):
-        yield published, "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
-
-
-def _adds_up(labels: Labels) -> bool:
-    total = labels.phq8_score
-    if labels.items is not None and total is not None and sum(labels.items.values()) != total:
-        return False
-    return labels.phq8_binary is None or total is None or bool(labels.phq8_binary) is (total >= DEPRESSED_FROM)
+        remedy = "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
+        yield f"{published}; {remedy}"
 
 
 def _unlike_published(split: StoredSplit) -> str | None:

@@ -79,20 +79,16 @@ def test_real_interviews_in_the_same_layout_are_read() -> None:
     assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
 
 
-def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the_folder(tmp_path: Path) -> None:
-    cases: list[tuple[str, str | None, TranscriptVariant | None, str]] = [
-        ("transcripts", None, None, "raw"),
-        ("transcripts_participant_only", None, None, "participant_only"),
-        ("interviews", None, None, "unknown"),
-        ("interviews", '{"variant": "participant_qa", "stats": []}', None, "participant_qa"),
-        ("transcripts_participant_only", '{"variant": "both_speakers_clean"}', None, "both_speakers_clean"),
-        ("interviews", '{"variant": "participant_qa"}', TranscriptVariant.RAW, "raw"),
+def test_the_variant_is_the_one_named_else_that_of_the_folder(tmp_path: Path) -> None:
+    cases: list[tuple[str, TranscriptVariant | None, str]] = [
+        ("transcripts", None, "raw"),
+        ("transcripts_participant_only", None, "participant_only"),
+        ("interviews", None, "unknown"),
+        ("transcripts_participant_only", TranscriptVariant.RAW, "raw"),
     ]
-    for number, (folder, manifest, named, variant) in enumerate(cases):
+    for number, (folder, named, variant) in enumerate(cases):
         data = tmp_path / str(number)
         write_transcript(data / folder, 303)
-        if manifest is not None:
-            (data / folder / "preprocess_manifest.json").write_text(manifest)
         assert read_directory(data, transcripts=folder, variant=named).participants[303].variant == variant
 
 

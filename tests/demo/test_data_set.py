@@ -8,7 +8,7 @@ from demo.data_set import data_set_files, write_data_set, write_packaged
 from schemas.errors import Refused
 from stages.participants.daic_woz import parse_data_set
 
-TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
+TREE_SHA256 = "022dc72a3064692477759c3b1d17026f6ed1652c0019c35febebc9bad71c30b9"
 
 
 def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_has_no_problem_with_them() -> None:
