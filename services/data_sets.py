@@ -195,7 +195,7 @@ def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[st
         # Item labels of another total than that of the import cannot stay beside it.
         items = None
         replaced.append("item labels")
-    same_words = (before.transcript_hash, before.utterances) == (new.transcript_hash, new.utterances)
+    same_words = before.transcript_hash == new.transcript_hash
     knows_less = same_words and new.variant is TranscriptVariant.UNKNOWN
     if not same_words:
         replaced.append("transcript")

@@ -3,23 +3,22 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import Index, Integer, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
-from schemas.values.participants import KeyedItem, Participant, TranscriptVariant, Utterance
+from schemas.values.participants import KeyedItem, StoredPerson, TranscriptVariant
 from schemas.values.runs import IndexIdentity
 
 _CURRENT = text("published_at IS NOT NULL AND replaced_at IS NULL")
 
 
-class ParticipantTable(Participant, columns.Row, table=True):  # type: ignore[misc]
+class ParticipantTable(StoredPerson, columns.Row, table=True):  # type: ignore[misc]
     """One interviewed person of a data set."""
 
     data_set: str = columns.text(primary_key=True)
     id: int = Field(primary_key=True)
     transcript: str = columns.text()
-    utterances: tuple[Utterance, ...] = columns.json()
     variant: TranscriptVariant = columns.text("unknown")
     items: dict[KeyedItem, int] | None = columns.json()
     """The eight item scores by evidence key."""
@@ -33,22 +32,11 @@ class SplitTable(columns.Row, table=True):
     name: str = columns.text(primary_key=True)
     csv_hash: str
     ids_hash: str
+    participant_ids: list[int] = columns.array(Integer)
+    """In the order of its file."""
     origin: dict[str, Any] = columns.json()
     """How it was made."""
     imported_at: datetime = columns.now()
-
-
-class SplitMemberTable(columns.Row, table=True):
-    """A participant's place in a split, in the order of its file."""
-
-    __table_args__ = (
-        ForeignKeyConstraint(["data_set", "split"], ["split.data_set", "split.name"], ondelete="CASCADE"),
-    )
-
-    data_set: str = columns.text(primary_key=True)
-    split: str = columns.text(primary_key=True)
-    ordinal: int = Field(primary_key=True)
-    participant_id: int
 
 
 class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: ignore[misc]

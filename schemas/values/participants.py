@@ -159,7 +159,8 @@ class Participant(StoredPerson):
 
     transcript: str = Field(repr=False)
     """The utterances as `speaker: value` lines, joined by newline."""
-    utterances: tuple[Utterance, ...] = Field(repr=False)
+    utterances: tuple[Utterance, ...] = Field(default=(), repr=False, exclude=True)
+    """Of its file; they are not stored."""
 
 
 class DataSet(Value):

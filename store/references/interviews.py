@@ -8,15 +8,11 @@ from store.database import Connection, Lock, hold
 
 # Commands name a split by its data set too where another has a split of that name.
 SPLITS = """
-SELECT s.data_set, s.name, s.csv_hash, s.ids_hash, s.origin, s.imported_at,
-       CASE count(*) OVER (PARTITION BY s.name) WHEN 1 THEN s.name ELSE s.data_set || '/' || s.name END AS called,
-       coalesce(array_agg(m.participant_id ORDER BY m.ordinal) FILTER (WHERE m.split IS NOT NULL), '{}')
-           AS participant_ids,
-       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
-FROM split AS s
-LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
-LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
-GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
+SELECT s.*, CASE count(*) OVER (PARTITION BY s.name) WHEN 1 THEN s.name ELSE s.data_set || '/' || s.name END AS called,
+       (SELECT count(*) FROM unnest(s.participant_ids) AS m (id)
+        WHERE NOT EXISTS (SELECT FROM participant AS p WHERE (p.data_set, p.id) = (s.data_set, m.id)))
+           AS without_transcript
+FROM split AS s ORDER BY s.data_set, s.name
 """
 
 
@@ -39,14 +35,10 @@ async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson
 
 
 KEEP_SPLIT = """
-INSERT INTO split (data_set, name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO split (data_set, name, csv_hash, ids_hash, participant_ids, origin) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (data_set, name) DO UPDATE
-SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, origin = excluded.origin, imported_at = now()
-"""
-
-KEEP_MEMBERS = """
-INSERT INTO split_member (data_set, split, ordinal, participant_id)
-SELECT $1, $2, m.ordinal - 1, m.participant_id FROM unnest($3::integer[]) WITH ORDINALITY AS m (participant_id, ordinal)
+SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, participant_ids = excluded.participant_ids,
+    origin = excluded.origin, imported_at = now()
 """
 
 DATA_SETS = """
@@ -63,13 +55,14 @@ GROUP BY variant ORDER BY variant
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
 
-_COLUMNS = ", ".join(Participant.model_fields)
+_FIELDS = [*StoredPerson.model_fields, "transcript"]
+_COLUMNS = ", ".join(_FIELDS)
 
 KEEP_PARTICIPANT = f"""
 INSERT INTO participant (data_set, {_COLUMNS})
 SELECT $1, {_COLUMNS} FROM jsonb_populate_record(NULL::participant, $2)
 ON CONFLICT (data_set, id) DO UPDATE
-SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in Participant.model_fields)}
+SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in _FIELDS)}
 """
 
 PEOPLE = f"SELECT {_COLUMNS} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
@@ -86,13 +79,11 @@ async def keep(
 
 async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Split]) -> None:
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
-    async with connection.transaction():
-        for split in splits:
-            key = (data_set, split.name)
-            origin = split.origin.model_dump_json()
-            await connection.execute(KEEP_SPLIT, *key, split.csv_hash, split.ids_hash, origin)
-            await connection.execute("DELETE FROM split_member WHERE data_set = $1 AND split = $2", *key)
-            await connection.execute(KEEP_MEMBERS, *key, list(split.participant_ids))
+    rows = (
+        (data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.origin.model_dump_json())
+        for one in splits
+    )
+    await connection.executemany(KEEP_SPLIT, rows)
 
 
 async def lock(connection: Connection, data_set: str) -> None:

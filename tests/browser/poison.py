@@ -57,8 +57,8 @@ OBJECTS: Final = {
 
 #: Names by which rows are found: each is changed wherever it stands. A vocabulary's name is a plain id.
 NAMES: Final = (
-    (("participant", "data_set"), ("split", "data_set"), ("split_member", "data_set"), ("reference_index", "data_set")),
-    (("split", "name"), ("split_member", "split"), ("reference_index", "split")),
+    (("participant", "data_set"), ("split", "data_set"), ("reference_index", "data_set")),
+    (("split", "name"), ("reference_index", "split")),
     (("reference_index", "name"),),
     (("run", "name"), ("run", "note")),
     (("tag", "name"), ("tag_alias", "tag")),
@@ -122,7 +122,6 @@ def replace_texts(installation: Installation, poison: Poison) -> None:
 
 def replace_names(installation: Installation, poison: Poison) -> None:
     """Put a word before every name of a populated database, but for those that `replace_texts` replaces."""
-    installation.rows("ALTER TABLE split_member DROP CONSTRAINT split_member_data_set_split_fkey")
     for places in NAMES:
         word = poison.line()
         for table, column in places:

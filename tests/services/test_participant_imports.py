@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, Participant, PHQ8Item, TranscriptVariant, Utterance
+from schemas.values.participants import DataSet, Participant, PHQ8Item, TranscriptVariant
 from services.data_sets import ImportedParticipants, find_split, import_participants
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
@@ -24,7 +24,6 @@ def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score",
         id=number,
         transcript=f"Participant: i am {number}",
         transcript_hash=f"h{number}",
-        utterances=(Utterance(speaker="Participant", value=f"i am {number}"),),
         gender=number % 2 if "gender" in knows else None,
         phq8_binary=int(total >= 10) if "score" in knows else None,
         phq8_score=total if "score" in knows else None,

@@ -38,7 +38,6 @@ def person(
         id=number,
         transcript=transcript,
         transcript_hash=hashed,
-        utterances=(),
         items=None if score is None else dict.fromkeys(PHQ8Item, score),
     )
 
