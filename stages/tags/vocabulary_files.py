@@ -1,6 +1,5 @@
 """Parser of the files of a vocabulary, which reports all problems at once."""
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +21,7 @@ FILES: Final = {
     LISTS_FILE: "lists of tags that occur together",
     RATINGS_FILE: "how probable it is that a tag is not safe for work",
 }
-"""The files of a vocabulary, and what each has. All but the first may be absent; one of the second and third is enough.
-"""
+"""The files of a vocabulary, and what each has. All but the first may be absent."""
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
@@ -31,21 +29,20 @@ _CELL = rb'(?:"(?:[^"]|"")*"|[^,"\n]*)'
 _HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?" + _CELL + rb"," + _CELL + rb", *[0-9]* *(?:,|\r?\n|$)")
 """The third cell of the first line is a count or blank instead of the word `count`."""
 
-_ORIGINAL = re.compile(rb"(\xef\xbb\xbf)?tag(?=[,\r\n])")
-"""The first column of the header is `tag`, as in files of the original application."""
+_TAG = re.compile(rb"(\xef\xbb\xbf)?tag(?=,)")
+"""The first column of the header is `tag` instead of `name`."""
 
 
 def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     """The vocabulary in these files, by name.
 
-    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as in
-      lists for tag completion, by `,`; with `tag` instead of `name` by `|` if the file has one, otherwise by `,`. A
-      blank count is unknown. Names and aliases are matched in the form in which phrases are looked up: lower case, `_`
-      for spaces. A tag's name as it is written is kept to be shown. An alias that equals its own tag is dropped.
+    - `tags.csv`: name or tag, category, count, aliases. With that header aliases are joined by `|`; without a header,
+      as in lists for tag completion, by `,`. A blank count is unknown. Names and aliases are matched in the form in
+      which phrases are looked up: lower case, `_` for spaces. A tag's name as it is written is kept to be shown. An
+      alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
     - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
-    - `ratings.csv`: tag, probability of not being safe for work. The columns of these names, else the first and the
-      only other one; no header is needed if there are two.
+    - `ratings.csv`: tag, probability of not being safe for work, with or without that header.
 
     An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Ratings of
     unknown tags are counted and left out. Problems: those of `parse_rows`, invalid values, names that are looked up
@@ -55,7 +52,7 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     problems += tuple(_tag_problems(rows))
     pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
     lists, list_problems = _lists(files.get(LISTS_FILE, b""))
-    ratings, rating_problems = _ratings(files[RATINGS_FILE]) if RATINGS_FILE in files else Parsed({})
+    ratings, rating_problems = _ratings(files.get(RATINGS_FILE, b""))
     if problems := problems + pair_problems + list_problems + rating_problems:
         return Parsed(Vocabulary(tags=(), aliases={}), problems)
     aliases = _aliases(rows)
@@ -73,12 +70,9 @@ _MISSING = FileProblem(TAGS_FILE, None, "is missing", "write one with the column
 
 def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
     """The rows; their aliases are joined by `|`."""
-    header = _TAG_COLUMNS if _HEADLESS.match(data) else None
-    is_original = header is None and _ORIGINAL.match(data) is not None
-    named = _ORIGINAL.sub(rb"\g<1>name", data, count=1) if is_original else data
-    rows, problems = parse_rows(named, file=TAGS_FILE, columns=_TAG_COLUMNS, header=header)
-    if header is None and (not is_original or any("|" in cells["aliases"] for _, cells in rows)):
-        return Parsed(rows, problems)
+    if not _HEADLESS.match(data):
+        return parse_rows(_TAG.sub(rb"\g<1>name", data, count=1), file=TAGS_FILE, columns=_TAG_COLUMNS)
+    rows, problems = parse_rows(data, file=TAGS_FILE, columns=_TAG_COLUMNS, header=_TAG_COLUMNS)
     joined = ((line, cells | {"aliases": cells["aliases"].replace(",", "|")}) for line, cells in rows)
     return Parsed(tuple(joined), problems)
 
@@ -139,36 +133,24 @@ def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
 
 
 def _ratings(data: bytes) -> Parsed[dict[str, float]]:
-    named = _first_cells(data)
-    tag, probability = "tag", "probability"
-    header = [tag, probability] if len(named) == 2 and _probability(named[1]) is not None else None
-    if header is None and not {tag, probability} <= {*named} and len(named) == 2:
-        tag, probability = named
-    rows, of_file = parse_rows(data, file=RATINGS_FILE, columns=(tag, probability), header=header)
+    columns = ("tag", "probability")
+    rows, of_file = parse_rows(data, file=RATINGS_FILE, columns=columns, header=columns)
+    if rows and tuple(cell.strip() for cell in rows[0][1].values()) == columns:
+        rows = rows[1:]
     problems = [*of_file]
     ratings: dict[str, float] = {}
     lines: dict[str, int] = {}
     for line, cells in rows:
-        rated, value = lookup_of(cells[tag]), _probability(cells[probability])
+        rated, value = lookup_of(cells["tag"]), _probability(cells["probability"])
         if not rated or value is None:
             found = "is not a tag and a probability from 0 to 1"
             problems.append(FileProblem(RATINGS_FILE, line, found, "correct or remove it"))
         elif rated in ratings:
-            problems.append(
-                FileProblem(RATINGS_FILE, line, f"rates the tag of line {lines[rated]}", "keep one of both")
-            )
+            found = f"rates the tag of line {lines[rated]}"
+            problems.append(FileProblem(RATINGS_FILE, line, found, "keep one of both"))
         else:
             ratings[rated], lines[rated] = value, line
     return Parsed(ratings, tuple(problems))
-
-
-def _first_cells(data: bytes) -> list[str]:
-    """The cells of the first line; none where it cannot be split, which reading the rows then finds."""
-    first = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
-    try:
-        return [cell.strip() for cell in next(csv.reader([first]), [])]
-    except csv.Error:
-        return []
 
 
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:

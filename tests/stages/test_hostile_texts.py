@@ -93,7 +93,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "front matter": lambda text: bibliography(read_markdown(f"---\n{text}\n---\nx"), given={}, file_name="a.md"),
     "qrels": lambda text: parse_qrels(text.encode(), file="a"),
     "queries": lambda text: parse_queries(text.encode(), file="a"),
-    "vocabulary": lambda text: parse_vocabulary({file: f"a,0,{text}".encode() for file in [*FILES][:4]}),
+    "vocabulary": lambda text: parse_vocabulary({file: f"a,0,{text}".encode() for file in FILES}),
     "tags": lambda text: parse_vocabulary({TAGS_FILE: f"{HEADER}\n{text}".encode()}),
     "spelling": plain,
     "document": lambda text: format_of(f"<?xml {text}><!--{text}".encode(), "a.txt"),
