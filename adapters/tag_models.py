@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import Vocabulary
 from stages.ports import Vectors
-from stages.tags.similarity import ContextModel, TokenModel, TokenTable, at_length_1, buckets_of, training_lists
+from stages.tags.similarity import ContextModel, TokenModel, at_length_1, buckets_of, training_lists
 
 _DESCRIPTION = "description"
 
@@ -43,18 +43,8 @@ def unpacked(data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return arrays, description
 
 
-def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[Any], rows: NDArray[Any]) -> bytes:
-    """The bytes of a model with one idf, one row of components, and one context row per term."""
-    arrays: dict[str, NDArray[Any]] = {
-        "idf": np.asarray(idf, dtype=np.float64),
-        "components": np.asarray(components, dtype=np.float32),
-        "rows": np.asarray(rows, dtype=np.float32),
-    }
-    return packed(arrays, {"terms": list(terms)})
-
-
 def read_context_model(data: bytes) -> ContextModel:
-    """The model in the bytes that `context_file` made. Raises DomainError for any other."""
+    """The model in the bytes that the builder made. Raises DomainError for any other."""
     arrays, description = unpacked(data)
     return ContextModel(
         digest=hashlib.sha256(data).hexdigest(),
@@ -83,39 +73,16 @@ def read_sentences(data: bytes) -> Vectors:
 
 
 def read_token_model(data: bytes) -> TokenModel:
-    """The model in the bytes that `tokens_file` made."""
+    """The model in the bytes that the builder made. Raises DomainError for any other."""
     arrays, description = unpacked(data)
     return TokenModel(
-        name=description["name"],
         digest=hashlib.sha256(data).hexdigest(),
-        table=TokenTable(tokens=description["tokens"], vectors=arrays["vectors"]),
+        tokens=description["tokens"],
+        vectors=arrays["vectors"],
         pieces=tuple(description["pieces"]),
         ngrams=arrays["ngrams"],
         rows={int(bucket): row for row, bucket in enumerate(arrays["buckets"])},
     )
-
-
-def tokens_file(
-    name: str,
-    tokens: Sequence[str],
-    vectors: NDArray[np.float32],
-    *,
-    pieces: tuple[int, int, int] = (0, 0, 0),
-    buckets: Sequence[int] = (),
-    ngrams: NDArray[np.float32] | None = None,
-) -> bytes:
-    """The bytes of a model: one row of length 1 per token, in ascending order, one row per bucket of n-grams. `pieces`
-    are the shortest and the longest n-gram and the number of buckets."""
-    nothing = np.empty((0, vectors.shape[1]), dtype=np.float32)
-    arrays: dict[str, NDArray[Any]] = {
-        "vectors": vectors,
-        "buckets": np.asarray(buckets, dtype=np.int64),
-        "ngrams": nothing if ngrams is None else ngrams,
-    }
-    return packed(arrays, {"name": name, "tokens": list(tokens), "pieces": list(pieces)})
-
-
-FASTTEXT = "fasttext"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +100,7 @@ class TagModelBuilder:
     components: int = 100
     """Maximum numbers per context row."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int) -> tuple[bytes, bytes]:
+    def build(self, vocabulary: Vocabulary, *, seed: int = 7) -> tuple[bytes, bytes]:
         """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process. Every
         tag and alias has a vector. Raises DomainError when there is nothing to train on."""
         if not vocabulary.tags:
@@ -178,9 +145,10 @@ class TagModelBuilder:
         ngrams = np.asarray((model.wv.vectors_ngrams[known] - shared) * idf[:, np.newaxis] ** 2, dtype=np.float32)
         place = {bucket: row for row, bucket in enumerate(known)}
         composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
-        apart = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed)).astype(np.float64)
-        vectors = _unit_rows(apart + _of_groups(apart, tokens, vocabulary))
-        return tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
+        apart = at_length_1(at_length_1(raw - shared).astype(np.float64) + at_length_1(composed))
+        vectors = at_length_1(apart + _of_groups(apart, tokens, vocabulary))
+        arrays: dict[str, NDArray[Any]] = {"vectors": vectors, "buckets": np.array(known), "ngrams": ngrams}
+        return packed(arrays, {"tokens": tokens, "pieces": pieces})
 
     def _context(self, vocabulary: Vocabulary, seed: int) -> bytes:
         """TF-IDF over the tags that each tag occurs with, including itself, reduced to the largest singular values."""
@@ -191,7 +159,7 @@ class TagModelBuilder:
 
         terms = sorted({tag for document in vocabulary.documents for tag in document.tags})
         if len(terms) < 2:
-            return context_file([], np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
+            return packed({"idf": np.empty(0), "components": np.empty((0, 0)), "rows": np.empty((0, 0))}, {"terms": []})
         column = {term: place for place, term in enumerate(terms)}
         cells = [(row, column[tag]) for row, document in enumerate(vocabulary.documents) for tag in document.tags]
         shape = (len(vocabulary.documents), len(terms))
@@ -201,10 +169,13 @@ class TagModelBuilder:
         svd = TruncatedSVD(min(self.components, len(terms) - 1), algorithm="arpack", random_state=seed)
         with threadpool_limits(1):
             reduced = svd.fit_transform(transformer.fit_transform(csr_array(occurs.T @ weights @ occurs)))
-        return context_file(terms, transformer.idf_, svd.components_.T, _unit_rows(reduced))
+        components = svd.components_.T.astype(np.float32)
+        return packed(
+            {"idf": transformer.idf_, "components": components, "rows": at_length_1(reduced)}, {"terms": terms}
+        )
 
 
-def _of_groups(vectors: NDArray[np.float64], tokens: list[str], vocabulary: Vocabulary) -> NDArray[np.float64]:
+def _of_groups(vectors: Vectors, tokens: list[str], vocabulary: Vocabulary) -> Vectors:
     """For each token the mean direction of its tags, each with all of its aliases, at length 1."""
     place = {token: row for row, token in enumerate(tokens)}
     groups = {tag.name: number for number, tag in enumerate(vocabulary.tags)}
@@ -219,12 +190,6 @@ def _of_groups(vectors: NDArray[np.float64], tokens: list[str], vocabulary: Voca
     rows, of_group = np.array(members).T
     common = np.zeros((len(groups), vectors.shape[1]))
     np.add.at(common, of_group, vectors[rows])
-    summed = np.zeros_like(vectors)
-    np.add.at(summed, rows, _unit_rows(common).astype(np.float64)[of_group])
-    return _unit_rows(summed).astype(np.float64)
-
-
-def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The rows at length 1; a row of zeros is unchanged."""
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.asarray(matrix / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+    summed = np.zeros((len(tokens), vectors.shape[1]))
+    np.add.at(summed, rows, at_length_1(common)[of_group])
+    return at_length_1(summed)

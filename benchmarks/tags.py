@@ -70,18 +70,17 @@ class Models:
         self._encode = encode
         built, _ = TagModelBuilder().build(vocabulary, seed=seed)
         self._fasttext = read_token_model(built)
-        self._table = self._fasttext.table
-        self.tokens = self._table.tokens
+        self.tokens = self._fasttext.tokens
         self._plain = [plain(token) for token in self.tokens]
         self._sentences = at_length_1(encode(self._plain))
-        self._search = FusedSearch(self._table, self._sentences)
+        self._search = FusedSearch(self._fasttext, self._sentences)
 
     def by_fasttext(self, lookups: Sequence[str]) -> Near:
         """The cosine of each lookup with each token; 0 for a lookup of unknown characters."""
         known = self._fasttext.vectors_of(lookups)
         nothing = np.zeros(self._fasttext.dimension, dtype=np.float32)
         vectors = np.array([known.get(lookup, nothing) for lookup in lookups])
-        return np.asarray(vectors @ self._table.vectors.T)
+        return np.asarray(vectors @ self._fasttext.vectors.T)
 
     def by_sentence(self, lookups: Sequence[str]) -> Near:
         """The same by the sentence embedder."""
@@ -103,7 +102,7 @@ class Models:
         near = np.full((len(lookups), len(self.tokens)), -1.0, dtype=np.float32)
         for row, neighbours in enumerate(self._search.nearest(queries, 100)):
             for neighbour in neighbours:
-                near[row, self._table.places[neighbour.token]] = neighbour.similarity
+                near[row, self._fasttext.places[neighbour.token]] = neighbour.similarity
         return near
 
     def _asked(self, lookups: Sequence[str]) -> Vectors:

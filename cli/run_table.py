@@ -108,8 +108,7 @@ def _head(view: RunView) -> Iterator[Drawing]:
     if preset := request.get("preset"):
         yield Text(f"corpus {request['corpus']}  preset {preset}", style="dim")
     if vocabulary := request.get("vocabulary"):
-        seed = request.get("seed")
-        yield Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim")
+        yield Text(f"vocabulary {vocabulary}", style="dim")
     if view.limits is not None:
         yield Text(limits_in_words(view.limits), style="dim")
     if view.batches is not None:

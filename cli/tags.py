@@ -61,7 +61,7 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
     elif target.run_id is not None:
         print_json(sets_json(target.run_id, found, verbose=verbose, phrase_ranks=phrase_ranks))
     else:
-        print_json(found[0].shaped(verbose=verbose, phrase_ranks=phrase_ranks))
+        print_json(found[0].shown(verbose=verbose, phrase_ranks=phrase_ranks)["result"])
         if found[0].note is not None:
             print_text(found[0].note, err=True)
 
@@ -78,16 +78,13 @@ def sets_json(
     run_id: int, found: Sequence[TagsResult], *, verbose: bool = False, phrase_ranks: bool = False
 ) -> dict[str, Any]:
     """What the phrases of a run led to, as JSON shows it."""
-    sets = []
-    for one in found:
-        job = {"id": one.subject, "job": f"j{one.job_id}", "status": one.status}
-        sets.append({**job, "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks), "note": one.note})
-    return {"run": f"r{run_id}", "sets": sets}
+    shown = (one.shown(verbose=verbose, phrase_ranks=phrase_ranks) | {"job": f"j{one.job_id}"} for one in found)
+    return {"run": f"r{run_id}", "sets": [*shown]}
 
 
 def print_set(result: TagsResult, *, verbose: bool = False, phrase_ranks: bool = False) -> None:
     """Print what a set of phrases led to."""
-    draw(Text.assemble((f"{result.subject}  j{result.job_id}  ", "bold"), coloured(result.status)))
+    draw(Text.assemble((f"{result.id}  j{result.job_id}  ", "bold"), coloured(result.status)))
     if result.validated is None:
         return
     ranks = result.validated.phrase_rank_by_tag if phrase_ranks else None

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field
 
@@ -125,10 +125,6 @@ def tags_hash(settings: RunSettings) -> str:
     return content_hash({name: value for name, value in settings.values().items() if name.startswith("PSQ_")})
 
 
-SEED: Final = 7
-"""Of the models."""
-
-
 async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> tuple[int, Submitted | None]:
     """Submit the run that builds the models of a vocabulary. Its number, and nothing more where it has built them.
     Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder."""
@@ -162,12 +158,12 @@ def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRu
         settings=settings.snapshot(),
         # The models depend on the embedder alone.
         settings_hash=content_hash([] if sentences is None else sentences),
-        request={"vocabulary": vocabulary.name, "seed": SEED, "profile_source": settings.profile_source},
+        request={"vocabulary": vocabulary.name, "profile_source": settings.profile_source},
         jobs=[
             NewJob(
                 mode="tags",
                 subject=str(vocabulary.id),
-                inputs={"vocabulary_id": vocabulary.id, "seed": SEED, "sentences": sentences},
+                inputs={"vocabulary_id": vocabulary.id, "sentences": sentences},
                 stages=stages_of("index", "tags"),
             )
         ],

@@ -16,7 +16,7 @@ from schemas.values.tags import (
     ValidatedTags,
     Vocabulary,
 )
-from stages.tags.rerank import in_words
+from stages.tags.rerank import emptied
 from stages.tags.similarity import SentenceModel
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert
 
@@ -115,19 +115,17 @@ ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
 
 FOUND = f"SELECT count(*) {_SEARCHED}"
 
-# A row without a tag and an alias shows that the vocabulary exists.
 LOOK_UP = """
 WITH alias AS (
-    SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])
+    SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias
+    WHERE vocabulary_id = $1 AND alias = ANY($2::text[]) GROUP BY alias
+), found AS (
+    SELECT name, category, count, nsfw_probability, title FROM tag
+    WHERE vocabulary_id = $1 AND name IN (SELECT unnest($2::text[]) UNION SELECT unnest(tags) FROM alias)
 )
-SELECT NULL AS alias, NULL AS target, NULL AS name, NULL AS category, NULL::integer AS count,
-       NULL::double precision AS nsfw_probability, NULL AS title
+SELECT coalesce((SELECT jsonb_object_agg(name, to_jsonb(found)) FROM found), '{}') AS tags,
+       coalesce((SELECT jsonb_object_agg(alias, tags) FROM alias), '{}') AS aliases
 FROM vocabulary WHERE id = $1
-UNION ALL
-SELECT alias, tag, NULL, NULL, NULL, NULL, NULL FROM alias
-UNION ALL
-SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability, t.title FROM tag AS t
-WHERE t.vocabulary_id = $1 AND t.name IN (SELECT unnest($2::text[]) UNION SELECT tag FROM alias)
 """
 
 
@@ -160,24 +158,12 @@ class PostgresVocabularies:
         """See TagLexicon."""
         if not tokens:
             return Lexicon(tags={}, aliases={})
-        rows = await self._database.with_retry(
-            lambda connection: connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
+        row = await self._database.with_retry(
+            lambda connection: connection.fetchrow(LOOK_UP, vocabulary_id, list(tokens))
         )
-        if not rows:
+        if row is None:
             raise vocabulary_missing(vocabulary_id)
-        tags = {
-            row["name"]: Tag(**{name: row[name] for name in Tag.model_fields})
-            for row in rows
-            if row["name"] is not None
-        }
-        aliases: dict[str, set[str]] = {}
-        for row in rows:
-            if row["alias"] is not None:
-                aliases.setdefault(row["alias"], set()).add(row["target"])
-        return Lexicon(
-            tags={name: tags[name] for name in sorted(tags)},
-            aliases={alias: tuple(sorted(aliases[alias])) for alias in sorted(aliases)},
-        )
+        return Lexicon(**row)
 
 
 Part = Literal["tokens", "context", "similarity"]
@@ -247,7 +233,7 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
 
 
 RESULTS = """
-SELECT j.id AS job_id, j.subject, j.status, v.output AS validated,
+SELECT j.id AS job_id, j.subject AS id, j.status, j.inputs -> 'min_tag_count' AS min_tag_count, v.output AS validated,
        coalesce(r.output -> 'phrase_reports', '[]') AS phrase_reports
 FROM job AS j
 LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
@@ -261,8 +247,9 @@ class TagsResult(Value):
     """The result of one phrase set."""
 
     job_id: int
-    subject: str
+    id: str
     status: JobStatus
+    min_tag_count: int
     validated: ValidatedTags | None
     """None until the job has succeeded."""
     phrase_reports: tuple[PhraseReport, ...]
@@ -270,19 +257,18 @@ class TagsResult(Value):
     @property
     def note(self) -> str | None:
         """Why phrases that led to tags have none; None where the filters left each phrase one."""
-        if self.validated is None or self.validated.emptied is None:
-            return None
-        return in_words(self.validated.emptied)
+        return None if self.validated is None else emptied(self.phrase_reports, min_tag_count=self.min_tag_count)
 
-    def shaped(self, *, verbose: bool, phrase_ranks: bool) -> list[Any] | None:
-        """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for. None where the
-        job has no result."""
-        if self.validated is None:
-            return None
-        parts: list[Any] = [list(self.validated.candidates)]
-        parts += [list(self.phrase_reports)] if verbose else []
-        parts += [dict(self.validated.phrase_rank_by_tag)] if phrase_ranks else []
-        return parts if len(parts) > 1 else parts[0]
+    def shown(self, *, verbose: bool = False, phrase_ranks: bool = False) -> dict[str, Any]:
+        """As JSON has it. The result is the candidates; or an array of them, the reports by phrase and the ranks, as
+        far as asked for. It is None where the job has none."""
+        result: list[Any] | None = None
+        if self.validated is not None:
+            parts: list[Any] = [list(self.validated.candidates)]
+            parts += [list(self.phrase_reports)] if verbose else []
+            parts += [dict(self.validated.phrase_rank_by_tag)] if phrase_ranks else []
+            result = parts if len(parts) > 1 else parts[0]
+        return {"id": self.id, "status": self.status, "result": result, "note": self.note}
 
 
 async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:

@@ -3,7 +3,7 @@
 import asyncio
 from functools import partial
 from hashlib import sha256
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from workers.work import Result, Work
 async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     """The final phrases, their vectors by the models of the vocabulary, and the context of the request."""
     loaded = await models(work)
-    phrases, context_tags = submitted(work, "phrases"), submitted(work, "context_tags")
+    phrases, context_tags = given(work, "phrases"), given(work, "context_tags")
     embedded, vectors = await asyncio.to_thread(
         embed_phrases,
         phrases,
@@ -68,11 +68,11 @@ async def run_retrieve(work: Work) -> RetrievedTags:
         await work.output(EmbeddedPhrases),
         await work.vectors(EmbeddedPhrases),
         lexicon=PostgresVocabularies(work.database),
-        search=loaded.fused or loaded.tokens.table,
-        vocabulary_id=vocabulary_id(work),
-        allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+        search=loaded.fused or loaded.tokens,
+        vocabulary_id=given(work, "vocabulary_id"),
+        allow_nsfw_tags=given(work, "allow_nsfw_tags"),
         per_phrase_k=settings.retrieval_per_phrase_k,
-        min_tag_count=min_tag_count(work),
+        min_tag_count=given(work, "min_tag_count"),
         skip_exact=settings.skip_fasttext_for_exact_alias,
     )
 
@@ -103,51 +103,33 @@ async def run_validate(work: Work) -> ValidatedTags:
     return validate_tags(
         ranked,
         retrieved=await work.output(RetrievedTags),
-        lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
-        allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
-        min_tag_count=min_tag_count(work),
+        lexicon=await PostgresVocabularies(work.database).look_up(given(work, "vocabulary_id"), tags),
+        allow_nsfw_tags=given(work, "allow_nsfw_tags"),
+        min_tag_count=given(work, "min_tag_count"),
         global_k=settings.retrieval_global_k,
     )
 
 
-def submitted(work: Work, name: Literal["phrases", "context_tags"]) -> list[str]:
-    """The phrases, or the context tags, that the job was submitted with."""
-    given: list[str] = work.claim.inputs[name]
-    work.read[name] = content_hash(given)
-    return given
-
-
-def vocabulary_id(work: Work) -> int:
-    """The vocabulary that was current at submission."""
-    found: int = work.claim.inputs["vocabulary_id"]
-    work.read["vocabulary"] = found
-    return found
-
-
-def min_tag_count(work: Work) -> int:
-    """The minimum count of the run, or what it was at submission for the vocabulary."""
-    found = work.claim.inputs.get("min_tag_count", work.settings.psq.min_tag_count)
-    assert isinstance(found, int), "a minimum that follows the vocabulary is found at submission"
-    work.read["min_tag_count"] = found
+def given(work: Work, name: str) -> Any:
+    """An input of the job, noted as read: a text by its hash. None for one that it does not have."""
+    found = work.claim.inputs.get(name)
+    if found is not None:
+        work.read[name] = found if isinstance(found, int) else content_hash(found)
     return found
 
 
 def sentence_model(work: Work) -> SentenceModel | None:
     """The sentence embedder of the vocabulary; None for jobs by FastText alone."""
-    found = work.claim.inputs.get("sentences")
-    if found is None:
-        return None
-    work.read["sentences"] = content_hash(found)
-    return SentenceModel(**found)
+    found = given(work, "sentences")
+    return None if found is None else SentenceModel(**found)
 
 
 async def models(work: Work) -> VocabularyModels:
     """The models of that vocabulary."""
-    inputs = work.claim.inputs
     return await work.wiring.tag_models.of(
-        vocabulary_id(work),
-        tokens_digest=inputs["tokens_digest"],
-        context_digest=inputs["context_digest"],
+        given(work, "vocabulary_id"),
+        tokens_digest=given(work, "tokens_digest"),
+        context_digest=given(work, "context_digest"),
         is_fused=sentence_model(work) is not None,
     )
 
@@ -158,12 +140,10 @@ BATCH = 256
 
 async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     """The models of a vocabulary, visible in the same transaction; built in a thread, while the names are embedded."""
-    built_for = vocabulary_id(work)
-    seed: int = work.claim.inputs["seed"]
-    work.read["seed"] = seed
+    built_for = given(work, "vocabulary_id")
     content = await work.database.ask(vocabularies.content, built_for)
     (tokens, context), (similarity, sentences) = await asyncio.gather(
-        asyncio.to_thread(TagModelBuilder().build, content, seed=seed), _similarity(work, content)
+        asyncio.to_thread(TagModelBuilder().build, content), _similarity(work, content)
     )
     files: dict[Part, bytes] = {"tokens": tokens, "context": context}
     if similarity is not None:
@@ -178,7 +158,7 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
         context_digest=model.digest,
         similarity_digest=None if similarity is None else sha256(similarity).hexdigest(),
         dimension=placed.dimension,
-        tokens=len(placed.table.tokens),
+        tokens=len(placed.tokens),
         context_rows=int(model.rows.any(axis=1).sum()),
     )
     return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files, sentences=sentences))
@@ -186,10 +166,9 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
 
 async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, SentenceModel] | tuple[None, None]:
     """The meaning of all names, and what embedded them; nothing where the submission asks for FastText alone."""
-    asked = work.claim.inputs.get("sentences")
+    asked = given(work, "sentences")
     if asked is None or not vocabulary.tags:
         return None, None
-    work.read["sentences"] = asked
     embedder = work.embedder_of(asked["backend"], asked["model"])
     tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
     parts = [

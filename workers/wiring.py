@@ -79,7 +79,7 @@ class TagModels:
 
 def _read(tokens: bytes, context: bytes, similarity: bytes = b"") -> VocabularyModels:
     of_tokens = read_token_model(tokens)
-    fused = FusedSearch(of_tokens.table, read_sentences(similarity)) if similarity else None
+    fused = FusedSearch(of_tokens, read_sentences(similarity)) if similarity else None
     # Files are compressed, and the search keeps the n-grams of names beside the vectors.
     size = 3 * (len(tokens) + len(context) + len(similarity))
     return VocabularyModels(of_tokens, read_context_model(context), fused, size)

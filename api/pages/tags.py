@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from fastapi import Form, Path, Query, Request
+from fastapi import Form, Path, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
@@ -63,20 +63,14 @@ async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm,
 
 
 @router.get("/tags/runs/{run_id:int}")
-async def candidates_page(
-    request: Request,
-    ctx: Context,
-    run_id: PathId,
-    verbose: Annotated[bool, Query()] = False,
-    phrase_ranks: Annotated[bool, Query()] = False,
-) -> Response:
-    """The candidates of each set of phrases, with reports by phrase and ranks as far as asked for."""
+async def candidates_page(request: Request, ctx: Context, run_id: PathId) -> Response:
+    """The candidates of each set of phrases, with the best rank of each for a phrase."""
     async with ctx.database.connection() as connection:
         run = await overviews.get(connection, run_id)
         found = await vocabularies.results(connection, run_id=run_id)
     if not found:
         raise run_missing(run_id)
-    return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
+    return page(request, "candidates.html.j2", run=run, sets=found)
 
 
 async def _form(request: Request, ctx: ApiContext, form: PhrasesForm, *, wrong: Mapping[str, str] = {}) -> Response:

@@ -15,7 +15,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Text
 from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
-from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
+from schemas.values.tags import StoredVocabulary, Tag
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -24,23 +24,18 @@ from services.tags import (
     read_vocabulary,
     vocabulary_of_name,
 )
-from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
+from stages.tags.phrases import GivenPhrases
 from stages.texts.characters import PLAIN_ID
 from store import vocabularies
 
 MAX_SETS = 10_000
 
-Phrases = Annotated[list[Annotated[Text, Field(max_length=MAX_CHARS)]], Field(max_length=MAX_PHRASES)]
 
-
-class PhraseSetBody(Body):
+class PhraseSetBody(GivenPhrases):
     """One request for candidates."""
 
     id: Annotated[str, Field(pattern=PLAIN_ID)] | None = Field(default=None, examples=["q7"])
     """Appears in logs; by default the number of the set, from 1."""
-    phrases: Phrases = Field(repr=False, examples=[["overcoat", "umbrela"]])
-    context_tags: Phrases = Field(default=[], repr=False, examples=[["hat"]])
-    """Tags that are chosen already."""
 
 
 class TagsSubmission(TagsPolicy, Submission):
@@ -53,10 +48,7 @@ class TagsSubmission(TagsPolicy, Submission):
     @property
     def request(self) -> TagsRequest:
         """The request, with an id for every set."""
-        sets = [
-            PhraseSet(id=one.id or str(number), phrases=tuple(one.phrases), context_tags=tuple(one.context_tags))
-            for number, one in enumerate(self.phrase_sets, start=1)
-        ]
+        sets = [one.as_set(number) for number, one in enumerate(self.phrase_sets, start=1)]
         return TagsRequest(phrase_sets=sets, **self.model_dump(include=set(TagsPolicy.model_fields)))
 
 
@@ -111,10 +103,7 @@ async def show_candidates(
     found = await ctx.database.once(vocabularies.results, run_id=run_id)
     if not found:
         raise run_missing(run_id)
-    sets = []
-    for one in found:
-        result = one.shaped(verbose=verbose, phrase_ranks=phrase_ranks)
-        sets.append(TagsSetReply(id=one.subject, job_id=one.job_id, status=one.status, result=result, note=one.note))
+    sets = [TagsSetReply(job_id=one.job_id, **one.shown(verbose=verbose, phrase_ranks=phrase_ranks)) for one in found]
     return TagsRunReply(run_id=run_id, sets=sets)
 
 

@@ -108,15 +108,18 @@ class SourceScores(Value):
     score_spelling: float | None = None
     """The share of characters that need no edit, squared, whatever the order of the words."""
 
+    @property
+    def similarity(self) -> float:
+        """What counts: the fusion of the sources, or FastText alone."""
+        counted = self.score_fasttext if self.score_similarity is None else self.score_similarity
+        assert counted is not None, "what is near has a similarity"
+        return counted
 
-class NearToken(Value):
+
+class NearToken(SourceScores):
     """A token of the vocabulary near a lookup."""
 
     token: str = Field(repr=False)
-    similarity: float
-    """What orders neighbours: the fusion of the sources, or the raw cosine of the token model; -1..1."""
-    sources: SourceScores | None = None
-    """None where the cosine of the token model alone counts."""
 
 
 class ScoredTag(SourceScores):
@@ -131,13 +134,6 @@ class ScoredTag(SourceScores):
     def shown(self) -> str:
         """Its name for people."""
         return self.title or self.tag
-
-    @property
-    def similarity(self) -> float:
-        """What counts: the fusion of the sources, or FastText alone."""
-        counted = self.score_fasttext if self.score_similarity is None else self.score_similarity
-        assert counted is not None, "a tag is found by a similarity"
-        return counted
 
 
 class Phrase(Value):
@@ -243,21 +239,8 @@ class RankedTags(Value):
     """Candidate -> its best rank, from 1, in the lists of the phrases before they were cut."""
 
 
-class EmptiedPhrases(Value):
-    """Phrases that led to tags of which a filter removed every one."""
-
-    phrases: int
-    too_rare: int
-    """Tags of these phrases that are used less than `min_tag_count` times."""
-    min_tag_count: int
-    not_permitted: int
-    """Tags of these phrases that are not safe for work."""
-
-
 class ValidatedTags(Value):
     """Stage `validate`: the candidates, which satisfy the contract, and the ranks."""
 
     candidates: tuple[Candidate, ...]
     phrase_rank_by_tag: dict[str, int]
-    emptied: EmptiedPhrases | None = None
-    """None if the filters removed all tags of no phrase."""

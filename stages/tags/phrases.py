@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter, WithJsonSchema
 
 from schemas.suggestions import Repeatable
+from schemas.values.base import Request
 from schemas.values.tags import Phrase, PhraseSet
 from stages.records import NumberAsText, Parsed, parse_repeatedly
 from stages.texts.characters import PLAIN_ID, Storable
@@ -80,16 +81,24 @@ _WHAT_TO_DO: Final = (
     'write phrases separated by commas, ["...", "..."], or {"id": "...", "phrases": [...], "context_tags": [...]}'
 )
 
-_Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable]
+_IN_JSON = WithJsonSchema({"type": "string", "maxLength": MAX_CHARS, "pattern": r"^[^\x00]*$"})
+_Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable, _IN_JSON]
 _Phrases = Annotated[tuple[_Phrase, ...], Field(max_length=MAX_PHRASES)]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class GivenPhrases(Request):
+    """A set of phrases as it is given."""
 
     id: Annotated[str, Field(pattern=PLAIN_ID), NumberAsText] | None = None
-    phrases: _Phrases
-    context_tags: _Phrases | None = None
+    phrases: _Phrases = Field(repr=False, examples=[["overcoat", "umbrela"]])
+    context_tags: _Phrases = Field(default=(), repr=False, examples=[["hat"]])
+    """Tags that are chosen already."""
+
+    def as_set(self, number: int, context_tags: tuple[str, ...] = ()) -> PhraseSet:
+        """The set; without an id it gets its number. Further context tags come after its own."""
+        return PhraseSet(
+            id=self.id or str(number), phrases=self.phrases, context_tags=(*self.context_tags, *context_tags)
+        )
 
 
 _LIST: Final = TypeAdapter(_Phrases)
@@ -108,15 +117,12 @@ def parse_phrase_sets(data: bytes, *, file: str, context_tags: tuple[str, ...] =
     return parse_repeatedly(partial(_phrase_set, context_tags), data, file=file, what_to_do=_WHAT_TO_DO)
 
 
-def _phrase_set(given: tuple[str, ...], number: int, text: str) -> PhraseSet:
-    own: tuple[str, ...] = ()
-    id_ = str(number)
+def _phrase_set(context_tags: tuple[str, ...], number: int, text: str) -> PhraseSet:
     match text.lstrip()[0]:
         case "{":
-            line = _Line.model_validate_json(text)
-            id_, phrases, own = line.id or id_, line.phrases, line.context_tags or ()
+            given = GivenPhrases.model_validate_json(text)
         case "[":
-            phrases = _LIST.validate_json(text)
+            given = GivenPhrases(phrases=_LIST.validate_json(text))
         case _:
-            phrases = _LIST.validate_python([phrase.strip() for phrase in text.split(",")])
-    return PhraseSet(id=id_, phrases=phrases, context_tags=(*own, *given))
+            given = GivenPhrases(phrases=_LIST.validate_python([phrase.strip() for phrase in text.split(",")]))
+    return given.as_set(number, context_tags)

@@ -8,7 +8,6 @@ import numpy as np
 
 from schemas.values.tags import (
     Candidate,
-    EmptiedPhrases,
     FoundForPhrase,
     Lexicon,
     PhraseCandidate,
@@ -105,20 +104,17 @@ def _largest(scores: Iterable[float | None]) -> float | None:
     return max((score for score in scores if score is not None), default=None)
 
 
-def in_words(emptied: EmptiedPhrases) -> str:
-    """Why phrases that led to tags have none, and what to change.
-
-    >>> in_words(EmptiedPhrases(phrases=1, too_rare=2, min_tag_count=100, not_permitted=0))
-    '1 phrase without candidates: 2 tags used less than 100 times (PSQ_MIN_TAG_COUNT=0 keeps them).'
-    """
+def emptied(reports: Iterable[PhraseReport], *, min_tag_count: int) -> str | None:
+    """Why phrases that led to tags have none, and what to change; None where the filters left each phrase one."""
+    phrases = [one for one in reports if not one.candidates and one.too_rare + one.not_permitted]
     reasons = []
-    if emptied.too_rare:
-        rare = counted(emptied.too_rare, "tag")
-        reasons.append(f"{rare} used less than {emptied.min_tag_count} times (PSQ_MIN_TAG_COUNT=0 keeps them)")
-    if emptied.not_permitted:
-        unsafe = counted(emptied.not_permitted, "tag")
+    if too_rare := sum(one.too_rare for one in phrases):
+        rare = counted(too_rare, "tag")
+        reasons.append(f"{rare} used less than {min_tag_count} times (PSQ_MIN_TAG_COUNT=0 keeps them)")
+    if not_permitted := sum(one.not_permitted for one in phrases):
+        unsafe = counted(not_permitted, "tag")
         reasons.append(f"{unsafe} not safe for work (`ragq submit --allow-nsfw` permits them)")
-    return f"{counted(emptied.phrases, 'phrase')} without candidates: {', '.join(reasons)}."
+    return f"{counted(len(phrases), 'phrase')} without candidates: {', '.join(reasons)}." if phrases else None
 
 
 USUAL: Final = 100

@@ -14,7 +14,6 @@ from schemas.values.tags import (
     NearToken,
     Phrase,
     RetrievedTags,
-    SourceScores,
     Tag,
 )
 from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vectors
@@ -63,7 +62,8 @@ async def retrieve_tags(
         neighbours = near.get(phrase.lookup, ())
         exact = permitted(exactly[phrase.lookup], allow_nsfw_tags=allow_nsfw_tags)
         reached = _reached(neighbours, around, allow_nsfw_tags, min_tag_count)
-        named_exactly = (_found(tag, phrase.lookup, SourceScores(score_fasttext=EXACT)) for tag in exact)
+        itself = NearToken(token=phrase.lookup, score_fasttext=EXACT)
+        named_exactly = (_found(tag, itself) for tag in exact)
         by_tag = {tag.tag: tag for tag in (*reached, *named_exactly)}
         met = {tag.name: tag for tag in named(phrase.lookup, known)}
         met |= {tag.name: tag for neighbour in neighbours for tag in named(neighbour.token, around)}
@@ -96,15 +96,15 @@ def _reached(
     """Each tag once, with the nearest of its tokens."""
     nearest: dict[str, FoundTag] = {}
     for neighbour in sorted(neighbours, key=lambda near: (-near.similarity, near.token)):
-        scores = neighbour.sources or SourceScores(score_fasttext=neighbour.similarity)
         tags = project(neighbour.token, lexicon, min_tag_count=min_tag_count)
         for tag in permitted(tags, allow_nsfw_tags=allow_nsfw_tags):
-            nearest.setdefault(tag.name, _found(tag, neighbour.token, scores))
+            nearest.setdefault(tag.name, _found(tag, neighbour))
     return nearest.values()
 
 
-def _found(tag: Tag, token: str, scores: SourceScores) -> FoundTag:
-    return FoundTag(tag=tag.name, title=tag.title, alias_token=token, count=tag.count, **dict(scores))
+def _found(tag: Tag, near: NearToken) -> FoundTag:
+    scores = near.model_dump(exclude={"token"})
+    return FoundTag(tag=tag.name, title=tag.title, alias_token=near.token, count=tag.count, **scores)
 
 
 def _weighted(found: FoundTag, phrase: Phrase, embedded: EmbeddedPhrases) -> FoundTag:

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
-from schemas.values.tags import NearToken, Phrase, SourceScores, Vocabulary
+from schemas.values.tags import NearToken, Phrase, Vocabulary
 from stages.ports import TokenQuery, Vector
 from stages.tags.phrases import lookup_of
 
@@ -172,18 +172,17 @@ class CharacterModel:
 
         self._vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), lowercase=False, dtype=np.float32)
         # scikit-learn learns nothing from names without any n-gram.
-        self._names = self._vectorizer.fit_transform(names if any(map(str.split, names)) else [*names, " a"]).tocsc()
-        self._count = len(names)
+        self._vectorizer.fit(names if any(map(str.split, names)) else ["a"])
+        self._names = self._vectorizer.transform(names).T.tocsr()
 
     def knows(self, words: str) -> bool:
         """Whether a name of the vocabulary shares an n-gram with these words."""
         return bool(self._vectorizer.transform([words]).nnz)
 
     def cosines(self, words: str) -> NDArray[np.float32]:
-        """The cosine of these words with each of the names, in the order of rows."""
-        asked = self._vectorizer.transform([words])
-        summed = self._names[:, asked.indices] @ asked.data
-        return np.asarray(np.minimum(summed[: self._count], 1.0), dtype=np.float32)
+        """The cosine of these words with each of the names."""
+        found = (self._vectorizer.transform([words]) @ self._names).toarray()[0]
+        return np.asarray(np.minimum(found, 1.0), dtype=np.float32)
 
 
 CHARACTERS: Final = 0.3
@@ -200,79 +199,54 @@ POOL: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenTable:
-    """The vectors of tokens, searched exactly."""
-
-    tokens: Sequence[str]
-    """In ascending order."""
-    vectors: NDArray[np.float32]
-    """One row per token, of any length but 0."""
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Token -> its row."""
-        return {token: row for row, token in enumerate(self.tokens)}
-
-    @cached_property
-    def _lengths(self) -> NDArray[np.float64]:
-        return _lengths(self.vectors)
-
-    def cosines(self, vector: Vector, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The cosine of the vector with each of the rows."""
-        exact = vector.astype(np.float64)
-        # Products of two float32 are exact in float64, and numpy adds them up in an order of its own, without BLAS.
-        sums = np.add.reduce(self.vectors[rows].astype(np.float64) * exact, axis=1)
-        lengths = self._lengths[rows] * _lengths(exact[np.newaxis])
-        return np.asarray(np.clip(sums / lengths, -1.0, 1.0))
-
-    def proposed(self, vectors: NDArray[np.float32], limit: int) -> list[NDArray[np.intp]]:
-        """For each vector, rows that hold the `limit` nearest ones, and others within the error of float32."""
-        near = _products(at_length_1(vectors), self.vectors)
-        near /= self._lengths.astype(np.float32)
-        margin = 4 * self.vectors.shape[1] * float(np.finfo(np.float32).eps)
-        return [_at_least(of_vector, limit, margin=margin) for of_vector in near]
-
-    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
-        """See NeighbourSearch, for queries with a vector alone."""
-        vectors = np.array([query.vector for query in queries], dtype=np.float32)
-        # A token is not its own neighbour, so one more is proposed.
-        proposed = self.proposed(vectors, limit + 1)
-        found = []
-        for query, rows, vector in zip(queries, proposed, vectors, strict=True):
-            others = rows[rows != self.places.get(query.token, -1)]
-            similarities = self.cosines(vector, others)
-            # Rows are in the order of tokens, so a stable order by similarity leaves ties by token.
-            best = np.argsort(-similarities, kind="stable")[:limit]
-            found.append(
-                tuple(NearToken(token=self.tokens[others[at]], similarity=float(similarities[at])) for at in best)
-            )
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
 class TokenModel:
-    """FastText reduced to the tokens of a vocabulary. Blocking; may be called from any thread.
+    """FastText reduced to the tokens of a vocabulary, searched exactly. Blocking; may be called from any thread.
 
     The vector of a word that is no token is the mean of its known character n-grams. Without any, or in a model without
     n-grams, it has no vector.
     """
 
-    name: str
+    name: ClassVar = "fasttext"
     """The kind of model."""
     digest: str
     """The SHA-256 of its bytes."""
-    table: TokenTable
-    """Vectors of length 1."""
+    tokens: Sequence[str]
+    """In ascending order."""
+    vectors: NDArray[np.float32]
+    """One row of length 1 per token."""
     pieces: tuple[int, ...] = (0, 0, 0)
     """The shortest and the longest n-gram, and the number of buckets that they are hashed into."""
     rows: Mapping[int, int] = field(default_factory=dict)
     """Bucket -> its row in `ngrams`."""
     ngrams: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Token -> its row."""
+        return {token: row for row, token in enumerate(self.tokens)}
+
     @property
     def dimension(self) -> int:
         """Numbers per vector."""
-        return int(self.table.vectors.shape[1])
+        return int(self.vectors.shape[1])
+
+    def cosines(self, vector: Vector, rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.float64]:
+        """The cosine of a vector of length 1 with each of the rows."""
+        # Products of two float32 are exact in float64, and numpy adds them up in an order of its own, without BLAS.
+        sums = np.add.reduce(self.vectors[rows] * vector.astype(np.float64), axis=1)
+        return np.asarray(np.clip(sums, -1.0, 1.0))
+
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
+        """See NeighbourSearch, for queries with a vector alone."""
+        return [self._nearest(query, limit) for query in queries]
+
+    def _nearest(self, query: TokenQuery, limit: int) -> tuple[NearToken, ...]:
+        assert query.vector is not None
+        similarities = self.cosines(query.vector)
+        # Rows are in the order of tokens, so a stable order by similarity leaves ties by token.
+        order = np.argsort(-similarities, kind="stable")[: limit + 1]
+        near = [NearToken(token=self.tokens[row], score_fasttext=float(similarities[row])) for row in order]
+        return tuple(one for one in near if one.token != query.token)[:limit]
 
     def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
         """Vectors of length 1, by token; those that the model cannot embed are absent. Each depends on its token."""
@@ -280,15 +254,14 @@ class TokenModel:
         return {token: vector for token, vector in found if vector is not None}
 
     def _vector(self, token: str) -> Vector | None:
-        if token in self.table.places:
-            found: Vector = self.table.vectors[self.table.places[token]]
+        if token in self.places:
+            found: Vector = self.vectors[self.places[token]]
             return found
         known = [self.rows[bucket] for bucket in buckets_of(token, *self.pieces) if bucket in self.rows]
         if not (token and known):
             return None
         mean = self.ngrams[known].astype(np.float64).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return np.asarray(mean / length, dtype=np.float32) if length > 0 else None
+        return at_length_1(mean[np.newaxis])[0] if mean.any() else None
 
 
 def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[int]:
@@ -303,10 +276,10 @@ def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[in
 class FusedSearch:
     """The tokens of a vocabulary, searched by all sources: each has a sentence vector of length 1, too."""
 
-    def __init__(self, table: TokenTable, sentences: NDArray[np.float32]) -> None:
-        self._table = table
+    def __init__(self, model: TokenModel, sentences: NDArray[np.float32]) -> None:
+        self._model = model
         self._sentences = sentences
-        self._plain = [plain(token) for token in table.tokens]
+        self._plain = [plain(token) for token in model.tokens]
         self._ordered = [in_any_order(name) for name in self._plain]
         self.characters = CharacterModel(self._plain)
 
@@ -322,13 +295,13 @@ class FusedSearch:
     def _of(self, query: TokenQuery, near: NDArray[np.float32], pool: int, limit: int) -> tuple[NearToken, ...]:
         words = plain(query.token)
         alike = self.characters.cosines(words)
-        own = self._table.places.get(query.token)
+        own = self._model.places.get(query.token)
         proposals = [_at_least(near, pool), _at_least(alike, pool)]
         if own is not None and query.vector is not None:
-            proposals += self._table.proposed(query.vector[np.newaxis], pool)
+            proposals.append(_at_least(self._model.cosines(query.vector), pool))
         rows = np.setdiff1d(np.concatenate(proposals), [] if own is None else [own])
         by_sentence, by_characters = near[rows], alike[rows]
-        by_token = None if query.vector is None else self._table.cosines(query.vector, rows)
+        by_token = None if query.vector is None else self._model.cosines(query.vector, rows)
         others, ordered = ([names[row] for row in rows] for names in (self._plain, self._ordered))
         spelt = spelling_scores(words, others, others_ordered=ordered)
         fused = np.maximum(spelt, CHARACTERS * by_characters + (1 - CHARACTERS) * by_sentence)
@@ -336,23 +309,22 @@ class FusedSearch:
             fused = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
         return tuple(
             NearToken(
-                token=self._table.tokens[rows[at]],
-                similarity=float(fused[at]),
-                sources=SourceScores(
-                    score_fasttext=None if by_token is None else float(by_token[at]),
-                    score_similarity=float(fused[at]),
-                    score_characters=float(by_characters[at]),
-                    score_sentence=float(by_sentence[at]),
-                    score_spelling=float(spelt[at]),
-                ),
+                token=self._model.tokens[rows[at]],
+                score_fasttext=None if by_token is None else float(by_token[at]),
+                score_similarity=float(fused[at]),
+                score_characters=float(by_characters[at]),
+                score_sentence=float(by_sentence[at]),
+                score_spelling=float(spelt[at]),
             )
             for at in np.argsort(-fused, kind="stable")[:limit]
         )
 
 
 def at_length_1(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    """The rows at length 1."""
-    return np.asarray(vectors / _lengths(vectors)[:, np.newaxis], dtype=np.float32)
+    """The rows at length 1; a row of zeros is unchanged."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(np.add.reduce(exact * exact, axis=1, keepdims=True))
+    return np.asarray(exact / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -364,15 +336,9 @@ def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArra
     return products
 
 
-def _lengths(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    exact = vectors.astype(np.float64)
-    lengths = np.sqrt(np.add.reduce(exact * exact, axis=1))
-    return np.asarray(np.where(lengths > 0, lengths, 1.0))
-
-
-def _at_least(scores: NDArray[np.floating], limit: int, *, margin: float = 0.0) -> NDArray[np.intp]:
-    """The positions of the `limit` largest scores, ascending, and of all that are equal or within the margin."""
+def _at_least(scores: NDArray[np.floating], limit: int) -> NDArray[np.intp]:
+    """The positions of the `limit` largest scores, ascending, and of all equal ones unless these are 0."""
     if len(scores) <= limit:
         return np.arange(len(scores))
-    smallest = np.partition(scores, -limit)[-limit] - margin
-    return np.flatnonzero(scores >= smallest if smallest > 0 or margin else scores > smallest)
+    smallest = np.partition(scores, -limit)[-limit]
+    return np.flatnonzero(scores >= smallest if smallest > 0 else scores > smallest)

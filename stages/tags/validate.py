@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from schemas.errors import DomainError, FailureCategory
-from schemas.values.tags import Candidate, EmptiedPhrases, Lexicon, RankedTags, RetrievedTags, ValidatedTags
+from schemas.values.tags import Candidate, Lexicon, RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.rerank import best_first, is_nsfw, is_rare
 
 
@@ -52,23 +52,7 @@ def validate_tags(
 
     if broken := "; ".join(violations()):
         raise DomainError(f"The candidates break their contract: {broken}.", FailureCategory.TAG_CONTRACT_BROKEN)
-    return ValidatedTags(
-        candidates=ranked.candidates,
-        phrase_rank_by_tag=ranked.phrase_rank_by_tag,
-        emptied=_emptied(retrieved, min_tag_count),
-    )
-
-
-def _emptied(retrieved: RetrievedTags, min_tag_count: int) -> EmptiedPhrases | None:
-    phrases = [one for one in retrieved.phrases if not one.found and one.too_rare + one.not_permitted]
-    if not phrases:
-        return None
-    return EmptiedPhrases(
-        phrases=len(phrases),
-        too_rare=sum(one.too_rare for one in phrases),
-        min_tag_count=min_tag_count,
-        not_permitted=sum(one.not_permitted for one in phrases),
-    )
+    return ValidatedTags(candidates=ranked.candidates, phrase_rank_by_tag=ranked.phrase_rank_by_tag)
 
 
 def _is_bounded(candidate: Candidate) -> bool:

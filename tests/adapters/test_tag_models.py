@@ -32,9 +32,9 @@ def files() -> tuple[bytes, bytes]:
 def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near(files: tuple[bytes, bytes]) -> None:
     tokens = read_token_model(files[0])
 
-    assert list(tokens.table.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
-    assert (tokens.name, tokens.table.vectors.shape) == ("fasttext", (12, 16))
-    np.testing.assert_allclose(np.linalg.norm(tokens.table.vectors, axis=1), 1, atol=1e-5)
+    assert list(tokens.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
+    assert (tokens.name, tokens.vectors.shape) == ("fasttext", (12, 16))
+    np.testing.assert_allclose(np.linalg.norm(tokens.vectors, axis=1), 1, atol=1e-5)
     found = tokens.vectors_of(["shirt", "trousrs", "hat", ""])
     assert list(found) == ["shirt", "trousrs", "hat"]
     assert {(row.shape, row.dtype.name) for row in found.values()} == {((16,), "float32")}
@@ -42,7 +42,7 @@ def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_ne
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
     assert misspelt.tobytes() == found["trousrs"].tobytes(), "a vector depends on its token alone"
     assert tokens.vectors_of([]) == {}
-    (nearest,) = tokens.table.nearest([TokenQuery("trousrs", misspelt)], 1)
+    (nearest,) = tokens.nearest([TokenQuery("trousrs", misspelt)], 1)
     assert nearest[0].token in {"trousers", "trouser"}
 
 

@@ -30,7 +30,7 @@ PAGES: Final = {
     "job-index": "/jobs/{indexed_job}",
     "job-failed": "/jobs/{failed_job}",
     "tags": "/tags",
-    "candidates": "/tags/runs/{tagged_run}?verbose=true&phrase_ranks=true",
+    "candidates": "/tags/runs/{tagged_run}",
     "vocabularies": "/vocabularies",
     "vocabulary": "/vocabularies/wardrobe",
     "corpora": "/corpora",

@@ -7,7 +7,7 @@ import numpy as np
 
 from schemas.values.tags import Lexicon, NearToken, Tag
 from stages.ports import TokenQuery, Vector
-from stages.tags.similarity import TokenTable
+from stages.tags.similarity import TokenModel
 from store.vocabularies import vocabulary_missing
 
 
@@ -31,19 +31,19 @@ class InMemoryVocabulary:
         return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)
 
 
-def token_table(vectors: Mapping[str, Vector]) -> TokenTable:
+def token_model(vectors: Mapping[str, Vector]) -> TokenModel:
     tokens = sorted(vectors)
     rows = np.array([vectors[token] for token in tokens], dtype=np.float32).reshape(len(tokens), 2)
-    return TokenTable(tokens=tokens, vectors=rows)
+    return TokenModel(digest="tokens", tokens=tokens, vectors=rows)
 
 
 class NotedSearch:
     """A NeighbourSearch over some vectors. `asked` keeps the tokens of every search."""
 
     def __init__(self, vectors: Mapping[str, Vector]) -> None:
-        self._table = token_table(vectors)
+        self._model = token_model(vectors)
         self.asked: list[tuple[str, ...]] = []
 
     def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         self.asked.append(tuple(query.token for query in queries))
-        return self._table.nearest(queries, limit)
+        return self._model.nearest(queries, limit)

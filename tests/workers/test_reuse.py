@@ -9,7 +9,7 @@ from unittest.mock import AsyncMock, Mock
 import numpy as np
 import pytest
 
-from adapters.tag_models import context_file, similarity_file, tokens_file
+from adapters.tag_models import packed, similarity_file
 from schemas.errors import FailureCategory, TextTooLongError
 from schemas.settings.run import RunSettings
 from stages.ports import TokenQuery, Vectors
@@ -31,8 +31,13 @@ from workers.work import ReusingEmbedder
 
 TOKENS = ["hat", "trousers"]
 FILES: dict[vocabularies.Part, bytes] = {
-    "tokens": tokens_file("given", TOKENS, np.array([unit(1, 0), unit(0, 1)])),
-    "context": context_file(["hat"], unit(1), np.array([unit(1, 1)]), np.array([unit(1, 1)])),
+    "tokens": packed(
+        {"vectors": np.array([unit(1, 0), unit(0, 1)]), "buckets": np.empty(0), "ngrams": np.empty((0, 2))},
+        {"tokens": TOKENS, "pieces": [0, 0, 0]},
+    ),
+    "context": packed(
+        {"idf": unit(1), "components": np.array([unit(1, 1)]), "rows": np.array([unit(1, 1)])}, {"terms": ["hat"]}
+    ),
     "similarity": similarity_file(np.eye(2, 8, dtype=np.float32)),
 }
 TOKENS_DIGEST, CONTEXT_DIGEST = (sha256(FILES[part]).hexdigest() for part in ("tokens", "context"))
@@ -91,7 +96,7 @@ async def test_all_sources_are_searched_where_models_of_all_are_wanted(database:
     assert fused is not None
     (near,) = fused.nearest([TokenQuery("trousrs", None, np.eye(2, 8, dtype=np.float32)[1])], 2)
     assert near[0].token == "trousers"
-    assert near[0].sources is not None and near[0].sources.score_spelling == pytest.approx((7 / 8) ** 2)
+    assert near[0].score_spelling == pytest.approx((7 / 8) ** 2)
 
 
 async def test_the_least_recently_used_models_make_room_and_the_newest_stay(database: Database) -> None:
@@ -111,7 +116,7 @@ async def test_the_least_recently_used_models_make_room_and_the_newest_stay(data
 
 async def test_names_are_embedded_in_ascending_order() -> None:
     embedder = FakeEmbedder()
-    inputs = {"vocabulary_id": 1, "seed": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
+    inputs = {"vocabulary_id": 1, "sentences": {"backend": "huggingface", "model": "mini"}}
     work = Mock(claim=Mock(inputs=inputs), read={}, settings=RunSettings())
     work.database.ask = AsyncMock(return_value=CLOTHES)
     work.embedder_of.return_value = embedder

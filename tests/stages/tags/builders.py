@@ -13,7 +13,7 @@ from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel, TokenModel
 from stages.tags.validate import validate_tags
-from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_table, unit
+from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_model, unit
 
 EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
@@ -100,10 +100,6 @@ def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None =
         components=np.array(list(terms.values()), dtype=np.float64).reshape(len(terms), 2),
         rows=np.zeros((len(terms), 2), dtype=np.float32),
     )
-
-
-def token_model(vectors: Mapping[str, Vector]) -> TokenModel:
-    return TokenModel(name="given", digest="tokens", table=token_table(vectors))
 
 
 def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, tags.Tag]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from schemas.values.tags import RankedTags, Tag
 from stages.tags.phrases import lookup_of
-from tests.fakes.tags import InMemoryVocabulary, NotedSearch
-from tests.stages.tags.builders import SearchedVocabulary, at, candidates_from_phrases, context_model, token_model
+from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_model
+from tests.stages.tags.builders import SearchedVocabulary, at, candidates_from_phrases, context_model
 
 NAMES = ("a", "bb", "ccc", "ddd_ccc", "eee", "fff_eee", "gggg")
 ALIASES = ("hhh", "iii_ccc", "ccc", "jjj", "not_a_tag")

@@ -17,7 +17,7 @@ from stages.tags.similarity import (
     CharacterModel,
     FusedSearch,
     SentenceModel,
-    TokenTable,
+    TokenModel,
     at_length_1,
     context_score,
     context_vector,
@@ -33,8 +33,8 @@ NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin",
 
 def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> FusedSearch:
     tokens = sorted(vectors)
-    table = TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]))
-    return FusedSearch(table, at_length_1(np.array([sentences[token] for token in sorted(sentences)])))
+    model = TokenModel(digest="", tokens=tokens, vectors=np.array([vectors[token] for token in tokens]))
+    return FusedSearch(model, at_length_1(np.array([sentences[token] for token in sorted(sentences)])))
 
 
 def spelt(one: str, other: str) -> float:
@@ -70,7 +70,7 @@ def test_a_misspelt_name_is_found_by_its_spelling_and_another_word_by_its_meanin
     assert misspelt.token == synonym.token == "breast_cancer"
     assert misspelt.similarity == pytest.approx((12 / 13) ** 2)
     assert synonym.similarity == pytest.approx(0.7 * np.cos(np.radians(10)), abs=1e-3)
-    assert synonym.sources is not None and synonym.sources.score_fasttext is None
+    assert synonym.score_fasttext is None
 
 
 def test_fasttext_counts_for_tokens_that_it_has_learnt_and_is_shown_for_others() -> None:
@@ -82,12 +82,12 @@ def test_fasttext_counts_for_tokens_that_it_has_learnt_and_is_shown_for_others()
     assert [near.similarity for near in learnt] == pytest.approx([1.0, 0.6 * 0.5 + 0.4], abs=1e-3)
     (b2,) = [near for near in other if near.token == "b2"]
     assert b2.similarity == pytest.approx(0.7, abs=1e-3)
-    assert b2.sources is not None and b2.sources.score_fasttext == pytest.approx(1.0)
+    assert b2.score_fasttext == pytest.approx(1.0)
 
 
 def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
     numbers = np.random.default_rng(3)
-    rows = {f"name {number}": numbers.standard_normal(8).astype(np.float32) for number in range(400)}
+    rows = {f"name {number}": at_length_1(numbers.standard_normal((1, 8)))[0] for number in range(400)}
     tokens = sorted(rows)[:20]
 
     found = search(rows, rows).nearest([TokenQuery(token, rows[token], rows[token]) for token in tokens], 50)
@@ -104,12 +104,13 @@ def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: 
     numbers = np.random.default_rng(seed)
     rows = numbers.standard_normal((200, 5)).astype(np.float32)
     rows[numbers.integers(0, 200, 80)] = rows[0]  # Many equal ones, so that the limit falls among ties.
+    rows = at_length_1(rows)
     tokens = sorted(f"t{number}" for number in range(200))
-    query = rows[0] + np.float32(0.01)
+    query = at_length_1(rows[:1] + np.float32(0.01))[0]
 
-    (found,) = TokenTable(tokens=tokens, vectors=rows).nearest([TokenQuery("t1", query, None)], 10)
+    (found,) = TokenModel(digest="", tokens=tokens, vectors=rows).nearest([TokenQuery("t1", query, None)], 10)
 
-    exact = rows.astype(float) @ query.astype(float) / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
+    exact = rows.astype(float) @ query.astype(float)
     order = sorted((-round(score, 12), token) for token, score in zip(tokens, exact, strict=True) if token != "t1")
     assert [near.token for near in found] == [token for _, token in order[:10]]
     assert [near.similarity for near in found] == pytest.approx([-score for score, _ in order[:10]], abs=1e-6)
