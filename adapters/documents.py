@@ -1,8 +1,6 @@
 """Documents converted to markdown: PDF by PDFium, what pandoc reads by pandoc, plain text as it is."""
 
 import io
-import json
-import sys
 import zipfile
 from functools import cache
 from importlib.util import find_spec
@@ -11,7 +9,7 @@ from typing import Final
 
 from adapters.limited_process import ProcessLimits, run_limited, takes_too_much
 from schemas.errors import DocumentError, Refused
-from schemas.values.documents import ConvertedDocument, TocEntry
+from schemas.values.documents import ConvertedDocument
 from stages.documents.outline import READERS_MISSING, DocumentFormat, without_metadata
 
 _OF_PANDOC: Final = {
@@ -68,13 +66,11 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
     markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
     if not any(map(str.isalnum, markdown)):
         raise DocumentError("it holds no text")
-    toc = await _toc(content, limits) if form is DocumentFormat.EPUB else ()
     return ConvertedDocument(
         format=form,
         converter=f"pandoc {_pandoc_version()}",
         markdown=markdown,
         reason="the document has its own headings",
-        toc=toc,
         title=described["title"],
         authors=described["authors"],
     )
@@ -85,11 +81,6 @@ def _text(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DocumentError(f"byte {error.start} is not UTF-8; save it as UTF-8") from None
-
-
-async def _toc(content: bytes, limits: ProcessLimits) -> tuple[TocEntry, ...]:
-    found = json.loads(await run_limited([sys.executable, "-m", "adapters.epub_toc"], content, limits))
-    return tuple(TocEntry(**entry) for entry in found)
 
 
 def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:

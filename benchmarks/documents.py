@@ -71,7 +71,7 @@ def documents(folders: tuple[Path, ...], most: int | None) -> None:
     """Convert books, and compare headings and text with what is known of each.
 
     A book of markdown is written as EPUB, DOCX, ODT, HTML and RST by pandoc and as PDF by Chromium first. Of other
-    books the table of contents of the EPUB is known, else the outline of the PDF.
+    books the headings of the EPUB are known, else the outline of the PDF.
 
     \b
     Example:
@@ -97,10 +97,9 @@ def books_of(folder: Path, written: Path) -> Iterator[Book]:
         if "md" in files:
             yield Book(name, files | _write(name, files["md"], written), *_known_of(files["md"].read_text("utf-8")))
         elif "epub" in files:
-            text = _pandoc("--from=epub", "--to=gfm", files["epub"])
-            yield Book(name, files, _toc("adapters.epub_toc", files["epub"]), _known_of(text)[1])
+            yield Book(name, files, *_known_of(_pandoc("--from=epub", "--to=gfm", files["epub"])))
         else:
-            yield Book(name, files, _toc("adapters.pdfium", files["pdf"]), None)
+            yield Book(name, files, _toc(files["pdf"]), None)
 
 
 def _rows(books: Sequence[Book]) -> Iterator[tuple[object, ...]]:
@@ -204,11 +203,11 @@ def _texts(tokens: Iterable[Token]) -> Iterator[str]:
             yield token.content
 
 
-def _toc(module: str, file: Path) -> Outline:
+def _toc(file: Path) -> Outline:
     with file.open("rb") as content:
-        ran = subprocess.run([sys.executable, "-m", module], stdin=content, capture_output=True, check=True)
-    found = json.loads(ran.stdout)
-    return [(entry["level"], entry["title"]) for entry in (found["toc"] if isinstance(found, dict) else found)]
+        command = [sys.executable, "-m", "adapters.pdfium"]
+        ran = subprocess.run(command, stdin=content, capture_output=True, check=True)
+    return [(entry["level"], entry["title"]) for entry in json.loads(ran.stdout)["toc"]]
 
 
 def _pandoc(*options: str | Path, folder: Path | None = None) -> str:

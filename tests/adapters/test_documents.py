@@ -95,9 +95,6 @@ async def test_documents_keep_headings_tables_lists_formulas_code_and_descriptio
         assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
         assert r"The strength is $`\frac{a}{b}`$." in lines
         assert ": How long tea is brewed" in lines
-    if form == "epub":
-        levels = {entry.title: entry.level for entry in found.toc}
-        assert levels["Kinds"] == levels["Leaves"] + 1
 
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:
