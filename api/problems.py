@@ -32,7 +32,7 @@ _SLUGS: Final = {
     "step-not-ready template-missing vocabulary-missing work-missing",
     409: "document-replaced fork-refused index-mismatch no-job-in-state nothing-to-do preset-exists query-set-preset "
     "refused run-active run-name-taken stage-running step-paused step-superseded work-changed",
-    422: "files-unusable heading-missing idempotency-key-reused preset-value-unusable query-value-unusable "
+    422: "files-unusable idempotency-key-reused preset-value-unusable query-value-unusable "
     "run-value-unusable template-unusable works-unusable",
     500: "expansion-failed failed stage-failed step-failed",
     503: "server-unavailable",

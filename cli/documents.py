@@ -1,15 +1,13 @@
 """`ragq corpus` and `ragq work`: corpora, their works, and the documents that these were made from."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from cli.config import with_database
-from cli.files import read_stdin
-from cli.ids import DOCUMENT, JOB, WORK
-from cli.options import Typed, group, wanted_options
+from cli.ids import DOCUMENT, WORK
+from cli.options import group, wanted_options
 from cli.output import (
     FittingTable,
     confirm,
@@ -22,12 +20,9 @@ from cli.output import (
     print_result,
 )
 from cli.sheets import print_listing, rows_drawing
-from cli.submissions import read_reply
-from schemas.errors import Refused
 from schemas.full_text import language_words
-from schemas.values.documents import CorpusView, RepairAction, SelectionAction
+from schemas.values.documents import CorpusView
 from schemas.values.requests import ChunksWanted, WorksWanted
-from services import documents
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
 from services.documents import OutlineHeading, document_text, document_view
 from services.listings import corpora_table, works_table
@@ -145,109 +140,21 @@ async def _view(connection: Connection, name: str) -> CorpusView:
 
 @group()
 def work() -> None:
-    """Show works with the headings of their documents, change what became of these, and make them again.
+    """Show works, with the headings of the documents that they were made from.
 
-    A number is a work, j345 the job that made one. `ragq import works` imports.
+    A number is a work, j345 the job that made one. `ragq import works` imports. The page of the document changes what
+    became of its headings.
 
     \b
     Example:
         ragq work show 7
         ragq work chunks 7
-        ragq work repair j345 --set 12=H2
     """
 
 
 document_argument = click.argument("target", metavar="WORK|JOB", type=DOCUMENT)
-_JOB = click.argument("job_id", metavar="JOB", type=JOB)
-_REPLY = click.option(
-    "--reply", metavar="FILE", type=click.Path(path_type=Path), help="The reply of an external model; - reads stdin."
-)
-_STDIN = Path("-")
 #: Characters of a chunk in a list; --json has all.
 _BEGINS = 80
-
-
-def _set(metavar: str, words: type[RepairAction | SelectionAction], effect: str) -> Callable[..., Any]:
-    """The option of what becomes of the heading at a line; its first word is one of `words`."""
-
-    def parse(value: str) -> tuple[int, str]:
-        line, _, change = value.partition("=")
-        if not line.isascii() or not line.isdecimal() or len(line) > 9:
-            raise ValueError(f"'{value}' has no line; write it like 12=WORD.")
-        if (word := change.partition(":")[0]) not in set(words):
-            raise ValueError(f"'{word}' is none of {', '.join(words)}.")
-        return int(line), change
-
-    return click.option(
-        "--set", "changes", multiple=True, type=Typed(metavar, parse), help=f"{effect} May be repeated."
-    )
-
-
-@work.command("repair")
-@_JOB
-@_REPLY
-@_set(
-    "LINE=ACTION[:TEXT]",
-    RepairAction,
-    f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given.",
-)
-@json_option
-def repair_command(job_id: int, reply: Path | None, changes: tuple[tuple[int, str], ...], as_json: bool) -> None:
-    """Decide what becomes of the headings of a document: all of them by a reply, or single ones.
-
-    A reply has a line for each heading, `NUMBER : ACTION : TEXT`. The stages after it run again; what they stored stays
-    in the history of the job.
-
-    \b
-    Example:
-        ragq work repair j345 --reply reply.txt
-        ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
-    """
-    _edit(job_id, documents.REPAIR, reply, changes, "headings changed", as_json=as_json)
-
-
-@work.command("select")
-@_JOB
-@_REPLY
-@_set(
-    "LINE=DECISION",
-    SelectionAction,
-    f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}.",
-)
-@json_option
-def select_command(job_id: int, reply: Path | None, changes: tuple[tuple[int, str], ...], as_json: bool) -> None:
-    """Decide which sections of a document are embedded: all of them by a reply, or single ones.
-
-    A reply has lines `NUMBER : SKIP` or `NUMBER : VECTORIZE`. What is inside a skipped section is skipped unless it has
-    a line of its own, and what is around an embedded one is embedded.
-
-    \b
-    Example:
-        ragq work select j345 --reply reply.txt
-        ragq work select j345 --set 12=SKIP
-    """
-    _edit(job_id, documents.SELECT, reply, changes, "headings skipped", as_json=as_json)
-
-
-def _edit(
-    job_id: int, step: str, reply: Path | None, changes: Sequence[tuple[int, str]], words: str, *, as_json: bool
-) -> None:
-    if (reply is None) == (not changes):
-        raise click.UsageError("Give --reply FILE for all headings, or --set LINE=ACTION for single ones.")
-    text = None if reply is None else _text_of(reply)
-    edited = with_database(documents.edit, job_id, step, reply=text, changes=dict(changes))
-    shown = {"job": f"j{edited.job_id}", "stage": edited.stage, "changed": edited.changed}
-    told = f"j{edited.job_id} continues after stage '{edited.stage}': {edited.changed} {words}."
-    print_result(shown, told, as_json=as_json)
-
-
-def _text_of(reply: Path) -> str:
-    if reply != _STDIN:
-        return read_reply(reply)
-    try:
-        return read_stdin().decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refused("The reply on stdin is not UTF-8; send it as UTF-8 text.") from None
 
 
 @work.command("chunks")
@@ -280,8 +187,8 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
 def work_show_command(target: dict[str, int], as_json: bool) -> None:
     """Show a work and its document: how it was converted, how far its job is, and what became of each heading.
 
-    The number of a line is that of the converted document, as `ragq work repair` takes it; `at` is the line in the
-    work, as `ragq work select` takes it. `!` marks a level that is not that of the document's own table of contents.
+    The number of a line is that of the converted document, `at` that of the work. `!` marks a level that is not that of
+    the document's own table of contents.
 
     \b
     Example:
@@ -319,24 +226,6 @@ def export_command(target: dict[str, int], as_json: bool) -> None:
         print_json({"markdown": markdown})
     else:
         print_data(markdown)
-
-
-@work.command("prompt")
-@_JOB
-@click.argument("step", type=click.Choice([documents.REPAIR, documents.SELECT]))
-@json_option
-def prompt_command(job_id: int, step: str, as_json: bool) -> None:
-    """Print the prompt by which a model repairs the headings of a document or selects its sections.
-
-    To be pasted into any model; `ragq work repair` and `ragq work select` take its reply.
-
-    \b
-    Example:
-        ragq work prompt j345 repair > prompt.txt
-        ragq work repair j345 --reply reply.txt
-    """
-    prompt = with_database(documents.decision_prompt, job_id, step)
-    print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
 
 
 def _name(letter: str, number: int | None) -> str | None:

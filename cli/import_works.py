@@ -129,7 +129,7 @@ def works_command(
     reStructuredText and plain text are converted first, by a run of one job per document: its stages are convert,
     outline, repair, sanitise, select, cut, embed and publish. `ragq show`, `ragq retry` and the rest work on both runs.
     Rules repair headings and select sections; with RAGQ_REPAIR_BY=model and RAGQ_SELECT_BY=model a language model does,
-    of markdown too. `ragq work` shows what became of them, and changes it.
+    of markdown too. `ragq work show` and the page of a document show what became of them.
 
     A file that ends in .jsonl is a corpus with a work in each line, {"_id", "title", "text"}, like BEIR's test
     collections; relevance judgements name its works by their ids. It has to be named itself.

@@ -32,7 +32,7 @@ _SECTIONS = {
         "splits": ("cli.participants", "splits_group", "Make, list and check the splits of participants."),
         "index": ("cli.index", "index", "Build, import, score and list indexes."),
         "corpus": ("cli.documents", "corpus_group", "List, show and delete corpora."),
-        "work": ("cli.documents", "work", "Show works, and repair their headings and sections."),
+        "work": ("cli.documents", "work", "Show works, their headings and chunks."),
         "vocabulary": ("cli.tags", "vocabulary", "List and delete vocabularies: closed sets of tags."),
     },
     "Work": {

@@ -16,7 +16,6 @@ Slug: TypeAlias = Literal[
     "document-replaced",
     "expansion-failed",
     "fork-refused",
-    "heading-missing",
     "idempotency-key-reused",
     "job-missing",
     "no-job-in-state",

@@ -4,7 +4,7 @@ An edit is an attempt of its stage. What the stages after it stored stays in the
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import Field, computed_field
@@ -24,12 +24,11 @@ from schemas.values.documents import (
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
-    SelectionAction,
     TocEntry,
 )
 from stages.documents.outline import outline
-from stages.documents.repair import changed_repairs, is_usable, repair_by_reply, repair_prompt
-from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
+from stages.documents.repair import repair_by_reply, repair_prompt
+from stages.documents.select import sections_of, select_by_reply, select_prompt, with_headings
 from stages.queries.templates import TemplateTag
 from store.corpora import works
 from store.database import Connection
@@ -260,16 +259,6 @@ REPAIR = "repair"
 SELECT = "select"
 
 
-class Edited(Value):
-    """A job that continues after an edit."""
-
-    job_id: int = Field(examples=[34])
-    stage: str = Field(examples=["repair"])
-    """What was edited."""
-    changed: int = Field(examples=[4])
-    """Headings that are not left as they are, or headings whose sections are skipped."""
-
-
 async def decision_prompt(connection: Connection, job_id: int, step: str) -> str:
     """The prompt by which a model repairs the headings of a document, or selects its sections. Raises as
     `document_job`, MissingError while the headings are not stored, TemplateMissingError, and TemplateError."""
@@ -285,62 +274,24 @@ async def decision_prompt(connection: Connection, job_id: int, step: str) -> str
     return select_prompt(with_headings(sections_of(sanitised.markdown)), template=template)
 
 
-async def edit(
-    connection: Connection, job_id: int, step: str, *, reply: str | None = None, changes: Mapping[int, str] = {}
-) -> Edited:
-    """Store what a reply makes of the headings of a document, or which sections it selects; without a reply, what
-    changes do for the headings at these lines.
+async def edit(connection: Connection, job_id: int, step: str, reply: str, *, by: DecidedBy = DecidedBy.PASTED) -> None:
+    """Store what a reply makes of the headings of a document, or which sections it selects. By a user it has lines for
+    single headings, and the others stay as they were decided.
 
-    A change of a repair is like `H2:Green leaves`, at a line of the converted document; one of a selection is SKIP or
-    VECTORIZE, at a line of the sanitised one. Raises ReplyShapeError for a reply that cannot be used,
-    StageRunningError, Refused for lines without a heading, for words that are no title, for a job whose work has
-    another text since and while an earlier stage is not done, and as `decision_prompt`.
+    Raises ReplyShapeError for a reply that cannot be used, StageRunningError, Refused for a job whose work has another
+    text since and while an earlier stage is not done, and as `decision_prompt`.
     """
+    is_change = by is DecidedBy.USER
+    decided: RepairedTitles | SelectedSections
     async with connection.transaction():
         await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        if step == REPAIR:
+            headings = (await needed(connection, job_id, DocumentOutline)).headings
+            repairs = (await needed(connection, job_id, RepairedTitles)).repairs if is_change else ()
+            decided = RepairedTitles(repairs=repair_by_reply(reply, headings, repairs), by=by)
+        else:
+            sections = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+            former = (await needed(connection, job_id, SelectedSections)).selections if is_change else ()
+            decided = SelectedSections(selections=select_by_reply(reply, sections, by=by, former=former), by=by)
         stage = REPAIR if step == REPAIR else SELECT
-        decided = await (_repaired if stage == REPAIR else _selected)(connection, job_id, reply, changes)
         await edits.set_output(connection, job_id, stage, decided.model_dump(mode="json"))
-    return Edited(job_id=job_id, stage=stage, changed=decided.changed)
-
-
-async def _repaired(
-    connection: Connection, job_id: int, reply: str | None, changes: Mapping[int, str]
-) -> RepairedTitles:
-    if reply is not None:
-        headings = (await needed(connection, job_id, DocumentOutline)).headings
-        return RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
-    stored = (await needed(connection, job_id, RepairedTitles)).repairs
-    _refuse_unknown(job_id, changes, [repair.line for repair in stored], REPAIR)
-    repairs = changed_repairs(stored, changes)
-    wrong = [repair.line for repair in repairs if repair.line in changes and not is_usable(repair)]
-    if wrong:
-        raise Refused(
-            f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
-            f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
-        )
-    return RepairedTitles(repairs=repairs, by=DecidedBy.USER)
-
-
-async def _selected(
-    connection: Connection, job_id: int, reply: str | None, changes: Mapping[int, str]
-) -> SelectedSections:
-    found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
-    if reply is not None:
-        chosen = select_by_reply(reply, found, by=DecidedBy.PASTED)
-        return SelectedSections(selections=chosen, by=DecidedBy.PASTED)
-    stored = (await needed(connection, job_id, SelectedSections)).selections
-    _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
-    embeds = {line: change == SelectionAction.VECTORIZE for line, change in changes.items()}
-    return SelectedSections(selections=changed_selections(found, stored, embeds), by=DecidedBy.USER)
-
-
-def _refuse_unknown(job_id: int, changes: Mapping[int, str], known: Sequence[int], stage: str) -> None:
-    unknown = sorted(set(changes) - set(known))
-    if unknown:
-        found = f"Line {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown)} lines, {unknown[0]} first, are"
-        raise Refused(
-            f"{found} no heading that stage '{stage}' of job j{job_id} decided about; `ragq work prompt j{job_id} "
-            f"{stage}` lists them.",
-            slug="heading-missing",
-        )

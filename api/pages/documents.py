@@ -18,7 +18,7 @@ from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import Bibliography, RepairAction, SelectionAction, WorkChunk, WorkHeading
+from schemas.values.documents import Bibliography, DecidedBy, RepairAction, SelectionAction, WorkChunk, WorkHeading
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import document_job, document_text, document_view
@@ -63,25 +63,24 @@ async def document_page(
 async def change_headings(request: Request, ctx: Context, job_id: PathId) -> Response:
     """Store the repairs that the form changed: those whose fields differ from what they were filled in with."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
-    changes = {
-        int(line): f"{action}:{fields.get(f'words-{line}', '')}"
+    changed = [
+        f"{line} : {action} : {' '.join(fields.get(f'words-{line}', '').split())}"
         for line, action in _numbered(fields, "action-")
         if (action, fields.get(f"words-{line}")) != (fields.get(f"was-{line}"), fields.get(f"read-{line}"))
-        and action in set(RepairAction)
-    }
-    return await _edited(request, ctx, job_id, "outline", changes=changes)
+    ]
+    return await _edited(request, ctx, job_id, "outline", "\n".join(changed), by=DecidedBy.USER)
 
 
 @router.post("/documents/{job_id:int}/sections")
 async def change_sections(request: Request, ctx: Context, job_id: PathId) -> Response:
     """Store which of the listed sections are embedded."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
-    changes = {
-        int(line): str(SelectionAction.VECTORIZE if f"embed-{line}" in fields else SelectionAction.SKIP)
+    changed = [
+        f"{line} : {SelectionAction.VECTORIZE if f'embed-{line}' in fields else SelectionAction.SKIP}"
         for line, was in _numbered(fields, "was-")
         if (was == "true") != (f"embed-{line}" in fields)
-    }
-    return await _edited(request, ctx, job_id, "sections", changes=changes)
+    ]
+    return await _edited(request, ctx, job_id, "sections", "\n".join(changed), by=DecidedBy.USER)
 
 
 @router.post("/documents/{job_id:int}/{part}/pasted")
@@ -93,25 +92,19 @@ async def paste(
     reply: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
-    return await _edited(request, ctx, job_id, "outline" if part == "headings" else "sections", reply=reply)
+    show: Show = "outline" if part == "headings" else "sections"
+    return await _edited(request, ctx, job_id, show, reply, by=DecidedBy.PASTED)
 
 
-async def _edited(
-    request: Request,
-    ctx: ApiContext,
-    job_id: int,
-    show: Show,
-    *,
-    reply: str | None = None,
-    changes: Mapping[int, str] = {},
-) -> Response:
+async def _edited(request: Request, ctx: ApiContext, job_id: int, show: Show, reply: str, *, by: DecidedBy) -> Response:
     address = f"/documents/{job_id}?show={show}"
-    if reply is None and not changes:
+    is_pasted = by is DecidedBy.PASTED
+    if not (reply or is_pasted):
         return RedirectResponse(address, 303)
     try:
-        await ctx.database.once(documents.edit, job_id, _STEPS[show], reply=reply, changes=changes)
+        await ctx.database.once(documents.edit, job_id, _STEPS[show], reply, by=by)
     except (Refused, LLMResponseParseError) as error:
-        return await _page(request, ctx, job_id, show, wrong={"form": str(error)}, pasted=reply or "")
+        return await _page(request, ctx, job_id, show, wrong={"form": str(error)}, pasted=reply if is_pasted else "")
     return RedirectResponse(f"{address}&saved={'headings' if show == 'outline' else 'sections'}", 303)
 
 

@@ -14,7 +14,7 @@ from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
 from services import documents
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
-from services.documents import DocumentView, Edited, document_view
+from services.documents import DocumentView, document_view
 from services.imports import Imported
 from stages.documents.outline import MOST_CHARS
 from store.corpora import corpora, works
@@ -166,7 +166,8 @@ async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> Docu
 
 
 @documents_router.post("/{job_id}/{step}/reply")
-async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> Edited:
+async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> DocumentView:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    return await ctx.database.once(documents.edit, job_id, step, reply=body.reply)
+    await ctx.database.once(documents.edit, job_id, step, body.reply)
+    return await ctx.database.once(document_view, job_id=job_id)

@@ -127,11 +127,6 @@ class RepairedTitles(DecidedHeadings):
 
     repairs: tuple[Repair, ...]
 
-    @property
-    def changed(self) -> int:
-        """Headings that are not left as they are."""
-        return sum(repair.action is not RepairAction.NO_CHANGE for repair in self.repairs)
-
 
 class SanitisedDocument(Value):
     """Stage `sanitise`: the markdown that becomes the work."""
@@ -162,11 +157,6 @@ class SelectedSections(DecidedHeadings):
     """Stage `select`: one selection for each section, in the order of the lines."""
 
     selections: tuple[Selection, ...]
-
-    @property
-    def changed(self) -> int:
-        """Headings whose sections are not embedded."""
-        return sum(not selection.embeds for selection in self.selections)
 
 
 class CutDocument(Value):

@@ -1,7 +1,7 @@
 """The repair of headings by rules: their order of levels, and what is no heading."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
@@ -120,41 +120,30 @@ async def repair_by_model(
     return RepairedTitles(**dict(decided), repairs=tuple(chain(*found)))
 
 
-def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:
-    """The repair that a reply gives each heading; one without words leaves its own. Raises ReplyShapeError as
-    `heading_lines` does, and for a reply that leaves a heading out, or gives one words that are no title."""
-    found = heading_lines(raw, words=list(RepairAction), headings={heading.line for heading in headings})
-    missing = [heading.line for heading in headings if heading.line not in found]
-    if missing:
+def repair_by_reply(raw: str, headings: Sequence[Heading], former: Sequence[Repair] = ()) -> tuple[Repair, ...]:
+    """The repair that a reply gives each heading; one without words leaves its own, one without a line the former one.
+    Raises ReplyShapeError as `heading_lines` does, for a heading without a line and a former repair, and for words that
+    are no title."""
+    texts = {heading.line: heading.text for heading in headings}
+    found = {repair.line: repair for repair in former}
+    for line, words in heading_lines(raw, words=list(RepairAction), headings=texts).items():
+        found[line] = _repair(line, texts[line], *words)
+    if missing := [line for line in texts if line not in found]:
         raise ReplyShapeError(raw, f"it has no line for the headings {listed(missing)}")
-    repairs = tuple(_repair(heading.line, heading.text, *found[heading.line]) for heading in headings)
-    unusable = [repair.line for repair in repairs if not is_usable(repair)]
-    if unusable:
+    if unusable := [line for line in texts if not _is_usable(found[line])]:
         raise ReplyShapeError(
             raw,
             f"the words of the headings {listed(unusable)} are no title: they have no letter or digit, a character "
             f"that no text has, or more than {LONGEST_TITLE} characters",
         )
-    return repairs
+    return tuple(found[line] for line in texts)
 
 
-def changed_repairs(repairs: Sequence[Repair], changes: Mapping[int, str]) -> tuple[Repair, ...]:
-    """The repairs, and for the lines of the changes those instead: `H2` keeps the words, `H2:Leaves` has others."""
-    changed = []
-    for repair in repairs:
-        if repair.line in changes:
-            action, _, text = changes[repair.line].partition(":")
-            repair = _repair(repair.line, repair.text, action, text)
-        changed.append(repair)
-    return tuple(changed)
-
-
-def is_usable(repair: Repair) -> bool:
+def _is_usable(repair: Repair) -> bool:
     """Whether what is left of a heading is a title."""
-    if repair.action is RepairAction.REMOVE:
-        return True
     text = repair.text
-    return any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
+    is_title = any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
+    return repair.action is RepairAction.REMOVE or is_title
 
 
 def _repair(line: int, own: str, word: str, text: str) -> Repair:

@@ -100,9 +100,12 @@ async def select_by_model(
     return SelectedSections(**dict(decided), selections=selections)
 
 
-def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:
-    """The selections that a reply gives. Raises ReplyShapeError for one that `heading_lines` cannot read."""
-    return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by])
+def select_by_reply(
+    raw: str, sections: Sequence[Section], *, by: DecidedBy, former: Sequence[Selection] = ()
+) -> tuple[Selection, ...]:
+    """The selections that a reply gives, as `propagated` does. Raises ReplyShapeError for one that `heading_lines`
+    cannot read."""
+    return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by], former=former)
 
 
 def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
@@ -111,34 +114,24 @@ def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
     return {line: word == SelectionAction.VECTORIZE for line, (word, _) in found.items()}
 
 
-def propagated(sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str) -> tuple[Selection, ...]:
-    """A selection for each section. One without a decision is skipped inside a skipped one, and embedded elsewhere.
-    Every section around an embedded one is embedded."""
-    reasons: list[str | None] = []
-    for section in sections:
-        decided = decisions.get(section.start_line)
-        around = None if section.parent is None else reasons[section.parent]
-        reasons.append(around if decided is None else None if decided else reason)
-    return _selections(sections, reasons)
-
-
-def changed_selections(
-    sections: Sequence[Section], selections: Sequence[Selection], changes: Mapping[int, bool]
+def propagated(
+    sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str, former: Sequence[Selection] = ()
 ) -> tuple[Selection, ...]:
-    """The selections, with other ones for some lines. What is inside a section that is skipped now is skipped; what is
-    inside one that is embedded now, and was skipped for the same reason, is embedded with it."""
-    reasons = [selection.reason for selection in selections]
-    places = {section.start_line: place for place, section in enumerate(sections)}
-    for line, embeds in changes.items():
-        place = places[line]
-        former = reasons[place]
-        for inside in range(place, len(sections)):
-            if sections[inside].start_line > sections[place].end_line:
-                break
-            if not embeds:
-                reasons[inside] = reasons[inside] or REASONS[DecidedBy.USER]
-            elif reasons[inside] == former:
-                reasons[inside] = None
+    """A selection for each section. One without a decision is skipped inside a skipped one, and embedded elsewhere; but
+    one of `former` selections stays, unless it is inside a section with a decision. Every section around an embedded
+    one is embedded."""
+    reasons: list[str | None] = []
+    decided: set[int] = set()
+    for place, section in enumerate(sections):
+        around = section.parent
+        if section.start_line in decisions:
+            reasons.append(None if decisions[section.start_line] else reason)
+            decided.add(place)
+        elif former and around not in decided:
+            reasons.append(former[place].reason)
+        else:
+            reasons.append(None if around is None else reasons[around])
+            decided.add(place)
     return _selections(sections, reasons)
 
 

@@ -66,7 +66,7 @@ HOSTILE: Final = (
 LISTINGS: Final = (
     *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}"),
     *("work show {work}", "work show j{document}"),
-    *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list"),
+    *("preset list", "preset show {preset_name}", "template list"),
     *("preset set {preset_name} --default", "splits list", "index list", "vocabulary list", "vocabulary tags wardrobe"),
     *("tags show r{tagged_run} --verbose",),
     *("token list", "token revoke {token}", "set r{scored_run} --note {token}"),

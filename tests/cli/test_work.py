@@ -1,12 +1,13 @@
-"""`ragq work`: documents shown and edited from the command line, without a worker between."""
+"""`ragq work`: documents shown and exported from the command line."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from services import documents
 from store.database import Connection, Database
-from tests.cli.conftest import Ragq, Stored, json_of
+from tests.cli.conftest import Ragq, Stored
 from tests.services.documents import BOOK, made_library
 
 MODEL = ("--set", "MODEL_EMBEDDING_MODEL=fake", "--set", "EMBEDDING_DIMENSION=8", "--chunk-tokens", "0")
@@ -33,23 +34,13 @@ def job(ragq: Ragq, stored: Stored, database_url: str, tmp_path: Path) -> str:
     return "j1"
 
 
-def test_replies_of_files_and_of_stdin_are_attempts_and_what_cannot_be_done_is_refused(
-    ragq: Ragq, stored: Stored, database_url: str, job: str, tmp_path: Path
-) -> None:
-    (tmp_path / "reply.txt").write_text(REPAIR)
+def test_an_edited_work_is_shown_and_exported(ragq: Ragq, stored: Stored, database_url: str, job: str) -> None:
+    async def edit(connection: Connection) -> None:
+        await documents.edit(connection, int(job[1:]), documents.REPAIR, REPAIR)
 
-    assert "\n9 : H3 : Leaves\n" in ragq("work", "prompt", job, "repair").stdout
-    assert json_of(ragq, "work", "repair", job, "--reply", "reply.txt") == {"job": job, "stage": "repair", "changed": 3}
+    stored(edit)
     stored(run_stages, database_url)
+
     assert "## Green leaves\n" in ragq("work", "export", "1").stdout
-    assert "\n9 : H2 : Green leaves\n" in ragq("work", "prompt", job, "select").stdout
-    assert json_of(ragq, "work", "select", job, "--reply", "-", input="9 : SKIP")["changed"] == 1
-    assert json_of(ragq, "work", "select", job, "--set", "9=VECTORIZE") == {"job": job, "stage": "select", "changed": 0}
-    for arguments, problem in [
-        (("repair", "j1", "--set", "10=H2"), "Line 10 is no heading that stage 'repair' of job j1 decided about"),
-        (("repair", "j9", "--set", "9=H2"), "Job j9 does not exist"),
-        (("show", "9"), "There is no work 9"),
-    ]:
-        assert problem in str(ragq("work", *arguments).exception)
-    wrong = ragq("work", "repair", "j1", "--set", "9=DANCE")
-    assert (wrong.exit_code, "'DANCE' is none of NO_CHANGE" in wrong.stderr) == (2, True)
+    assert "Green leaves (was Leaves)" in ragq("work", "show", job).stdout
+    assert "There is no work 9" in str(ragq("work", "show", "9").exception)

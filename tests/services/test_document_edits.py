@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import MissingError, Refused, ReplyShapeError
+from schemas.errors import MissingError, ReplyShapeError
 from schemas.values.documents import CutDocument, DecidedBy, RepairedTitles, SanitisedDocument, SelectedSections
 from schemas.values.requests import WorksWanted
 from schemas.values.runs import Target
@@ -30,7 +30,7 @@ async def test_markdown_goes_through_the_stages_by_rules_and_is_shown_as_they_le
         await documents.decision_prompt(connection, job_id, "repair")
     await library.run(job_id, until="outline")
     with refused("document-missing", match="Stage 'sanitise' of job"):
-        await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+        await documents.edit(connection, job_id, "select", "9 : SKIP")
     await library.run(job_id)
 
     view = await document_view(connection, job_id=job_id)
@@ -74,18 +74,16 @@ async def test_pasted_replies_are_attempts_after_which_the_rest_is_computed_agai
     work_id = await library.value("SELECT id FROM works")
 
     prompt = await documents.decision_prompt(connection, job_id, "select")
-    edited = await documents.edit(connection, job_id, "select", reply="9 : SKIP")
+    await documents.edit(connection, job_id, "select", "9 : SKIP")
     assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
-    assert (edited.stage, edited.changed) == ("select", 1)
     await library.run(job_id)
     assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec, H2 no_vec, H2-chunk vec"
     assert (await library.output(job_id, CutDocument)).outcome == "replaced"
     assert await library.value("SELECT searchable_chunks FROM corpus") == 2
 
     prompt = await documents.decision_prompt(connection, job_id, "repair")
-    edited = await documents.edit(connection, job_id, "repair", reply=REPAIR)
+    await documents.edit(connection, job_id, "repair", REPAIR)
     assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
-    assert (edited.stage, edited.changed) == ("repair", 3)
     assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
     await library.run(job_id)
     history = await attempts.history(connection, job_id, "repair")
@@ -98,11 +96,10 @@ async def test_pasted_replies_are_attempts_after_which_the_rest_is_computed_agai
     before = await library.value("SELECT count(*) FROM stage_attempt")
     for stage in ["repair", "select"]:
         with pytest.raises(ReplyShapeError):
-            await documents.edit(connection, job_id, stage, reply="9 : DANCE")
-        with refused("heading-missing", match="Line 10 is no heading"):
-            await documents.edit(connection, job_id, stage, changes={10: "H1" if stage == "repair" else "SKIP"})
-    with pytest.raises(Refused, match=r"--set 9=REMOVE"):
-        await documents.edit(connection, job_id, "repair", changes={9: "H1:-"})
+            await documents.edit(connection, job_id, stage, "9 : DANCE")
+        unknown = f"10 : {'H1' if stage == 'repair' else 'SKIP'}"
+        with pytest.raises(ReplyShapeError, match="no heading: 10"):
+            await documents.edit(connection, job_id, stage, unknown, by=DecidedBy.USER)
     with pytest.raises(MissingError):
         await documents.decision_prompt(connection, 10**9, "repair")
     assert await library.value("SELECT count(*) FROM stage_attempt") == before
@@ -114,12 +111,12 @@ async def test_the_job_of_an_earlier_file_is_not_edited_repeated_or_forked(libra
     old = await library.job()
     await library.run(old)
     new = await library.job(BOOK + "\nMore.\n")
-    await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
+    await documents.edit(connection, old, "select", "13 : VECTORIZE", by=DecidedBy.USER)
     await library.run(old)
     await library.run(new)
 
     with refused("document-replaced"):
-        await documents.edit(connection, old, "select", changes={13: "VECTORIZE"})
+        await documents.edit(connection, old, "select", "13 : VECTORIZE", by=DecidedBy.USER)
     work_id = await connection.fetchval("SELECT id FROM works")
     assert (await document_view(connection, work_id=work_id)).job_id == new
     assert (await document_view(connection, job_id=old)).work_id is None

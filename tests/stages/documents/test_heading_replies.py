@@ -8,15 +8,8 @@ from schemas.errors import ReplyShapeError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
 from stages.documents.outline import outline
-from stages.documents.repair import (
-    HEADINGS_OF_A_CALL,
-    changed_repairs,
-    is_usable,
-    repair_by_model,
-    repair_by_reply,
-    sanitise,
-)
-from stages.documents.select import changed_selections, sections_of, select_by_model, select_by_reply, select_by_rules
+from stages.documents.repair import HEADINGS_OF_A_CALL, repair_by_model, repair_by_reply, sanitise
+from stages.documents.select import sections_of, select_by_model, select_by_reply, select_by_rules
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat, replying
 from tests.stages.at_defaults import settings
@@ -95,12 +88,11 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
 
 
 def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
-    assert changed_repairs(REPAIRS, {3: "H3", 5: "H1: Pot  tea "}) == (
+    assert repair_by_reply("3 : H3\n5 : H1 : Pot  tea ", HEADINGS, REPAIRS) == (
         REPAIRS[0],
-        Repair(line=3, action=RepairAction.H3, text="1.1 Leaves: green"),
+        Repair(line=3, action=RepairAction.H3, text="1.1 Lcaves"),
         Repair(line=5, action=RepairAction.H1, text="Pot tea"),
     )
-    assert not is_usable(changed_repairs(REPAIRS, {1: "H1:..."})[0])
 
 
 def test_headings_whose_words_stay_keep_their_markup() -> None:
@@ -147,7 +139,11 @@ def test_a_change_takes_what_is_inside_with_it_and_what_is_around() -> None:
     by_rules = select_by_rules(SECTIONS)
     assert embedded(by_rules) == [True, True, True, False, False]
 
-    assert embedded(changed_selections(SECTIONS, by_rules, {13: True})) == [True] * 5
-    assert embedded(changed_selections(SECTIONS, by_rules, {5: False})) == [True, False, False, False, False]
-    assert embedded(changed_selections(SECTIONS, by_rules, {1: False})) == [False] * 5
-    assert embedded(changed_selections(SECTIONS, by_rules, {17: True})) == [True] * 5
+    expected = {
+        "13 : VECTORIZE": [True] * 5,
+        "5 : SKIP": [True, False, False, False, False],
+        "1 : SKIP": [False] * 5,
+        "17 : VECTORIZE": [True] * 5,
+    }
+    for reply, embeds in expected.items():
+        assert embedded(select_by_reply(reply, SECTIONS, by=DecidedBy.USER, former=by_rules)) == embeds
