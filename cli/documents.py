@@ -77,8 +77,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     listed = with_database(works.listed, corpus.id, wanted)
     if as_json:
         in_it = [dict(one) | {"job": _name("j", one.job_id)} for one in listed.works]
-        found = {"unseen_share": corpus.unseen_share, "works_found": listed.total, "works": in_it}
-        print_json(dict(corpus) | found)
+        print_json(dict(corpus) | {"works_found": listed.total, "works": in_it})
         return
     weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"

@@ -12,7 +12,7 @@ from schemas.suggestions import did_you_mean
 from schemas.values.documents import CorpusView, StoredCorpus
 from schemas.values.requests import ImportRequest
 from services.new_runs import Submitted, submit_run
-from stages.reports.words import counted, loss_words
+from stages.reports.words import counted
 from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.corpora import EMBEDDER, corpus_of_name, embedder_settings
 from store.corpora.works import WorkSource
@@ -116,10 +116,12 @@ def corpus_loss(corpus: CorpusView) -> str:
 
 
 def embedding_loss(corpus: CorpusView) -> str:
-    """What the embedder does not read of the chunks of a corpus, in words."""
-    return loss_words(
-        cut=corpus.cut, of=corpus.searchable + corpus.waiting, reads=corpus.reads_tokens, unseen=corpus.unseen_share
-    )
+    """How many chunks of a corpus are longer than its embedder reads, in words."""
+    reads = "" if corpus.reads_tokens is None else f"the {corpus.reads_tokens} tokens that "
+    if not corpus.cut:
+        return f"no chunk is longer than {reads}the embedder reads"
+    cut = f"{corpus.cut:,} of {corpus.searchable + corpus.waiting:,} chunks {'is' if corpus.cut == 1 else 'are'}"
+    return f"{cut} longer than {reads}the embedder reads"
 
 
 async def delete_corpus(connection: Connection, corpus_id: int) -> None:

@@ -354,21 +354,11 @@ class CorpusView(StoredCorpus):
     cut: int = Field(examples=[1])
     """Chunks that are longer than the embedder reads: the vector has only their beginning. Of those that wait for it,
     the ones whose tokens were counted."""
-    tokens: int | None = Field(examples=[3120])
-    """Of all content chunks that are embedded; null if not every chunk was counted."""
-    unseen_tokens: int | None = Field(examples=[0])
-    """Those of them that the embedder does not read."""
     has_vector_index: bool
     """False for a corpus that every search scans whole."""
     questions: int = Field(examples=[5])
     """Questions that were asked of it, and are deleted with it."""
     answers: int = Field(examples=[8])
-
-    @computed_field(examples=[0.0])  # type: ignore[prop-decorator]
-    @property
-    def unseen_share(self) -> float | None:
-        """The share of tokens that the embedder does not read; None if it is not known."""
-        return None if self.unseen_tokens is None or not self.tokens else self.unseen_tokens / self.tokens
 
     @property
     def chunks(self) -> int:

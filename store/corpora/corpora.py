@@ -52,8 +52,6 @@ JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status 
 WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1
 """
 
-EMBEDDED = f"c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')"
-
 # An index that is still being built, or whose building broke off, does not count.
 HAS_INDEX = """
 EXISTS (SELECT FROM pg_index AS i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || k.id) AND i.indisvalid)
@@ -74,10 +72,6 @@ SELECT {", ".join(f"k.{name}" for name in StoredCorpus.model_fields)},
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})
                            OR c.vector_status = '{VectorStatus.TO_VEC}' AND c.tokens > k.reads_tokens) AS cut,
-       CASE WHEN bool_and(c.tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
-           sum(c.tokens) FILTER (WHERE {EMBEDDED}) END AS tokens,
-       CASE WHEN bool_and(c.tokens IS NOT NULL AND k.reads_tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
-           sum(greatest(c.tokens - k.reads_tokens, 0)) FILTER (WHERE {EMBEDDED}) END AS unseen_tokens,
        {HAS_INDEX} AS has_vector_index, a.questions, a.answers
 FROM asked AS a, corpus AS k LEFT JOIN works AS w ON w.corpus_id = k.id LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE k.id = $1 GROUP BY k.id, a.questions, a.answers
