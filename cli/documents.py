@@ -128,9 +128,8 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
     """
     corpus = with_database(corpus_of_name, name)
     confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?", yes=yes)
-    removed = with_database(remove_works, corpus.id, works)
-    words = "\n".join(f"Removed work {work.id}: {work.title}." for work in removed)
-    print_result({"removed": removed}, words, as_json=as_json)
+    with_database(remove_works, corpus.id, works)
+    print_result({"removed": works}, f"Removed {counted(len(works), 'work')}.", as_json=as_json)
 
 
 async def _view(connection: Connection, name: str) -> CorpusView:

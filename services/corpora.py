@@ -15,7 +15,6 @@ from services.new_runs import Submitted, submit_run
 from stages.reports.words import counted
 from store.corpora import chunk_search, corpora, keeping, works
 from store.corpora.corpora import EMBEDDER, corpus_of_name, embedder_settings
-from store.corpora.works import WorkSource
 from store.database import Connection, Database
 from store.questions import queries, query_runs
 from store.runs.chain import content_hash
@@ -135,18 +134,17 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     await chunk_search.drop_index(connection, corpus_id)
 
 
-async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> list[WorkSource]:
-    """Remove works of a corpus, all or none. The works. Raises Refused with every number that is no work of it."""
+async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> None:
+    """Remove works of a corpus, all or none. Raises Refused with every number that is no work of it."""
     async with connection.transaction():
-        found = {work_id: await works.remove(connection, corpus_id, work_id) for work_id in sorted(set(work_ids))}
-        if missing := [str(work_id) for work_id, work in found.items() if work is None]:
+        ids = sorted(set(work_ids))
+        if missing := [str(one) for one in ids if not await works.remove(connection, corpus_id, one)]:
             raise Refused(
                 f"Nothing was removed: corpus {corpus_id} has no work with each of these numbers: "
                 f"{', '.join(missing)}. They may be removed already.",
                 slug="work-missing",
             )
     await corpora.drop_unused(connection)
-    return [work for work in found.values() if work is not None]
 
 
 def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:

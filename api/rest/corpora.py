@@ -18,7 +18,6 @@ from services.documents import DocumentView, document_view
 from services.imports import Imported
 from stages.documents.outline import MOST_CHARS
 from store.corpora import corpora, works
-from store.corpora.works import WorkSource
 
 
 class ImportForm(ImportRequest):
@@ -38,12 +37,6 @@ class CorporaReply(Reply):
     """Every corpus, by name."""
 
     corpora: list[CorpusSize]
-
-
-class RemovedWorksReply(Reply):
-    """The works that were removed."""
-
-    removed: list[WorkSource]
 
 
 class RemoveWorksBody(Body):
@@ -105,8 +98,8 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
     return imported
 
 
-@router.post("/{corpus_id:int}/works/remove")
-async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
+@router.post("/{corpus_id:int}/works/remove", status_code=204)
+async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> None:
     """Delete works, with their chunks and vectors: all that are named, or none.
 
     404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
@@ -114,7 +107,7 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
     """
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        return RemovedWorksReply(removed=await delete_works(connection, corpus_id, body.work_ids))
+        await delete_works(connection, corpus_id, body.work_ids)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -5,11 +5,9 @@ from hashlib import sha256
 from typing import Any
 
 from asyncpg import Record
-from pydantic import Field
 
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
-from schemas.values.base import Value
 from schemas.values.documents import (
     Bibliography,
     CorpusChunk,
@@ -252,29 +250,17 @@ def _own_words(path: str, around: str | None) -> str:
     return "" if path == around else path.removeprefix(around + SEPARATOR)
 
 
-HOLD = "SELECT id, title, source_path FROM works WHERE id = $1 AND corpus_id = $2 FOR UPDATE"
-
-
-class WorkSource(Value):
-    """A work and the file that it came from."""
-
-    id: int = Field(examples=[9])
-    title: str = Field(examples=["Bridges"])
-    source_path: str | None = Field(examples=["bridges.md"])
-    """Null for a work that was imported without a file."""
-
-
-async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSource | None:
-    """Delete a work with its chunks, vectors and postings. None when the corpus has no such work. The file that it was
+async def remove(connection: Connection, corpus_id: int, work_id: int) -> bool:
+    """Delete a work with its chunks, vectors and postings. False when the corpus has no such work. The file that it was
     converted from stays until `corpora.drop_unused`."""
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
-        found = await connection.fetchrow(HOLD, work_id, corpus_id)
-        if found is None:
-            return None
+        held = "SELECT FROM works WHERE id = $1 AND corpus_id = $2 FOR UPDATE"
+        if await connection.fetchrow(held, work_id, corpus_id) is None:
+            return False
         await withdraw_work(connection, work_id)
         await connection.execute("DELETE FROM works WHERE id = $1", work_id, timeout=BULK_SECONDS)
-    return WorkSource(**found)
+    return True
 
 
 # Several jobs can have made a work of one file: that which cut it last made what is stored.
