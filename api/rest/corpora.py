@@ -9,7 +9,7 @@ from api.context import Context
 from api.parameters import Body, PathId, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import CorpusSize, CorpusView, ListedChunks, ListedWorks, WorkView
+from schemas.values.documents import CorpusView, ListedChunks, ListedWorks, WorkView
 from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
 from services import documents
 from services.corpora import delete_corpus
@@ -36,7 +36,7 @@ MAX_REMOVED: Final = 1000
 class CorporaReply(Reply):
     """Every corpus, by name."""
 
-    corpora: list[CorpusSize]
+    corpora: list[CorpusView]
 
 
 class RemoveWorksBody(Body):
@@ -55,8 +55,8 @@ router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 @router.get("")
 async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
     """Every corpus, by name; or that of one name."""
-    found = await ctx.database.once(corpora.sizes)
-    return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
+    found = await ctx.database.once(corpora.views)
+    return CorporaReply(corpora=[one for one in found if name in (None, one.name)])
 
 
 @router.get("/{corpus_id:int}")

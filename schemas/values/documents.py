@@ -289,22 +289,6 @@ class PublishedBatch(Value):
     chunks: int
 
 
-class CorpusSize(Value):
-    """A corpus and its size."""
-
-    id: int = Field(examples=[1])
-    name: str = Field(examples=["default"])
-    works: int = Field(examples=[12])
-    searchable_chunks: int = Field(examples=[940])
-    """Chunks that searches can find."""
-    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
-    """The model that embeds it."""
-    language: str | None = Field(examples=["english"])
-    """Null until the first work is stored."""
-    full_text: str | None = Field(examples=["english"])
-    """The text search configuration of Postgres; `simple` has no dictionary."""
-
-
 class StoredCorpus(Value):
     """A corpus as it is stored."""
 

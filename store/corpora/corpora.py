@@ -10,7 +10,7 @@ from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureC
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
 from schemas.suggestions import did_you_mean
-from schemas.values.documents import CorpusSize, CorpusView, StoredCorpus
+from schemas.values.documents import CorpusView, StoredCorpus
 from stages.models import refuse_mixture
 from store.database import BULK_SECONDS, Connection, Database, Lock, share, try_hold
 
@@ -27,12 +27,6 @@ INSERT INTO corpus (
 TAKE_LANGUAGE = f"""
 UPDATE corpus SET language = coalesce(language, $2), full_text = coalesce(full_text, $3) WHERE id = $1
 RETURNING {COLUMNS}
-"""
-
-SIZES = """
-SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.language, c.full_text
-FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
-GROUP BY c.id ORDER BY c.name
 """
 
 _OF_JOBS = """
@@ -157,11 +151,6 @@ async def take_language(connection: Connection, corpus_id: int, language: str) -
 async def all_corpora(connection: Connection) -> list[StoredCorpus]:
     """Every corpus, by name."""
     return [StoredCorpus(**row) for row in await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")]
-
-
-async def sizes(connection: Connection) -> list[CorpusSize]:
-    """How large every corpus is, by name. Counts no chunk."""
-    return [CorpusSize(**row) for row in await connection.fetch(SIZES)]
 
 
 async def view(connection: Connection, corpus_id: int) -> CorpusView:
