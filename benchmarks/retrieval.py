@@ -128,7 +128,8 @@ def beir_set(folder: Path) -> RetrievalSet:
 
 def documents_of(file: Path) -> dict[str, str]:
     """The documents of a corpus file by their ids, as the markdown that is imported."""
-    return accept(parse_corpus(file.read_bytes(), file=str(file))).markdown
+    found = accept(parse_corpus(file.read_bytes(), file=str(file)))
+    return {name: markdown for name, markdown in found.items() if markdown}
 
 
 def judged_queries(queries: QuerySet) -> Iterator[dict[str, str]]:
