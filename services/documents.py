@@ -115,7 +115,7 @@ class DocumentView(DocumentLine):
     stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
     """The status of each stage, in the order of the chain."""
     converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
-    variant: str | None = Field(default=None, examples=["outline"])
+    headings_by: str | None = Field(default=None, examples=["outline"])
     """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
     reason: str | None = Field(default=None, examples=["the document has its own headings"])
     """Why they were found so."""
@@ -180,6 +180,9 @@ async def document_text(
     return made.markdown, made.page_lines
 
 
+_OF_CONVERTED = {"converter", "headings_by", "reason", "cleaned"}
+
+
 async def _of_job(connection: Connection, job: Job) -> DocumentView:
     converted = await output_of(connection, job.id, ConvertedDocument)
     found = await output_of(connection, job.id, DocumentOutline)
@@ -196,10 +199,7 @@ async def _of_job(connection: Connection, job: Job) -> DocumentView:
         run_id=job.run_id,
         status=job.status,
         stages={run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
-        converter=None if converted is None else converted.converter,
-        variant=None if converted is None else converted.headings_by,
-        reason=None if converted is None else converted.reason,
-        cleaned=None if converted is None else converted.cleaned,
+        **({} if converted is None else converted.model_dump(include=_OF_CONVERTED)),
         repaired_by=None if repaired is None else repaired.by,
         selected_by=None if selected is None else selected.by,
         model=next((one.model for one in (repaired, selected) if one is not None and one.model is not None), None),

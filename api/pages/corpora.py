@@ -27,10 +27,6 @@ SHOWN_RUNS: Final = 3
 router = page_router()
 
 
-Imports = Annotated[int, Query(ge=0, lt=2**31)]
-"""How many works of the last import had an outcome."""
-
-
 @router.get("/corpora")
 async def corpora_page(request: Request, ctx: Context, name: Text | None = None) -> Response:
     """Every corpus with its numbers; with `name`, redirects to the corpus of that name where there is one."""
@@ -49,11 +45,10 @@ async def corpus_page(
     corpus_id: PathId,
     search: SearchWords = "",
     part: Part = 1,
-    new: Imports = 0,
-    replaced: Imports = 0,
-    unchanged: Imports = 0,
+    imported: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
 ) -> Response:
-    """A corpus: its embedder, its numbers, the newest runs that embed it, and a part of its works."""
+    """A corpus: its embedder, its numbers, the newest runs that embed it, and a part of its works. `imported`
+    is how many the last import stored."""
     search = search.strip()
     async with ctx.database.connection() as connection:
         corpus = await corpora.view(connection, corpus_id)
@@ -61,7 +56,6 @@ async def corpus_page(
         runs = [await overviews.get(connection, run_id) for run_id in run_ids]
         wanted = WorksWanted(search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS)
         listed = await works.listed(connection, corpus_id, wanted)
-    imported = dict(zip(ImportOutcome, (new, replaced, unchanged), strict=True))
     return page(
         request,
         "corpus.html.j2",
@@ -75,7 +69,7 @@ async def corpus_page(
         search=search,
         part=part,
         parts_of_list=-(-listed.total // PAGE_WORKS),
-        imported=", ".join(f"{count} {outcome}" for outcome, count in imported.items() if count),
+        imported=imported,
     )
 
 
@@ -124,8 +118,8 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
         return await _form(request, ctx, form, imported=imported)
     if imported.documents is not None and imported.documents.run_id is not None:
         return RedirectResponse(f"/runs/{imported.documents.run_id}", 303)
-    counts = "&".join(f"{outcome}={imported.outcomes[outcome]}" for outcome in ImportOutcome)
-    return RedirectResponse(f"/corpora/{imported.corpus_id}?{counts}", 303)
+    stored = imported.outcomes[ImportOutcome.NEW] + imported.outcomes[ImportOutcome.REPLACED]
+    return RedirectResponse(f"/corpora/{imported.corpus_id}?imported={stored}", 303)
 
 
 async def _form(request: Request, ctx: ApiContext, form: ImportWorksForm, **shown: Any) -> Response:

@@ -367,10 +367,13 @@ class WorkHeading(Value):
     """Content chunks of the section itself, without deeper sections."""
 
 
-class StoredWork(Value):
-    """What is known of a work beside what it says."""
+class ListedWork(Value):
+    """A work in one line."""
 
     id: int = Field(examples=[7])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
+    year: int | None = Field(examples=[2019])
     source_path: str | None = Field(examples=["tea.md"])
     content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
@@ -384,14 +387,6 @@ class StoredWork(Value):
     """The newest job about its file; null for a work that went through no stages."""
 
 
-class ListedWork(StoredWork):
-    """A work in one line."""
-
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
-    year: int | None = Field(examples=[2019])
-
-
 class ListedWorks(Value):
     """A part of the works of a corpus, by title."""
 
@@ -402,7 +397,7 @@ class ListedWorks(Value):
     """The `offset` of the next part; null in the last one."""
 
 
-class WorkView(StoredWork, Bibliography):
+class WorkView(ListedWork, Bibliography):
     """A work without its text."""
 
     corpus_id: int = Field(examples=[1])

@@ -19,7 +19,7 @@ async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_w
         await page.get_by_label("Name of the corpus").fill("uploaded")
         await page.get_by_label("Files", exact=True).set_input_files(FILE)
         await page.get_by_role("button", name="Import").click()
-        await expect(page.get_by_role("status").first).to_have_text("Works imported: 1 new.")
+        await expect(page.get_by_role("status").first).to_have_text("Works that are new or replaced: 1.")
         await expect(page.locator(".figures > div", has_text="searchable")).to_contain_text("3")
         await expect(page.locator(".run-states")).to_contain_text("1 succeeded")
         await expect(page.locator("#works-table .badge")).to_have_text("✓ searchable")

@@ -30,9 +30,9 @@ async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, c
     made = await corpora.find(connection, "library")
     assert made is not None
     assert made.embeds_headings
-    assert (reply.status_code, reply.headers["location"]) == (303, f"/corpora/{made.id}?new=2&replaced=0&unchanged=0")
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/corpora/{made.id}?imported=2")
     opened = words(await see(client, reply.headers["location"]))
-    assert "Works imported: 2 new." in opened
+    assert "Works that are new or replaced: 2." in opened
     assert "Embedding Run 1" in opened
 
 

@@ -54,7 +54,7 @@ async def test_corpora_are_shown_with_their_numbers_and_works(client: httpx.Asyn
     shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
     found = (await client.get(f"/corpora/{made['corpus_id']}/works", params={"search": "pot"})).json()
 
-    assert [(corpus["name"], corpus["works"], corpus["searchable_chunks"]) for corpus in listed] == [
+    assert [(corpus["name"], corpus["works"], corpus["searchable"]) for corpus in listed] == [
         ("library", 2, 0),
         ("other", 1, 0),
     ]
