@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from asyncpg import Record
 
@@ -67,17 +67,6 @@ ORDER BY q.ordinal, n.score DESC, n.chunk_id
 _WIDEST = 1000
 """Candidates that a search in an HNSW index can hold at most."""
 
-_SCORERS: Final = ("bm25", "websearch")
-
-
-class SearchedCorpus(NamedTuple):
-    """How the vectors of a corpus are searched."""
-
-    id: int
-    dimension: int
-    has_index: bool
-    """An index that is still being built, or whose building broke off, does not count."""
-
 
 class PostgresChunkSearch:
     """Cosine over pgvector, and two scorers of full text over the same chunks.
@@ -100,14 +89,15 @@ class PostgresChunkSearch:
         rows = to_pgvector(vectors)
 
         async def search(connection: Connection) -> list[list[list[Hit]]]:
-            found = await _searched(connection, corpora)
-            if other := next((one for one in found if one.dimension != vectors.shape[1]), None):
-                raise EmbeddingDimensionMismatchError(expected=other.dimension, actual=vectors.shape[1])
-            indexed = [one for one in found if one.has_index and among is None]
-            scanned = [one.id for one in found if one not in indexed]
+            found = await connection.fetch(SEARCHED, list(corpora))
+            _refuse_missing(corpora, found)
+            if other := next((one for one in found if one["dimension"] != vectors.shape[1]), None):
+                raise EmbeddingDimensionMismatchError(expected=other["dimension"], actual=vectors.shape[1])
+            indexed = [one for one in found if one["has_index"] and among is None]
+            scanned = [one["id"] for one in found if one not in indexed]
             lists = []
             for corpus in indexed:
-                statement = APPROXIMATE.format(corpus_id=corpus.id, dimension=corpus.dimension)
+                statement = APPROXIMATE.format(corpus_id=corpus["id"], dimension=corpus["dimension"])
                 width = min(max(100, 4 * limit), _WIDEST)
                 lists.append(await _lists(connection, len(rows), statement, rows, limit, width=width))
             if scanned:
@@ -129,8 +119,6 @@ class PostgresChunkSearch:
         among: Sequence[int] | None = None,
     ) -> list[list[Hit]]:
         """See ChunkSearch."""
-        if scorer not in _SCORERS:
-            raise ValueError(f"{scorer!r} is not a full-text scorer; there are {' and '.join(_SCORERS)}.")
         if not texts or not limit:
             return [[] for _ in texts]
         chosen = None if among is None else list(among)
@@ -178,22 +166,16 @@ def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
     return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
 
-async def _searched(connection: Connection, corpora: Sequence[int]) -> list[SearchedCorpus]:
-    found = [SearchedCorpus(*row) for row in await connection.fetch(SEARCHED, list(corpora))]
-    _refuse_missing(corpora, [one.id for one in found])
-    return found
-
-
 async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
     """The configuration by which the texts of corpora and the questions to them are read."""
     rows = await connection.fetch(FULL_TEXT, list(corpora))
-    _refuse_missing(corpora, [row["id"] for row in rows])
+    _refuse_missing(corpora, rows)
     (full_text,) = {row["full_text"] for row in rows}
     return str(full_text)
 
 
-def _refuse_missing(corpora: Sequence[int], found: Sequence[int]) -> None:
-    if missing := set(corpora).difference(found):
+def _refuse_missing(corpora: Sequence[int], found: Sequence[Record]) -> None:
+    if missing := set(corpora).difference(row["id"] for row in found):
         raise corpus_missing(min(missing))
 
 
@@ -231,12 +213,6 @@ USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WHERE corpus_id =
 DROP = "DROP INDEX CONCURRENTLY IF EXISTS chunk_vector_hnsw_{corpus_id}"
 
 
-async def find_index(connection: Connection, corpus_id: int) -> SearchedCorpus | None:
-    """How a corpus is searched; None when it is not stored."""
-    row = await connection.fetchrow(SEARCHED, [corpus_id])
-    return None if row is None else SearchedCorpus(*row)
-
-
 async def build_index(connection: Connection, corpus_id: int) -> bool:
     """Build the vector index of a corpus where it has none. Whether this call built it.
 
@@ -246,11 +222,11 @@ async def build_index(connection: Connection, corpus_id: int) -> bool:
     """
     # Waiting here would hold a snapshot, and the build waits for every older snapshot.
     async with held(connection, Lock.CHUNK_INDEX, corpus_id) as is_held:
-        corpus = await find_index(connection, corpus_id) if is_held else None
-        if corpus is None or corpus.has_index or corpus.dimension > _MAX_DIMENSION:
+        corpus = await connection.fetchrow(SEARCHED, [corpus_id]) if is_held else None
+        if corpus is None or corpus["has_index"] or corpus["dimension"] > _MAX_DIMENSION:
             return False
         await drop_index(connection, corpus_id)
-        statement = BUILD.format(corpus_id=corpus_id, dimension=corpus.dimension)
+        statement = BUILD.format(corpus_id=corpus_id, dimension=corpus["dimension"])
         await connection.execute(statement, timeout=_BUILD_SECONDS)
         return True
 

@@ -9,7 +9,7 @@ import pytest
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import Hit
 from store.corpora import keeping, postings
-from store.corpora.chunk_search import PostgresChunkSearch, build_index, drop_index, find_index
+from store.corpora.chunk_search import SEARCHED, PostgresChunkSearch, build_index, drop_index
 from store.corpora.postings import bucket_hash, withdraw_work
 from store.corpora.works import matching_chunks, matching_works
 from store.database import Connection, Database
@@ -129,7 +129,7 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     assert [hit.score for hit in exact[1][0]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
 
     assert await build_index(connection, corpus)
-    assert await find_index(connection, corpus) == (corpus, 64, True)
+    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 64, True)
     for limit, whole in zip(limits, exact, strict=True):
         found = await search.dense([corpus], queries, limit=limit)
         scores = [{hit.chunk_id: hit.score for hit in hits} for hits in whole]
@@ -151,11 +151,11 @@ async def test_a_vector_index_is_built_once_for_its_corpus_and_left_out_when_it_
 
     broken = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass"
     await connection.execute(broken, f"chunk_vector_hnsw_{corpus}")
-    assert await find_index(connection, corpus) == (corpus, 8, False)
+    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 8, False)
     assert await build_index(connection, corpus)
 
     await drop_index(connection, corpus)
-    assert await find_index(connection, corpus) == (corpus, 8, False)
+    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 8, False)
     assert not await build_index(connection, 404)
 
 

@@ -96,8 +96,6 @@ async def test_what_cannot_be_searched_is_named(searched: Searched) -> None:
     assert await search.dense([corpus], EAST[None], limit=0) == [[]]
     with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
         await search.dense([corpus], np.ones((1, 3), dtype=np.float32), limit=1)
-    with pytest.raises(ValueError, match="'ts_rank' is not a full-text scorer"):
-        await search.lexical([corpus], ["tea"], limit=1, scorer="ts_rank")
     with failing(FailureCategory.CORPUS_MISSING, "Corpus 404 is not stored"):
         await search.dense([404], np.stack([EAST]), limit=1)
     with failing(FailureCategory.CORPUS_MISSING, "Corpus 404 is not stored"):
