@@ -55,7 +55,7 @@ def works_table(listed: Iterable[ListedWork]) -> Table:
             work.chunks,
             _searchability(work),
             "" if work.job_id is None else Ref(f"j{work.job_id}", f"/jobs/{work.job_id}"),
-            work.source_path or "",
+            work.source_path,
             Moment(work.updated_at),
         )
         for work in listed

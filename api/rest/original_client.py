@@ -311,7 +311,7 @@ async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
     async with ctx.database.connection() as connection:
         chosen = None if corpus is None else (await corpus_of_name(connection, corpus)).id
         found = await works.newest(connection, chosen)
-    lines = [CorpusWorkLine(**row, sanitized_path=_file_name(row["id"], row["source_path"])) for row in found]
+    lines = [CorpusWorkLine(**row, sanitized_path=base_name(row["source_path"])) for row in found]
     return CorpusWorksReply(works=lines, total=len(lines))
 
 
@@ -324,10 +324,6 @@ async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply
     return WorkContentReply(
         work_id=work.id,
         work_title=work.title,
-        filename=_file_name(work.id, work.source_path),
+        filename=base_name(work.source_path),
         content=markdown,
     )
-
-
-def _file_name(work_id: int, source_path: str | None) -> str:
-    return f"work-{work_id}.md" if source_path is None else base_name(source_path)

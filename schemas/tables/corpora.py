@@ -38,7 +38,7 @@ class WorkTable(Bibliography, columns.Row, table=True):  # type: ignore[misc]
 
     id: int = columns.serial()
     corpus_id: int = columns.reference("corpus.id")
-    source_path: str | None
+    source_path: str
     """Where it was imported from; importing that path again replaces the work."""
     markdown: str = columns.text()
     content_hash: str

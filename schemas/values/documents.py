@@ -374,7 +374,7 @@ class ListedWork(Value):
     title: str = Field(examples=["On Tea"])
     authors: str | None = Field(examples=["A. Leaf, B. Pot"])
     year: int | None = Field(examples=[2019])
-    source_path: str | None = Field(examples=["tea.md"])
+    source_path: str = Field(examples=["tea.md"])
     content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
     chunks: int = Field(examples=[2])

@@ -168,17 +168,13 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
 _MARKDOWN = (".md", ".markdown")
 
 
-def document_name(source_path: str | None, title: str) -> str:
-    """The name of the file that a work was imported from, without a markdown suffix; its title if there is no file. A
-    work from a line of a corpus has its id, which may hold slashes.
+def document_name(source_path: str) -> str:
+    """The name of the file that a work was imported from, without a markdown suffix. A work from a line of a corpus
+    has its id, which may hold slashes.
 
-    >>> document_name("/data/dbpedia/corpus.jsonl/<dbpedia:AC/DC>.md", "AC/DC")
-    '<dbpedia:AC/DC>'
-    >>> document_name("/data/scifact/31715818.md", "Biomaterials"), document_name(None, "Biomaterials")
-    ('31715818', 'Biomaterials')
+    >>> document_name("/data/dbpedia/corpus.jsonl/<dbpedia:AC/DC>.md"), document_name("/data/scifact/31715818.md")
+    ('<dbpedia:AC/DC>', '31715818')
     """
-    if source_path is None:
-        return title
     _, is_line, name_in_corpus = source_path.partition(f"{SUFFIX}/")
     if is_line:
         return name_in_corpus.removesuffix(_MARKDOWN[0])

@@ -28,11 +28,6 @@ SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corp
 
 SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2"
 
-SAME_NAME = """
-SELECT min(id) FROM works
-WHERE corpus_id = $1 AND source_path IS NULL AND title = $2 AND authors IS NOT DISTINCT FROM $3
-"""
-
 REPLACE = f"""
 UPDATE works SET markdown = $2, content_hash = $3, original_hash = $4, page_lines = $5, updated_at = now(),
        {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=6))}
@@ -59,8 +54,8 @@ class NewWork:
     """A work to store."""
 
     bibliography: Bibliography
-    source_path: str | None
-    """The file it comes from; without one, a work is identified by title and authors."""
+    source_path: str
+    """The file it comes from, which identifies it."""
     markdown: str
     chunks: Sequence[CutChunk]
     original_hash: str | None = None
@@ -94,7 +89,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
         await hold(connection, Lock.WORKS, corpus_id)
         described = work.bibliography.model_dump()
         origin = (work.original_hash, list(work.page_lines))
-        work_id = await _of_same_source(connection, corpus_id, work)
+        work_id: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
         if same_text is not None and same_text["id"] != work_id:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
@@ -145,15 +140,6 @@ async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
 
 def _uncounted(chunks: Sequence[CutChunk]) -> list[CutChunk]:
     return [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
-
-
-async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:
-    if work.source_path is not None:
-        found: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
-    else:
-        named = (work.bibliography.title, work.bibliography.authors)
-        found = await connection.fetchval(SAME_NAME, corpus_id, *named)
-    return found
 
 
 def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk]) -> Iterator[tuple[Any, ...]]:

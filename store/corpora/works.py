@@ -359,10 +359,10 @@ async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, Doc
     return {row["job_id"]: DocumentLine(**row) for row in await connection.fetch(LINES, list(job_ids))}
 
 
-DOCUMENTS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
+DOCUMENTS = "SELECT source_path FROM works WHERE corpus_id = ANY($1::bigint[])"
 
 
 async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
     """The works of corpora, as judgements name them."""
     works = await connection.fetch(DOCUMENTS, list(corpus_ids))
-    return {document_name(row["source_path"], row["title"]) for row in works}
+    return {document_name(row["source_path"]) for row in works}

@@ -60,7 +60,7 @@ ORDER BY q.ordinal
 """
 
 WORKS_OF_CHUNKS = """
-SELECT c.id, c.start_line, w.source_path, w.title FROM chunks AS c JOIN works AS w ON w.id = c.work_id
+SELECT c.id, c.start_line, w.source_path FROM chunks AS c JOIN works AS w ON w.id = c.work_id
 WHERE c.id = ANY($1::bigint[])
 """
 
@@ -80,7 +80,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun:
     return QueryRun(
         **vars(run),
         queries=queries,
-        documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
+        documents={row["id"]: document_name(row["source_path"]) for row in chunks},
         lines={row["id"]: row["start_line"] for row in chunks},
         unknown_documents=len(relevant - known),
         failures=failures,

@@ -24,7 +24,10 @@ _CORPUS = """
 INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
 VALUES ($1, 'huggingface', 'tiny', $2, true, 0, 0) RETURNING id
 """
-_WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'A work', $2, $3) RETURNING id"
+_WORK = """
+INSERT INTO works (corpus_id, title, source_path, markdown, content_hash)
+VALUES ($1, 'A work', 'A work.md', $2, $3) RETURNING id
+"""
 _CHUNK = """
 INSERT INTO chunks (id, work_id, level, content, heading_breadcrumbs, start_line, end_line, vector_status)
 VALUES ($1, $2, 'H1-chunk', $3, $4, 1, 1, 'to_vec')
@@ -85,7 +88,7 @@ TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| g
 
 
 def new_work(
-    markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str | None = "/works/tea.md"
+    markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str = "/works/tea.md"
 ) -> NewWork:
     return NewWork(
         bibliography=Bibliography(title=title, authors=authors),

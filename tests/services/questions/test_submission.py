@@ -158,7 +158,9 @@ async def test_corpora_that_are_not_alike_are_refused_with_every_difference(conn
 async def test_a_filter_that_leaves_nothing_is_refused_before_anything_is_stored(connection: Connection) -> None:
     ids = await two_corpora(connection)
     await connection.execute(
-        "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'It waits', '', 'w')", ids[0]
+        "INSERT INTO works (corpus_id, title, source_path, markdown, content_hash) "
+        "VALUES ($1, 'It waits', 'w.md', '', 'w')",
+        ids[0],
     )
     for works, words in [
         (WorkFilter(author="nobody"), r"nothing was submitted \(`ragq corpus show shelf` lists them\)"),

@@ -235,7 +235,8 @@ async def test_a_filter_leaves_the_works_that_have_all_of_it(connection: Connect
     await store_corpus(connection, texts(1, first=9), name="another")
     await connection.execute(WORKS)
     await connection.execute(
-        "INSERT INTO works (corpus_id, title, markdown, content_hash, authors) VALUES ($1, 'Waits', '', 'w', 'Leaf')",
+        "INSERT INTO works (corpus_id, title, source_path, markdown, content_hash, authors) "
+        "VALUES ($1, 'Waits', 'w.md', '', 'w', 'Leaf')",
         ids[2],
     )
     for works, expected in [

@@ -20,7 +20,10 @@ from tests.store.small_corpora import embed_and_publish, embed_waiting, embedded
 CHUNKS = 5
 WORDS = ["tea", "tea", "bridge", "stone", "teapot", "clock", "river", "walnut"]
 
-_WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'A work', '', $2) RETURNING id"
+_WORK = """
+INSERT INTO works (corpus_id, title, source_path, markdown, content_hash)
+VALUES ($1, 'A work', 'A work.md', '', $2) RETURNING id
+"""
 _CHUNKS = """
 INSERT INTO chunks (work_id, level, content, start_line, end_line, vector_status)
 SELECT $1, 'H1-chunk', text, 1, 1, 'to_vec' FROM unnest($2::text[]) AS text RETURNING id

@@ -56,17 +56,16 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
     assert [chunk.heading_breadcrumbs for chunk, _ in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
 
 
-@pytest.mark.parametrize("source_path", ["/works/tea.md", None])
-async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection, source_path: str | None) -> None:
+async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection) -> None:
     corpus = await small_corpus(connection)
-    first_id, _ = await keep(connection, corpus.id, new_work(source_path=source_path))
+    first_id, _ = await keep(connection, corpus.id, new_work())
     old = {chunk.id for chunk, _ in await chunks_of_work(connection, first_id)}
     await embed_waiting(connection, corpus.id)
     before = await counts(connection, corpus.id)
-    same_id, same_outcome = await keep(connection, corpus.id, new_work(source_path=source_path))
+    same_id, same_outcome = await keep(connection, corpus.id, new_work())
     assert (same_id, same_outcome) == (first_id, ImportOutcome.UNCHANGED)
     assert (await counts(connection, corpus.id), await corpora.waiting(connection, corpus.id)) == (before, [])
-    again_id, again_outcome = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
+    again_id, again_outcome = await keep(connection, corpus.id, new_work(OTHER))
     new = {chunk.id for chunk, _ in await chunks_of_work(connection, again_id)}
 
     assert (again_id, again_outcome) == (first_id, ImportOutcome.REPLACED)
