@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import Field, computed_field
 
 from schemas.chains import stage_that_stores, stages_of
-from schemas.errors import MissingError, Refused
+from schemas.errors import MissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.documents import (
@@ -68,17 +68,6 @@ async def needed(connection: Connection, job_id: int, output: type[Output]) -> O
             slug="document-missing",
         )
     return found
-
-
-async def refuse_replaced(connection: Connection, *job_ids: int) -> None:
-    """Raise Refused for a job of a document whose work has another text since."""
-    if (replaced := await works.replaced(connection, job_ids)) is not None:
-        job_id, work_id = replaced
-        raise Refused(
-            f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
-            f"show {work_id}` names the job of the present text.",
-            slug="document-replaced",
-        )
 
 
 class OutlineHeading(Heading):
@@ -284,7 +273,7 @@ async def edit(connection: Connection, job_id: int, step: str, reply: str, *, by
     is_change = by is DecidedBy.USER
     decided: RepairedTitles | SelectedSections
     async with connection.transaction():
-        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
+        await works.refuse_replaced(connection, [(await document_job(connection, job_id)).id])
         if step == REPAIR:
             headings = (await needed(connection, job_id, DocumentOutline)).headings
             repairs = (await needed(connection, job_id, RepairedTitles)).repairs if is_change else ()

@@ -16,12 +16,13 @@ from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
-from services.documents import KIND, refuse_replaced
+from services.documents import KIND
 from services.imports import document_templates
 from services.new_runs import Submitted, submit_run
 from services.runs import run_of
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
+from store.corpora import works
 from store.database import Connection, Database
 from store.questions import queries
 from store.runs import forks, overviews, runs
@@ -118,7 +119,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     parent = await _parent(connection, request.target)
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
     if parent.kind == KIND:
-        await refuse_replaced(connection, *(job.id for job in found))
+        await works.refuse_replaced(connection, [job.id for job in found])
     jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
     modes = sorted({job.mode for job in jobs_with_stage})
     snapshot = await runs.settings(connection, parent.id)

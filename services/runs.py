@@ -10,7 +10,8 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
 from schemas.values.runs import LONGEST_NOTE, RunLimits, Target
-from services.documents import KIND, refuse_replaced
+from services.documents import KIND
+from store.corpora import works
 from store.database import Connection, Database
 from store.references import references
 from store.runs import backlog, deletions, edits, failures, jobs, runs
@@ -59,7 +60,7 @@ async def redo(database: Database, job_id: int, stage: str) -> None:
                 slug="fork-refused",
             )
         if job.kind == KIND:
-            await refuse_replaced(connection, job.id)
+            await works.refuse_replaced(connection, [job.id])
         await edits.redo(connection, job_id, stage)
 
 

@@ -290,10 +290,14 @@ ORDER BY j.id LIMIT 1
 """
 
 
-async def replaced(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int] | None:
-    """The first of these jobs whose work has another text than it made, and the work; None when each has its own."""
-    row = await connection.fetchrow(REPLACED, list(job_ids))
-    return None if row is None else (row["job_id"], row["work_id"])
+async def refuse_replaced(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Raise Refused for the first of these jobs whose work has another text than it made."""
+    if (row := await connection.fetchrow(REPLACED, list(job_ids))) is not None:
+        raise Refused(
+            f"Work {row['work_id']} has another text than job j{row['job_id']} made, because its file was imported "
+            f"again; `ragq work show {row['work_id']}` names the job of the present text.",
+            slug="document-replaced",
+        )
 
 
 async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
