@@ -142,11 +142,11 @@ class PostgresChunkSearch:
     async def _bm25(
         self, corpora: Sequence[int], texts: Sequence[str], limit: int, among: list[int] | None
     ) -> list[list[Hit]]:
-        async def read(connection: Connection) -> tuple[postings.AskedTerms, list[postings.Found]]:
+        async def read(connection: Connection) -> tuple[postings.AskedTerms, list[Record]]:
             asked = await postings.asked_terms(connection, texts, full_text=await _full_text(connection, corpora))
             terms = sorted({term for of_text in asked for term in of_text})
-            rows = await _rows(connection, postings.READ, list(corpora), terms, [bucket_hash(term) for term in terms])
-            return asked, [postings.Found(*row) for row in rows]
+            hashes = [bucket_hash(term) for term in terms]
+            return asked, await _rows(connection, postings.READ, list(corpora), terms, hashes)
 
         asked, found = await self._database.with_retry(read)
         # Without the connection, and beside the event loop: four texts over a million chunks take .15 s.

@@ -9,7 +9,7 @@ from enum import StrEnum, auto
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.errors import DuplicateWorkError
 from schemas.statuses import VectorStatus
@@ -166,33 +166,25 @@ DELETE = "DELETE FROM posting_segment WHERE id = ANY($1::bigint[])"
 VACUUM = "VACUUM (SKIP_LOCKED, TRUNCATE FALSE) posting_segment, posting"
 
 
-class SegmentSize(NamedTuple):
-    """A segment by its size."""
-
-    id: int
-    chunks: int
-    live: int
-    """Chunks of it that can be found."""
-
-
-def to_merge(segments: Sequence[SegmentSize]) -> list[int]:
-    """Which segments to merge next into one: sixteen of about the same size, or as many as one segment holds. A segment
-    that lost more than half of its chunks is written again without them. Segments of more than half of MOST_CHUNKS stay
-    as they are. So a chunk is written once for each power of sixteen, four times at most."""
-    by_size: dict[int, list[SegmentSize]] = defaultdict(list)
-    for segment in segments:
-        if 2 * segment.live < segment.chunks:
-            return [segment.id]
-        if 2 * segment.live < MOST_CHUNKS:
-            by_size[(segment.live.bit_length() - 1) // 4].append(segment)
+def to_merge(segments: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Which segments to merge next into one, of those with these numbers, chunks, and chunks that can be found: sixteen
+    of about the same size, or as many as one segment holds. A segment that lost more than half of its chunks is written
+    again without them. Segments of more than half of MOST_CHUNKS stay as they are. So a chunk is written once for each
+    power of sixteen, four times at most."""
+    by_size: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for segment, chunks, live in segments:
+        if 2 * live < chunks:
+            return [segment]
+        if 2 * live < MOST_CHUNKS:
+            by_size[(live.bit_length() - 1) // 4].append((segment, live))
     for alike in by_size.values():
         chosen: list[int] = []
-        chunks = 0
-        for segment in alike[:_MERGED_AT_ONCE]:
-            chunks += segment.live
-            if chunks > MOST_CHUNKS:
+        found = 0
+        for segment, live in alike[:_MERGED_AT_ONCE]:
+            found += live
+            if found > MOST_CHUNKS:
                 return chosen
-            chosen.append(segment.id)
+            chosen.append(segment)
         if len(chosen) == _MERGED_AT_ONCE:
             return chosen
     return []
@@ -213,7 +205,7 @@ async def _merge_next(connection: Connection, corpus_id: int) -> bool:
         if not await try_hold(connection, Lock.POSTINGS, corpus_id):
             return False
         await connection.execute(HOLD_CORPUS, corpus_id)
-        chosen = to_merge([SegmentSize(*row) for row in await connection.fetch(SIZES, corpus_id)])
+        chosen = to_merge([tuple(row) for row in await connection.fetch(SIZES, corpus_id)])
         if not chosen:
             return False
         segments = await _read(connection, chosen)

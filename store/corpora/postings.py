@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
+from asyncpg import Record
 from numpy.typing import NDArray
 
 from schemas.statuses import VectorStatus
@@ -309,8 +310,8 @@ SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS time
 FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector($2::text::regconfig, q.text)) AS t
 """
 
-# Each segment, and for each of them the postings of each term. OFFSET makes each row be found by its key, and keeps the
-# place of a term from being computed again wherever it is used.
+# Each segment, with NULL as its term, and for each of them the postings of each term. OFFSET makes each row be found by
+# its key, and keeps the place of a term from being computed again wherever it is used.
 READ = """
 SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
 FROM posting_segment AS s WHERE s.corpus_id = ANY($1::bigint[])
@@ -332,15 +333,6 @@ _ByTerm: TypeAlias = Mapping[str, tuple[NDArray[np.int64], NDArray[np.floating[A
 """For each term the places of its chunks, and a number for each of them."""
 
 
-class Found(NamedTuple):
-    """Rows of READ: a segment's number, a term or None, and two columns of numbers."""
-
-    segment: int
-    term: str | None
-    chunks: bytes
-    counts: bytes
-
-
 async def asked_terms(connection: Connection, texts: Sequence[str], *, full_text: str) -> AskedTerms:
     """The terms of texts, as a text search configuration reads them."""
     terms: AskedTerms = [{} for _ in texts]
@@ -350,12 +342,12 @@ async def asked_terms(connection: Connection, texts: Sequence[str], *, full_text
 
 
 def best(
-    rows: Sequence[Found], asked: AskedTerms, *, k1: float, b: float, limit: int, among: Sequence[int] | None = None
+    rows: Sequence[Record], asked: AskedTerms, *, k1: float, b: float, limit: int, among: Sequence[int] | None = None
 ) -> list[list[Hit]]:
-    """For each text the best chunks, of `among` alone where it is given: score down, ties by chunk id."""
-    segments = {row.segment: row for row in rows if row.term is None}
-    chunk_ids = np.frombuffer(b"".join(row.chunks for row in segments.values()), IDS).astype(np.int64)
-    lengths = np.frombuffer(b"".join(row.counts for row in segments.values()), LENGTHS).astype(np.int64)
+    """For each text the best chunks of what READ found, of `among` alone where it is given: score down, ties by id."""
+    segments = {row["segment"]: row for row in rows if row["term"] is None}
+    chunk_ids = np.frombuffer(b"".join(row["chunks"] for row in segments.values()), IDS).astype(np.int64)
+    lengths = np.frombuffer(b"".join(row["counts"] for row in segments.values()), LENGTHS).astype(np.int64)
     live = lengths != WITHDRAWN
     count = int(np.count_nonzero(live))
     mean_length = int(lengths[live].sum()) / max(count, 1)
@@ -371,20 +363,20 @@ def best(
     return [_ranked(chunk_ids, allowed, terms, weighted, limit) for terms in asked]
 
 
-def _by_term(rows: Sequence[Found], segments: Mapping[int, Found], live: NDArray[np.bool_]) -> _ByTerm:
+def _by_term(rows: Sequence[Record], segments: Mapping[int, Record], live: NDArray[np.bool_]) -> _ByTerm:
     """The frequencies of the terms that some chunk has."""
-    chunks = [len(segment.chunks) // IDS.itemsize for segment in segments.values()]
+    chunks = [len(segment["chunks"]) // IDS.itemsize for segment in segments.values()]
     firsts = dict(zip(segments, accumulate(chunks, initial=0), strict=False))
-    parts: dict[str, list[Found]] = {}
+    parts: dict[str, list[Record]] = {}
     for row in rows:
-        if row.term is not None:
-            parts.setdefault(row.term, []).append(row)
+        if row["term"] is not None:
+            parts.setdefault(row["term"], []).append(row)
     is_whole = bool(live.all())
     found = {}
     for term, of_term in parts.items():
-        places = np.frombuffer(b"".join(row.chunks for row in of_term), PLACES).astype(np.int64)
-        places += np.repeat([firsts[row.segment] for row in of_term], [len(row.counts) for row in of_term])
-        frequencies = np.frombuffer(b"".join(row.counts for row in of_term), FREQUENCIES) + 1.0
+        places = np.frombuffer(b"".join(row["chunks"] for row in of_term), PLACES).astype(np.int64)
+        places += np.repeat([firsts[row["segment"]] for row in of_term], [len(row["counts"]) for row in of_term])
+        frequencies = np.frombuffer(b"".join(row["counts"] for row in of_term), FREQUENCIES) + 1.0
         kept = slice(None) if is_whole else live[places]
         found[term] = places[kept], frequencies[kept]
     return found

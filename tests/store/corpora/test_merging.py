@@ -11,7 +11,7 @@ import pytest
 from store.corpora import corpora, keeping
 from store.corpora import postings as stored_postings
 from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.keeping import SegmentSize, to_merge
+from store.corpora.keeping import to_merge
 from store.corpora.postings import Segment, make_searchable, withdraw_work
 from store.database import Connection, Database
 from tests.store.scored import counted
@@ -70,8 +70,8 @@ async def assert_whole(connection: Connection, corpus_id: int) -> None:
     assert stored.searchable_terms == sum(frequency for _, _, frequency, _ in found)
 
 
-def segments(*sizes: int) -> list[SegmentSize]:
-    return [SegmentSize(number, size, size) for number, size in enumerate(sizes, start=1)]
+def segments(*sizes: int) -> list[tuple[int, int, int]]:
+    return [(number, size, size) for number, size in enumerate(sizes, start=1)]
 
 
 def test_segments_of_a_size_are_merged_as_far_as_one_holds_them() -> None:
@@ -82,8 +82,8 @@ def test_segments_of_a_size_are_merged_as_far_as_one_holds_them() -> None:
         (segments(*[64] * 15, *[300] * 15, *[9000] * 40), []),
         (segments(*[7] * 8, 5000, *[7] * 8), [*range(1, 9), *range(10, 18)]),
         (segments(4000, 4000, 4000, 4000, 4000, 64), [1, 2, 3, 4]),
-        ([*segments(64, 64), SegmentSize(3, 100, 50), SegmentSize(4, 100, 49)], [4]),
-        ([SegmentSize(1, 5, 0)], [1]),
+        ([*segments(64, 64), (3, 100, 50), (4, 100, 49)], [4]),
+        ([(1, 5, 0)], [1]),
     ]:
         assert to_merge(stored) == merged
 
