@@ -314,8 +314,6 @@ class StoredCorpus(Value):
     dictionary."""
     searchable_chunks: int = Field(exclude=True)
     """Chunks that have a vector and postings; kept with them in one transaction."""
-    searchable_terms: int = Field(exclude=True)
-    """Terms of those chunks, with repetitions: what BM25 takes its mean length from."""
     created_at: datetime
 
 

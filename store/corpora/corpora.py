@@ -19,8 +19,8 @@ COLUMNS = ", ".join(StoredCorpus.model_fields)
 MAKE = """
 INSERT INTO corpus (
     name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens,
-    language, full_text, searchable_chunks, searchable_terms
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0) ON CONFLICT (name) DO NOTHING
+    language, full_text, searchable_chunks
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0) ON CONFLICT (name) DO NOTHING
 """
 
 # The first language stays.

@@ -155,16 +155,6 @@ def rows(segment: Segment, buckets: int) -> Iterator[Row]:
         )
 
 
-async def add(connection: Connection, corpus_id: int, chunks: Sequence[CountedChunk]) -> int:
-    """Store the postings of chunks. The sum of their lengths."""
-    length = 0
-    for first in range(0, len(chunks), MOST_CHUNKS):
-        segment = of_chunks(chunks[first : first + MOST_CHUNKS])
-        await add_segment(connection, corpus_id, segment)
-        length += int(segment.lengths.sum())
-    return length
-
-
 async def add_segment(connection: Connection, corpus_id: int, segment: Segment) -> None:
     """Store a segment that has chunks. Needs a transaction."""
     size = sum(map(len, segment.terms)) + _TERM_BYTES * len(segment.terms) + _POSTING_BYTES * len(segment.places)
@@ -189,20 +179,15 @@ async def add_segment(connection: Connection, corpus_id: int, segment: Segment) 
     )
 
 
-async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> int:
-    """Take chunks out of the postings. The sum of their lengths. Needs a transaction."""
-    if not chunk_ids:
-        return 0
+async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> None:
+    """Take chunks out of the postings. Needs a transaction."""
     await hold(connection, Lock.POSTINGS, corpus_id)
-    withdrawn = 0
     for row in await connection.fetch(WITH_CHUNKS, corpus_id, min(chunk_ids), max(chunk_ids)):
         lengths = np.frombuffer(row["lengths"], LENGTHS).copy()
         gone = np.isin(np.frombuffer(row["chunk_ids"], IDS), chunk_ids) & (lengths != WITHDRAWN)
         if gone.any():
-            withdrawn += int(lengths[gone].sum())
             lengths[gone] = WITHDRAWN
             await connection.execute(WITHDRAW, row["id"], lengths.tobytes(), int(np.count_nonzero(gone)))
-    return withdrawn
 
 
 def _numbered(terms: Iterable[str], number: dict[str, int]) -> NDArray[np.int64]:
@@ -249,9 +234,7 @@ FROM embedded AS e LEFT JOIN chosen AS c ON true LEFT JOIN LATERAL (
 ORDER BY c.id
 """
 
-COUNT_SEARCHABLE = """
-UPDATE corpus SET searchable_chunks = searchable_chunks + $2, searchable_terms = searchable_terms + $3 WHERE id = $1
-"""
+COUNT_SEARCHABLE = "UPDATE corpus SET searchable_chunks = searchable_chunks + $2 WHERE id = $1"
 
 # The chunks first, their postings second and the corpus last, as in `make_searchable`, so that they cannot deadlock.
 LOCK_CHUNKS = "SELECT FROM chunks WHERE work_id = $1 ORDER BY id FOR UPDATE"
@@ -281,23 +264,22 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
         if found[0]["vectors"] != len(chunk_ids):
             raise ValueError(f"{len(chunk_ids)} chunks came with {found[0]['vectors']} vectors.")
         new = [CountedChunk(row["id"], row["terms"], row["frequencies"]) for row in found if row["id"] is not None]
+        for first in range(0, len(new), MOST_CHUNKS):
+            await add_segment(connection, corpus_id, of_chunks(new[first : first + MOST_CHUNKS]))
         if new:
-            terms = await add(connection, corpus_id, new)
             # Batches of one corpus wait for each other from here to the end of the transaction.
-            await connection.execute(COUNT_SEARCHABLE, corpus_id, len(new), terms)
+            await connection.execute(COUNT_SEARCHABLE, corpus_id, len(new))
     return len(new)
 
 
-async def withdraw_work(connection: Connection, work_id: int) -> int:
-    """Take the chunks of a work out of the search; they wait for vectors again. How many could be found until now.
-    Needs a transaction. Deleting a work without it would leave its postings, and the counts of its corpus too high."""
+async def withdraw_work(connection: Connection, work_id: int) -> None:
+    """Take the chunks of a work out of the search; they wait for vectors again. Needs a transaction. Deleting a work
+    without it would leave its postings, and the count of its corpus too high."""
     await connection.execute(LOCK_CHUNKS, work_id)
     gone = await connection.fetchrow(WITHDRAW_CHUNKS, work_id)
-    if gone is None:
-        return 0
-    terms = await withdraw(connection, gone["corpus_id"], gone["chunk_ids"])
-    await connection.execute(COUNT_SEARCHABLE, gone["corpus_id"], -len(gone["chunk_ids"]), -terms)
-    return len(gone["chunk_ids"])
+    if gone is not None:
+        await withdraw(connection, gone["corpus_id"], gone["chunk_ids"])
+        await connection.execute(COUNT_SEARCHABLE, gone["corpus_id"], -len(gone["chunk_ids"]))
 
 
 async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:

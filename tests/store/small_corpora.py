@@ -21,8 +21,8 @@ from tests.store.conftest import new_run
 from tests.store.scored import claimed
 
 _CORPUS = """
-INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
-VALUES ($1, 'huggingface', 'tiny', $2, true, 0, 0) RETURNING id
+INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks)
+VALUES ($1, 'huggingface', 'tiny', $2, true, 0) RETURNING id
 """
 _WORK = """
 INSERT INTO works (corpus_id, title, source_path, markdown, content_hash)

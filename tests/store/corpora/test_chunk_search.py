@@ -63,18 +63,14 @@ async def move(connection: Connection, other: int, corpus: int) -> None:
     """Give the works of one corpus to another."""
     for table in ("works", "chunk_vector", "posting_segment"):
         await connection.execute(f"UPDATE {table} SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
-    await connection.execute(
-        "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks, "
-        "searchable_terms = c.searchable_terms + o.searchable_terms FROM corpus AS o WHERE c.id = $1 AND o.id = $2",
-        corpus,
-        other,
-    )
+    moved = "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks FROM corpus AS o"
+    await connection.execute(f"{moved} WHERE c.id = $1 AND o.id = $2", corpus, other)
 
 
 IN_SQL = f"""
 WITH posting AS ({EXPECTED}), size AS (
-    SELECT searchable_chunks::float8 AS chunks, searchable_terms::float8 / searchable_chunks AS mean_length
-    FROM corpus WHERE id = $1
+    SELECT k.searchable_chunks::float8 AS chunks, sum(p.frequency)::float8 / k.searchable_chunks AS mean_length
+    FROM corpus AS k JOIN posting AS p ON p.corpus_id = k.id WHERE k.id = $1 GROUP BY k.id
 ), asked AS (
     SELECT lexeme AS term, cardinality(positions) AS times FROM unnest(to_tsvector('english', $2))
 ), term AS (

@@ -54,9 +54,9 @@ async def published(connection: Connection, count: int) -> tuple[int, list[int]]
     return corpus.id, [work_id for work_id, _ in made]
 
 
-async def withdrawn(connection: Connection, work_id: int) -> int:
+async def withdrawn(connection: Connection, work_id: int) -> None:
     async with connection.transaction():
-        return await withdraw_work(connection, work_id)
+        await withdraw_work(connection, work_id)
 
 
 async def assert_whole(connection: Connection, corpus_id: int) -> None:
@@ -67,7 +67,6 @@ async def assert_whole(connection: Connection, corpus_id: int) -> None:
     vectors = await connection.fetchval("SELECT count(*) FROM chunk_vector")
     live = await connection.fetchval("SELECT coalesce(sum(live), 0) FROM posting_segment")
     assert (stored.searchable_chunks, live) == (vectors, vectors)
-    assert stored.searchable_terms == sum(frequency for _, _, frequency, _ in found)
 
 
 def segments(*sizes: int) -> list[tuple[int, int, int]]:
@@ -183,5 +182,6 @@ async def test_a_work_replaced_during_a_merge_is_not_in_it(wide: Database, monke
         may_write.set()
         await merge
 
-        assert (waiting, await replacement) == ({replacement}, CHUNKS)
+        assert waiting == {replacement}
+        await replacement
         await assert_whole(replacing, corpus_id)
