@@ -92,13 +92,7 @@ SOME_REFUSED = 1
 
 @click.command("works")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--corpus",
-    metavar="CORPUS",
-    default=DEFAULT_CORPUS,
-    show_default=True,
-    help="Corpus to import into; made if not there.",
-)
+@request_options(ImportRequest, "corpus", corpus=DEFAULT_CORPUS)
 @click.option("--title", help="Title of the work; with a single file only. Goes before its front matter.")
 @click.option("--authors", help="Authors, before those of the front matter.")
 @click.option("--year", type=int, help="Year, before that of the front matter.")
@@ -113,7 +107,7 @@ SOME_REFUSED = 1
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
 def works_command(
-    paths: tuple[Path, ...], corpus: str, settings: EffectiveSettings, wait: bool, as_json: bool, **asked: Any
+    paths: tuple[Path, ...], settings: EffectiveSettings, wait: bool, as_json: bool, **asked: Any
 ) -> None:
     """Import works, files or folders of them, cut them into chunks and embed those.
 
@@ -154,7 +148,7 @@ def works_command(
         raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
     if documents:
         require_readers()
-    request = requested(ImportRequest, corpus=corpus, **asked)
+    request = requested(ImportRequest, **asked)
     now = [*_contents(markdown, front_matter), *read_corpora(corpora, given=front_matter)]
     later = _contents(documents, front_matter) if documents else ()
     with _progress(shows=not as_json) as report:

@@ -218,7 +218,7 @@ def _headings(
                 **dict(heading),
                 page=bisect_right(converted.page_lines, heading.line) or None,
                 action=None if repair is None else repair.action,
-                repaired_level=None if kept is None else _level(heading.level, kept.action),
+                repaired_level=None if kept is None else kept.level(heading.level),
                 repaired_text=None if kept is None else kept.text,
                 work_line=work_line,
                 embeds=None if selection is None else selection.embeds,
@@ -238,10 +238,6 @@ def _work_lines(
     kept = [heading.line for heading in found.headings if heading.line not in removed]
     lines = [heading.line for heading in outline(sanitised.markdown, ()).headings]
     return dict(zip(kept, lines, strict=True)) if len(kept) == len(lines) else {}
-
-
-def _level(own: int, action: RepairAction) -> int:
-    return own if action is RepairAction.NO_CHANGE else int(action.value[1])
 
 
 REPAIR = "repair"

@@ -112,6 +112,10 @@ class Repair(Value):
     action: RepairAction
     text: str = Field(repr=False)
 
+    def level(self, own: int) -> int:
+        """The level of the heading in the work; `own` is that of the converted document."""
+        return own if self.action is RepairAction.NO_CHANGE else int(self.action.value[1])
+
 
 class DecidedHeadings(Value):
     """Who decided about the headings of a document."""

@@ -117,9 +117,10 @@ CorpusName = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
 class ImportRequest(Request):
-    """The corpus that works are imported into, which is made if there is none of this name."""
+    """The corpus that works are imported into."""
 
-    corpus: Annotated[Text, Field(min_length=1, max_length=1000)]
+    corpus: Annotated[Text, Field(min_length=1, max_length=1000), Option(metavar="CORPUS")]
+    """Corpus to import into; made if there is none of this name."""
     embed_headings: bool | None = None
     """Embed each chunk under its headings; a new corpus does unless this is false."""
     chunk_tokens: Annotated[int | None, Field(ge=0, le=100_000), Option(metavar="N")] = None

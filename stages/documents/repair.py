@@ -63,9 +63,8 @@ def sanitise(markdown: str, repairs: Sequence[Repair], page_lines: Sequence[int]
         if repair.action is RepairAction.REMOVE:
             dropped += covered
             continue
-        level = block.level if repair.action is RepairAction.NO_CHANGE else int(repair.action.value[1])
         written = _written(lines, block) if " ".join(block.text.split()) == repair.text else repair.text
-        lines[block.start_line - 1] = f"{'#' * level} {written}".rstrip()
+        lines[block.start_line - 1] = f"{'#' * repair.level(block.level)} {written}".rstrip()
         dropped += covered[1:]
     gone = set(dropped)
     kept = [line for number, line in enumerate(lines, start=1) if number not in gone]
