@@ -19,7 +19,7 @@ from services.corpora import corpus_for_import, plan_corpus
 from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
-from stages.documents.outline import READERS_MISSING, DocumentFormat, format_of, holds_markdown
+from stages.documents.outline import READERS_MISSING, DocumentFormat, format_of
 from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
@@ -93,14 +93,13 @@ def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> It
 def _read(file: WorkFile) -> ReadWork | WorkFile:
     if not file.content:
         raise WorkFileError(file.name, EMPTY)
-    if holds_markdown(file.content, file.name):
-        return _read_work(file)
     try:
-        if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
-            _ = file.text
+        form = format_of(file.content, file.name)
     except DocumentError as error:
         raise WorkFileError(file.name, f"{error.problem}.") from None
-    return file
+    if form in (DocumentFormat.TEXT, DocumentFormat.RST):
+        _ = file.text
+    return _read_work(file) if form is DocumentFormat.MARKDOWN else file
 
 
 def _read_work(file: WorkFile) -> ReadWork:

@@ -21,7 +21,7 @@ from schemas.values.documents import (
 )
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography, embed_chunks
-from stages.documents.outline import DocumentFormat, format_of, holds_markdown, outline
+from stages.documents.outline import format_of, outline
 from stages.documents.repair import repair_by_model, repair_by_rules, sanitise
 from stages.documents.select import sections_of, select_by_model, select_by_rules, selected_chunks
 from stages.models import refuse_mixture
@@ -42,8 +42,7 @@ async def run_convert(work: Work) -> ConvertedDocument:
     work.read["original"] = named
     content = await work.database.ask(corpora.original, named)
     name: str = work.claim.inputs["name"]
-    form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
-    return await convert(content, form, work.wiring.document_limits)
+    return await convert(content, format_of(content, name), work.wiring.document_limits)
 
 
 async def run_outline(work: Work) -> DocumentOutline:

@@ -66,7 +66,6 @@ _OF_MIMETYPE: Final = {
     b"application/epub+zip": DocumentFormat.EPUB,
     b"application/vnd.oasis.opendocument.text": DocumentFormat.ODT,
 }
-_TEXTS: Final = (DocumentFormat.MARKDOWN, DocumentFormat.RST, DocumentFormat.TEXT)
 
 
 def is_markdown(name: str) -> bool:
@@ -74,23 +73,15 @@ def is_markdown(name: str) -> bool:
     return SUFFIXES.get(PurePath(name).suffix.lower()) is DocumentFormat.MARKDOWN
 
 
-def holds_markdown(content: bytes, name: str) -> bool:
-    """Whether a file is taken for markdown: by its name, unless it is a PDF or an archive.
-
-    >>> holds_markdown(b"<html>", "tea.md"), holds_markdown(b"%PDF-1.7", "tea.md")
-    (True, False)
-    """
-    return is_markdown(name) and not content.startswith((b"%PDF-", b"PK\x03\x04"))
-
-
 def format_of(content: bytes, name: str) -> DocumentFormat:
-    """The format of a file. Raises DocumentError for one of no known format.
+    """The format of a file: of its content, but for text; markdown is what is named so and is no PDF or archive. Raises
+    DocumentError for one of no known format.
 
-    >>> format_of(b"%PDF-1.7 ...", "page.html").value
-    'pdf'
-    >>> format_of(b"Leaves\\n======\\n", "tea.rst").value
-    'rst'
+    >>> [format_of(content, name).value for content, name in ((b"%PDF-1.7", "a.md"), (b"<html>", "a.md"))]
+    ['pdf', 'markdown']
     """
+    if is_markdown(name) and not content.startswith((b"%PDF-", b"PK\x03\x04")):
+        return DocumentFormat.MARKDOWN
     if b"%PDF-" in content[:1024]:
         return DocumentFormat.PDF
     if content.startswith(b"PK\x03\x04"):
@@ -100,7 +91,7 @@ def format_of(content: bytes, name: str) -> DocumentFormat:
     named = SUFFIXES.get(PurePath(name).suffix.lower())
     if b"\0" in content or named is None:
         raise DocumentError(f"its format is none of those that are imported: {', '.join(DocumentFormat)}")
-    if named not in (*_TEXTS, DocumentFormat.HTML):
+    if named not in (DocumentFormat.HTML, DocumentFormat.RST, DocumentFormat.TEXT):
         raise DocumentError(f"it is named as {named} and is none; correct the name or the file")
     return named
 
