@@ -70,7 +70,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         format=form,
         converter=f"pandoc {_pandoc_version()}",
         markdown=markdown,
-        reason="the document has its own headings",
+        headings_by="document: it has its own headings",
         title=described["title"],
         authors=described["authors"],
     )
@@ -87,7 +87,7 @@ def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:
     text = _text(content)
     if "\0" in text or not any(map(str.isalnum, text)):
         raise DocumentError("it holds no text")
-    return ConvertedDocument(format=form, converter="ragq", markdown=text, reason="it is text")
+    return ConvertedDocument(format=form, converter="ragq", markdown=text, headings_by="document: it is text")
 
 
 def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:

@@ -104,10 +104,8 @@ class DocumentView(DocumentLine):
     stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
     """The status of each stage, in the order of the chain."""
     converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
-    headings_by: str | None = Field(default=None, examples=["outline"])
-    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
-    reason: str | None = Field(default=None, examples=["the document has its own headings"])
-    """Why they were found so."""
+    headings_by: str | None = Field(default=None, examples=["document: it has its own headings"])
+    """What they were found by, and why: by the `outline` of a PDF, the `style` of its fonts, or in the `document`."""
     cleaned: Cleaned | None = None
     repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
     selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
@@ -169,7 +167,7 @@ async def document_text(
     return made.markdown, made.page_lines
 
 
-_OF_CONVERTED = {"converter", "headings_by", "reason", "cleaned"}
+_OF_CONVERTED = {"converter", "headings_by", "cleaned"}
 
 
 async def _of_job(connection: Connection, job: Job) -> DocumentView:

@@ -44,11 +44,8 @@ class ConvertedDocument(Value):
     markdown: str = Field(repr=False)
     page_lines: tuple[int, ...] = ()
     """The line, from 1, at which each page begins; empty in formats without pages."""
-    headings_by: str = "document"
-    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `document`
-    where the format has headings."""
-    reason: str
-    """Why they were found so."""
+    headings_by: str
+    """What its headings were found by, and why so."""
     toc: tuple[TocEntry, ...] = ()
     pages: int | None = None
     cleaned: Cleaned = Cleaned()
@@ -74,13 +71,6 @@ class DocumentOutline(Value):
     headings: tuple[Heading, ...]
     missing: tuple[TocEntry, ...] = ()
     """Entries of the table of contents that no heading has."""
-
-    @property
-    def disagreements(self) -> int:
-        """Headings of another level than in the table of contents, and entries without a heading."""
-        return len(self.missing) + sum(
-            heading.toc_level is not None and heading.toc_level != heading.level for heading in self.headings
-        )
 
 
 class DecidedBy(StrEnum):

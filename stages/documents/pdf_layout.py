@@ -202,10 +202,10 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
     ]
     body = _body_size(kept)
     headings = _headings_by_outline(kept, toc)
-    reason = f"{len(headings)} of the {len(toc)} entries of the PDF's outline are found in its text"
-    headings_by = "outline"
+    found = f"{len(headings)} of the {len(toc)} entries of the PDF's outline are found in its text"
+    headings_by = f"outline: {found}"
     if not headings or len(headings) < _ENOUGH_FOUND * len(toc):
-        headings_by, reason = "style", f"only {reason}" if headings else "the PDF has no outline"
+        headings_by = f"style: {f'only {found}' if headings else 'the PDF has no outline'}"
         headings = _headings_by_style(kept, body)
     reader = _Reader(headings, body, _words(kept))
     for number, lines in enumerate(kept):
@@ -230,7 +230,6 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
         markdown="\n".join(written),
         page_lines=tuple(page_lines),
         headings_by=headings_by,
-        reason=reason,
         toc=tuple(toc),
         pages=len(pages),
         cleaned=cleaned,
