@@ -10,8 +10,9 @@ from typing import Final
 from adapters.limited_process import ProcessLimits, run_limited, takes_too_much
 from schemas.errors import DocumentError, Refused
 from schemas.values.documents import ConvertedDocument
-from stages.documents.outline import READERS_MISSING, DocumentFormat, without_metadata
+from stages.documents.outline import DocumentFormat, without_metadata
 
+_READERS_MISSING: Final = "PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2."
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
     DocumentFormat.HTML: "html+tex_math_single_backslash",
@@ -32,7 +33,7 @@ async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -
     the packages that read it are not installed."""
     if form is DocumentFormat.PDF:
         if find_spec("pypdfium2") is None:
-            raise Refused(READERS_MISSING)
+            raise Refused(_READERS_MISSING)
         from adapters.pdfium import convert_by_pdfium
 
         return await convert_by_pdfium(content, limits)
@@ -101,7 +102,7 @@ def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
 @cache
 def _pandoc() -> str:
     if find_spec("pypandoc") is None:
-        raise Refused(READERS_MISSING)
+        raise Refused(_READERS_MISSING)
     import pypandoc
 
     return str(Path(pypandoc.__file__).parent / "files/pandoc")

@@ -18,7 +18,7 @@ from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import ImportRequest
-from services.imports import Imported, ImportedDocuments, WorkFile, import_files, require_readers
+from services.imports import Imported, ImportedDocuments, WorkFile, import_files
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.records import accept
@@ -139,15 +139,12 @@ def works_command(
     if left_out:
         endings = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in left_out.items())
         print_text(f"Left out for their endings: {endings}.", err=True)
-    count = len(markdown) + len(documents)
     named = {name: asked.pop(name) for name in ("title", "authors", "year", "tags")}
     front_matter = {name: value for name, value in named.items() if value is not None}
-    if "title" in front_matter and corpora:
-        raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
-    if "title" in front_matter and count != 1:
-        raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
-    if documents:
-        require_readers()
+    if "title" in front_matter and (corpora or len(markdown) + len(documents) != 1):
+        raise click.UsageError(
+            "--title is for one work; front matter and the lines of a corpus have titles of their own."
+        )
     request = requested(ImportRequest, **asked)
     now = [*_contents(markdown, front_matter), *read_corpora(corpora, given=front_matter)]
     later = _contents(documents, front_matter) if documents else ()

@@ -3,14 +3,13 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
 from schemas.chains import stages_of
-from schemas.errors import DocumentError, DuplicateWorkError, Refused, WorkFileError, WorkFilesError
+from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError, WorkFilesError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
 from schemas.values.documents import Bibliography, StoredCorpus
@@ -19,7 +18,7 @@ from services.corpora import corpus_for_import, plan_corpus
 from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
-from stages.documents.outline import READERS_MISSING, DocumentFormat, format_of
+from stages.documents.outline import DocumentFormat, format_of
 from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
@@ -325,9 +324,3 @@ async def _submit_documents(
 async def document_templates(connection: Connection) -> dict[str, int]:
     """The active version of each template by which a model decides about documents, by tag."""
     return {tag: (await presets.template(connection, tag)).version for tag in OF_DOCUMENTS}
-
-
-def require_readers() -> None:
-    """Raise Refused unless the packages that read documents are installed."""
-    if find_spec("pypandoc") is None or find_spec("pypdfium2") is None:
-        raise Refused(READERS_MISSING)

@@ -30,9 +30,6 @@ _HTML: Final = re.compile(
 )
 
 
-READERS_MISSING: Final = "PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2."
-
-
 class DocumentFormat(StrEnum):
     """A format that works are imported from."""
 
