@@ -41,14 +41,19 @@ w.corpus_id = $1
 AND position(lower($2) IN lower(concat_ws(' ', w.title, w.authors, w.year::text, w.source_path))) > 0
 """
 
+_COUNTS = f"""
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE vector_status = '{VectorStatus.VEC}') AS searchable,
+           count(*) FILTER (WHERE vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks,
+           coalesce(max(end_line), 0) AS lines
+    FROM chunks WHERE work_id = w.id
+) AS c
+"""
+
 LISTED = f"""
-SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
-       count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
-       count(c.id) FILTER (WHERE c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks
-FROM (
-    SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4
-) AS w LEFT JOIN chunks AS c ON c.work_id = w.id
-GROUP BY w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at
+SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at, c.searchable,
+       c.chunks
+FROM (SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4) AS w {_COUNTS}
 ORDER BY w.title, w.id
 """
 
@@ -155,12 +160,8 @@ def _values(works: WorkFilter) -> tuple[str | int | None, ...]:
 _FIELDS = ", ".join(f"w.{name}" for name in Bibliography.model_fields)
 
 WORK = f"""
-SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.created_at, w.updated_at, {_FIELDS},
-       count(c.id) FILTER (WHERE c.level LIKE '%-chunk') AS chunks,
-       count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
-       coalesce(max(c.end_line), 0) AS lines
-FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id LEFT JOIN chunks AS c ON c.work_id = w.id
-WHERE w.id = $1 GROUP BY w.id, k.id
+SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.created_at, w.updated_at, {_FIELDS}, c.*
+FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS} WHERE w.id = $1
 """
 
 NEWEST = """

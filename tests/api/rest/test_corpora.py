@@ -109,7 +109,7 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
     in_leaves = (await client.get(f"{address}/chunks", params={"heading": leaves["id"]})).json()
     second = (await client.get(f"{address}/chunks", params={"limit": 1, "offset": 1})).json()
 
-    assert (work["title"], work["corpus"], work["chunks"], work["lines"]) == ("Tea", "library", 4, 15)
+    assert (work["title"], work["corpus"], work["chunks"], work["lines"]) == ("Tea", "library", 3, 15)
     assert [(one["text"], one["level"], one["parent_id"], one["chunks"]) for one in work["headings"]] == [
         ("Tea", 1, None, 1),
         ("Leaves", 2, tea["id"], 3),
