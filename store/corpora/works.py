@@ -170,9 +170,12 @@ FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id
 WHERE $1::bigint IS NULL OR k.id = $1 ORDER BY w.id DESC
 """
 
-HEADINGS = """
-SELECT h.id, h.parent_id, h.level, h.start_line, h.end_line, h.heading_breadcrumbs AS path,
-       p.heading_breadcrumbs AS around, count(c.id) AS chunks
+# A heading without words has the path of the section around it.
+HEADINGS = f"""
+SELECT h.id, h.parent_id, right(h.level, -1)::int AS level, h.start_line, h.end_line, count(c.id) AS chunks,
+       CASE WHEN p.id IS NULL THEN coalesce(h.heading_breadcrumbs, '')
+            WHEN h.heading_breadcrumbs IS NOT DISTINCT FROM p.heading_breadcrumbs THEN ''
+            ELSE split_part(h.heading_breadcrumbs, '{SEPARATOR}', -1) END AS text
 FROM chunks AS h
 LEFT JOIN chunks AS p ON p.id = h.parent_id
 LEFT JOIN chunks AS c ON c.parent_id = h.id AND c.level LIKE '%-chunk'
@@ -209,27 +212,13 @@ async def work(connection: Connection, work_id: int) -> WorkView:
     if row is None:
         raise work_missing(work_id)
     made_by = await jobs_of_works(connection, [work_id])
-    return WorkView(**row, headings=await _headings(connection, work_id), job_id=made_by.get(work_id))
+    headings = [WorkHeading(**heading) for heading in await connection.fetch(HEADINGS, work_id)]
+    return WorkView(**row, headings=tuple(headings), job_id=made_by.get(work_id))
 
 
 async def newest(connection: Connection, corpus_id: int | None = None) -> list[Record]:
     """The id, corpus, title, authors and path of every work, of one corpus where it is given, the newest first."""
     return list(await connection.fetch(NEWEST, corpus_id))
-
-
-async def _headings(connection: Connection, work_id: int) -> tuple[WorkHeading, ...]:
-    return tuple(
-        WorkHeading(
-            id=row["id"],
-            parent_id=row["parent_id"],
-            level=int(row["level"].removeprefix("H")),
-            text=_own_words(row["path"] or "", row["around"]),
-            start_line=row["start_line"],
-            end_line=row["end_line"],
-            chunks=row["chunks"],
-        )
-        for row in await connection.fetch(HEADINGS, work_id)
-    )
 
 
 async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> ListedChunks:
@@ -242,13 +231,6 @@ async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> 
     part = (work_id, wanted.heading, corpus_id, wanted.limit, wanted.offset)
     found = tuple(WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part))
     return ListedChunks(chunks=found, total=total, next_offset=wanted.next_offset(len(found), total))
-
-
-def _own_words(path: str, around: str | None) -> str:
-    """The last part of a path of headings. A heading without words has the path of the section around it."""
-    if around is None:
-        return path
-    return "" if path == around else path.removeprefix(around + SEPARATOR)
 
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> bool:
