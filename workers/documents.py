@@ -107,6 +107,7 @@ async def run_cut(work: Work) -> CutDocument:
         chunks=kept,
         original_hash=inputs["original"],
         page_lines=sanitised.page_lines,
+        job_id=work.claim.job_id,
     )
     try:
         work_id, outcome = await work.database.ask(keep, corpus.id, new)

@@ -45,6 +45,8 @@ class WorkTable(Bibliography, columns.Row, table=True):  # type: ignore[misc]
     """SHA-256 of the markdown, checked whenever lines are read again."""
     original_hash: str | None
     """The file that it was converted from; None for a work that was imported as markdown."""
+    job_id: int | None = columns.reference("job.id", deleted="SET NULL", index=True)
+    """The document that cut it last; None for a work that went through no stages."""
     page_lines: list[int] = columns.array(Integer, "{}")
     """The line at which each page begins; empty for a work without pages."""
     created_at: datetime = columns.now()

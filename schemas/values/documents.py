@@ -376,7 +376,7 @@ class ListedWork(Value):
     created_at: datetime
     updated_at: datetime
     job_id: int | None = Field(examples=[34])
-    """The newest job about its file; null for a work that went through no stages."""
+    """The job that made it what it is; null for a work that went through no stages."""
 
 
 class ListedWorks(Value):

@@ -29,14 +29,14 @@ SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corp
 SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2"
 
 REPLACE = f"""
-UPDATE works SET markdown = $2, content_hash = $3, original_hash = $4, page_lines = $5, updated_at = now(),
-       {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=6))}
+UPDATE works SET markdown = $2, content_hash = $3, original_hash = $4, page_lines = $5, job_id = $6, updated_at = now(),
+       {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=7))}
 WHERE id = $1
 """
 
 FROM_FILE = """
-UPDATE works SET original_hash = $2, page_lines = $3
-WHERE id = $1 AND (original_hash IS DISTINCT FROM $2 OR page_lines <> $3)
+UPDATE works SET original_hash = $2, page_lines = $3, job_id = $4
+WHERE id = $1 AND (original_hash, page_lines, job_id) IS DISTINCT FROM ($2, $3, $4)
 """
 
 # Whether they have their vectors yet does not matter.
@@ -62,6 +62,8 @@ class NewWork:
     """The file that the markdown was converted from; None for one that was markdown."""
     page_lines: Sequence[int] = ()
     """The line at which each page begins; empty for a work without pages."""
+    job_id: int | None = None
+    """The document that it was cut by."""
 
     @property
     def content_hash(self) -> str:
@@ -88,7 +90,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
         described = work.bibliography.model_dump()
-        origin = (work.original_hash, list(work.page_lines))
+        origin = (work.original_hash, list(work.page_lines), work.job_id)
         work_id: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
         if same_text is not None and same_text["id"] != work_id:
@@ -111,6 +113,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
                 content_hash=work.content_hash,
                 original_hash=work.original_hash,
                 page_lines=list(work.page_lines),
+                job_id=work.job_id,
                 **described,
             )
         else:

@@ -51,8 +51,8 @@ CROSS JOIN LATERAL (
 """
 
 LISTED = f"""
-SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at, c.searchable,
-       c.chunks
+SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at, w.job_id,
+       c.searchable, c.chunks
 FROM (SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4) AS w {_COUNTS}
 ORDER BY w.title, w.id
 """
@@ -108,8 +108,7 @@ async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) ->
     """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
     rows = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
     total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
-    made_by = await jobs_of_works(connection, [row["id"] for row in rows])
-    works = tuple(ListedWork(**row, job_id=made_by.get(row["id"])) for row in rows)
+    works = tuple(ListedWork(**row) for row in rows)
     return ListedWorks(works=works, total=total, next_offset=wanted.next_offset(len(works), total))
 
 
@@ -160,7 +159,8 @@ def _values(works: WorkFilter) -> tuple[str | int | None, ...]:
 _FIELDS = ", ".join(f"w.{name}" for name in Bibliography.model_fields)
 
 WORK = f"""
-SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.created_at, w.updated_at, {_FIELDS}, c.*
+SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.created_at, w.updated_at, w.job_id,
+       {_FIELDS}, c.*
 FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS} WHERE w.id = $1
 """
 
@@ -211,9 +211,8 @@ async def work(connection: Connection, work_id: int) -> WorkView:
     row = await connection.fetchrow(WORK, work_id)
     if row is None:
         raise work_missing(work_id)
-    made_by = await jobs_of_works(connection, [work_id])
     headings = [WorkHeading(**heading) for heading in await connection.fetch(HEADINGS, work_id)]
-    return WorkView(**row, headings=tuple(headings), job_id=made_by.get(work_id))
+    return WorkView(**row, headings=tuple(headings))
 
 
 async def newest(connection: Connection, corpus_id: int | None = None) -> list[Record]:
@@ -246,19 +245,6 @@ async def remove(connection: Connection, corpus_id: int, work_id: int) -> bool:
     return True
 
 
-# Several jobs can have made a work of one file: that which cut it last made what is stored.
-OF_WORKS = """
-SELECT DISTINCT ON (w.id) w.id AS work_id, j.id AS job_id
-FROM works AS w
-JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
-             AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
-LEFT JOIN LATERAL (
-    SELECT max(a.id) AS id FROM stage_attempt AS a
-    WHERE a.job_id = j.id AND a.stage = 'cut' AND a.outcome = 'succeeded'
-) AS cut ON true
-WHERE w.id = ANY($1::bigint[]) ORDER BY w.id, cut.id DESC NULLS LAST, j.id DESC
-"""
-
 # Of the documents that jobs have cut, the first whose work was made from another file since.
 REPLACED = """
 SELECT j.id AS job_id, w.id AS work_id
@@ -281,11 +267,6 @@ async def refuse_replaced(connection: Connection, job_ids: Sequence[int]) -> Non
             f"again; `ragq work show {row['work_id']}` names the job of the present text.",
             slug="document-replaced",
         )
-
-
-async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
-    """The job that made each of these works what it is, by the id of the work; others are absent."""
-    return {row["work_id"]: row["job_id"] for row in await connection.fetch(OF_WORKS, list(work_ids))}
 
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
