@@ -172,6 +172,8 @@ def _tell(imported: Imported) -> None:
         counts = ", ".join(f"{count} {word}" for word in ImportOutcome if (count := imported.outcomes[word])) or "none"
         waiting = f"{imported.waiting} chunks wait for their vectors."
         print_text(f"Works of corpus '{imported.corpus}': {counts}; {waiting}", err=True)
+        if imported.copied is not None:
+            print_text(imported.copied, err=True)
     for refusal in imported.refused[:SHOWN]:
         print_text(f"Refused: {refusal}", err=True)
     if (more := len(imported.refused) - SHOWN) > 0:

@@ -19,7 +19,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import EmbeddingSettings
 from schemas.values.participants import TranscriptVariant
-from services.corpora import reembed
+from services.corpora import reembed, switch
 from services.indexes import import_artifact
 from services.listings import indexes_table
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
@@ -197,28 +197,47 @@ def chunk_scores_command(
 
 @index.command("reembed")
 @click.option("--corpus", "name", metavar="NAME", required=True, help="The corpus.")
-@click.option("--model", metavar="MODEL", required=True, help="The model that embeds the copy.")
-@click.option("--into", metavar="NAME", help="The copy; by default the corpus with `-copy` behind its name.")
+@click.option("--model", metavar="MODEL", help="The model that embeds the copy.")
+@click.option("--switch", "is_switch", is_flag=True, help="Search by the vectors of the copy from now on.")
+@click.option("--back", "is_back", is_flag=True, help="Search by the old vectors again.")
 @settings_options
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @json_option
 def reembed_command(
-    name: str, model: str, into: str | None, profile: str | None, values: dict[str, str], no_wait: bool, as_json: bool
+    name: str,
+    model: str | None,
+    is_switch: bool,
+    is_back: bool,
+    profile: str | None,
+    values: dict[str, str],
+    no_wait: bool,
+    as_json: bool,
 ) -> None:
-    """Embed the works of a corpus by another model, in a copy beside it.
+    """Embed a corpus by another model, beside its own vectors, and search by them after a switch.
 
-    The copy has the same works and chunks, and is a corpus of its own: ask both the same questions, compare the runs
-    with `ragq diff`, and name the better one from then on. Repeated, it copies new and changed works, and embeds what
-    the copy lacks.
+    The works, chunks and their cutting stay. The copy is a corpus with `-copy` behind the name: ask both the same
+    questions, and compare the runs with `ragq diff`. New imports go into both. --switch exchanges the vectors of the
+    two in one transaction, --back exchanges them again; `ragq corpus delete NAME-copy` ends that. Repeated, it embeds
+    what the copy lacks.
 
     \b
     Example:
         ragq index reembed --corpus shelf --model sentence-transformers/all-mpnet-base-v2 --set EMBEDDING_DIMENSION=768
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf-copy --until rerank --wait
         ragq diff r5 r6
+        ragq index reembed --corpus shelf --switch
     """
+    if sum((model is not None, is_switch, is_back)) != 1:
+        raise click.UsageError("Give one of --model, --switch and --back.")
+    if model is None:
+        if values or profile or no_wait:
+            raise click.UsageError("--set, --profile and --no-wait go with --model.")
+        corpus = with_open_database(switch, name, back=is_back)
+        model = f"{corpus.model} ({corpus.backend})"
+        print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
+        return
     settings = effective_settings(profile, {"MODEL_EMBEDDING_MODEL": model} | values)
-    copy, works, submitted = with_open_database(reembed, name, into or f"{name}-copy", settings)
+    copy, works, submitted = with_open_database(reembed, name, settings)
     print_text(f"{counted(works, 'work')} of '{name}' copied to '{copy.name}'.", err=True)
     if submitted is None:
         nothing = f"Every chunk of '{copy.name}' has its vector."

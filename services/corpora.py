@@ -1,7 +1,9 @@
-"""Corpora: made, deleted, embedded in batches of one job each, and copied to be embedded by another model."""
+"""Corpora: made, deleted, embedded in batches of one job each, and embedded by another model beside its own."""
 
 import re
+import shlex
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from schemas.chains import stages_of
@@ -57,8 +59,8 @@ async def corpus_for_import(
     """The corpus of a request, made as it says and with these settings if it does not exist.
 
     A new corpus without a language, or with `auto`, gets that of the first works that are stored. Raises Refused when
-    the corpus exists and embeds by other settings than these or has chunks of another size or another language, for an
-    unknown language or an unusable name, and as `new_chunk_tokens` does.
+    the corpus exists and embeds by other settings than these or has chunks of another size or another language, for a
+    copy, for an unknown language or an unusable name, and as `new_chunk_tokens` does.
     """
     name, wanted = request.corpus, language_named(request.language)
     found = await corpora.find(connection, name)
@@ -68,8 +70,7 @@ async def corpus_for_import(
                 "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
                 "'_', and begins with a letter or a digit."
             )
-        values = settings.run.values()
-        embedder: dict[str, Any] = {of: values[setting] for of, setting in EMBEDDER.items()}
+        embedder = _embedder(settings)
         chunk_tokens, reads_tokens = new_chunk_tokens(embedder["backend"], embedder["model"], request.chunk_tokens)
         found = await corpora.make(
             connection,
@@ -80,6 +81,8 @@ async def corpus_for_import(
             reads_tokens=reads_tokens,
             language=wanted,
         )
+    elif (original := await keeping.original_of(connection, found.id)) is not None:
+        raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
     # Another import may have made it meanwhile, or taken its language.
     refuse_differences(found, settings, request)
     if wanted is not None and found.language is None:
@@ -147,6 +150,12 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
     await corpora.drop_unused(connection)
 
 
+def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
+    """What a corpus keeps of the embedder of these settings."""
+    values = settings.run.values()
+    return {name: values[setting] for name, setting in EMBEDDER.items()}
+
+
 def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:
     """Raise Refused, naming every difference, when a corpus was made with other values than these."""
     now = settings.run.values()
@@ -197,17 +206,86 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
     )
 
 
+_SUFFIX: Final = "-copy"
+
+
 async def reembed(
-    database: Database, name: str, into: str, settings: EffectiveSettings
+    database: Database, name: str, settings: EffectiveSettings
 ) -> tuple[StoredCorpus, int, Submitted | None]:
-    """Copy the works of a corpus into another one, which is made if there is none, and embed what that one lacks by the
-    model of `settings`. The other one, how many works were new to it, and the run; None where nothing waits for a
-    vector. Raises as `corpus_for_import`."""
+    """Make the copy of a corpus, or let it follow its corpus, and embed what it lacks with the model of `settings`. The
+    copy, how many works were new to it, and the run; None where nothing waits for a vector. Raises Refused for a copy
+    that another model embeds, and for the model of the corpus itself."""
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        request = ImportRequest(corpus=into, embed_headings=of.embeds_headings, language=of.language)
-        copy = await corpus_for_import(connection, request, settings)
-        works = await keeping.copy_works(connection, of.id, copy.id)
+        found = await keeping.copy_of(connection, of.id)
+        copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found[0]))
+        works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
     submitted = None if run is None else await submit_run(database, run, always_new=True)
     return copy, works, submitted
+
+
+async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettings) -> str | None:
+    """Let the copy of a corpus have its works too, embedded by the model of the copy: what it got, in words; None
+    without a copy."""
+    async with database.connection() as connection:
+        found = await keeping.copy_of(connection, of.id)
+        if found is None:
+            return None
+        model = embedder_settings(await corpora.corpus(connection, found[0]))
+    values = {name: str(value) for name, value in model.items()}
+    copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
+    run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
+    return f"'{copy.name}' has them too{run}."
+
+
+async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSettings) -> StoredCorpus:
+    if all(settings.run.values()[name] == value for name, value in embedder_settings(of).items()):
+        raise Refused(f"Corpus '{of.name}' is embedded by {of.model} already. Name another model with --model.")
+    if await corpora.find(connection, of.name + _SUFFIX) is not None:
+        command = f"ragq corpus delete {shlex.quote(of.name + _SUFFIX)}"
+        raise Refused(f"There is a corpus '{of.name}{_SUFFIX}' that is no copy of it. `{command}` deletes it.")
+    embedder = _embedder(settings)
+    async with connection.transaction():
+        copy = await corpora.make(
+            connection,
+            of.name + _SUFFIX,
+            **embedder,
+            embeds_headings=of.embeds_headings,
+            chunk_tokens=of.chunk_tokens,
+            reads_tokens=new_chunk_tokens(embedder["backend"], embedder["model"], None)[1],
+            language=of.language,
+        )
+        await keeping.link(connection, copy, of)
+    return copy
+
+
+async def switch(database: Database, name: str, *, back: bool = False) -> StoredCorpus:
+    """Let a corpus take the vectors and the model of its copy, or with `back` its old ones again. The corpus then.
+    Searches are exact for as long as the index of a large corpus is built again. Raises Refused without a copy, when it
+    is so already, and unless the copy has a vector for each chunk of the corpus."""
+    async with database.connection() as connection:
+        of = await corpus_of_name(connection, name)
+        copied = await keeping.copy_of(connection, of.id)
+        if copied is None:
+            command = f"ragq index reembed --corpus {shlex.quote(name)} --model MODEL"
+            raise Refused(f"Corpus '{name}' has no copy. `{command}` makes one.")
+        copy_id, has_old_vectors = copied
+        if has_old_vectors is not back:
+            state = "searched by the vectors of its copy already" if not back else "searched by its own vectors already"
+            raise Refused(f"Corpus '{name}' is {state}.")
+        await keeping.follow(connection, of.id, copy_id)
+        await keeping.refuse_unless_embedded(connection, of.id, copy_id)
+        indexed = [
+            one
+            for one in (of.id, copy_id)
+            if (found := await chunk_search.find_index(connection, one)) is not None and found.has_index
+        ]
+    for one in indexed:
+        await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
+    try:
+        await database.once(keeping.exchange, of.id, copy_id)
+    finally:
+        for one in indexed:
+            await database.with_retry(partial(chunk_search.build_index, corpus_id=one), in_session=True)
+    return await database.once(corpora.corpus, of.id)

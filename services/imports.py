@@ -14,7 +14,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
 from schemas.values.documents import Bibliography, StoredCorpus
 from schemas.values.requests import ImportRequest
-from services.corpora import corpus_for_import, plan_corpus
+from services.corpora import corpus_for_import, follow, plan_corpus
 from services.new_runs import Submitted, submit_run
 from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
@@ -158,6 +158,8 @@ class Imported(Value):
     """Each file that cannot be a work, or repeats one, and why."""
     submitted: tuple[Submitted, ...] = Field(exclude=True)
     """The runs."""
+    copied: str | None = Field(exclude=True)
+    """What the copy of the corpus got, in words; None without a copy."""
 
     @property
     def outcomes(self) -> Counter[str]:
@@ -211,6 +213,7 @@ async def import_files(
         waiting = (await corpora.view(connection, corpus.id)).waiting
     # Chunks that wait are never the work of an older run, even when the request is equal.
     embeds = None if run is None else await submit_run(database, run, always_new=True)
+    copied = await follow(database, corpus, settings)
     converts = converted = None
     if documents or later:
         rest = (one.file if isinstance(one, ReadWork) else one for one in readable(later, refused))
@@ -233,6 +236,7 @@ async def import_files(
             *(str(error) for _, error in refused),
         ),
         submitted=tuple(one for one in (embeds, converts) if one is not None),
+        copied=copied,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from adapters.cutting import cutting
 from adapters.documents import convert
-from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError
+from schemas.errors import DocumentError, DuplicateWorkError, EmbeddingArtifactMismatchError, WorkFileError
+from schemas.values.base import Embedded
 from schemas.values.documents import (
     ConvertedDocument,
     CutDocument,
@@ -18,13 +19,14 @@ from schemas.values.documents import (
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
+    StoredCorpus,
 )
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography, embed_chunks
 from stages.documents.outline import format_of, outline
 from stages.documents.repair import repair_by_model, repair_by_rules, sanitise
 from stages.documents.select import sections_of, select_by_model, select_by_rules, selected_chunks
-from stages.models import refuse_mixture
+from stages.models import refuse_mixture, resolved_model
 from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from stages.vectors import embedded_by
@@ -171,9 +173,23 @@ async def corpus_publish(work: Work) -> Result[PublishedBatch]:
         if batch.chunk_ids:
             await make_searchable(connection, corpus_id, batch.chunk_ids, embedded_by)
             await corpora.pin_model(connection, corpus_id, batch.model_digest, batch.dtype)
+            if has_other_vectors(now := await corpora.corpus(connection, corpus_id), batch):
+                raise EmbeddingArtifactMismatchError(
+                    f"Corpus '{now.name}' has taken the vectors of {now.model} since its chunks were embedded by "
+                    f"{batch.model}; the next import embeds them again."
+                )
 
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)
 
 
 #: The chunks of a work are embedded and published as any batch of its corpus.
 run_embed, run_publish = corpus_embed, corpus_publish
+
+
+def has_other_vectors(corpus: StoredCorpus, embedded: Embedded) -> bool:
+    """Whether another model embedded these texts than the corpus: by weights, or by names where these are not known."""
+    if corpus.dimension != embedded.dimension:
+        return True
+    if corpus.model_digest and embedded.model_digest:
+        return corpus.model_digest != embedded.model_digest
+    return resolved_model(corpus.model, corpus.backend) != embedded.model

@@ -1,10 +1,10 @@
 """The stages of queries, and those that evaluate answers: what each reads, asks and stores."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
-from schemas.errors import DomainError, FailureCategory, NothingRelevantError
+from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
 from schemas.values.documents import StoredCorpus
 from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
@@ -40,6 +40,7 @@ from store.questions import answers, evaluations, queries
 from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.runs.chain import content_hash
+from workers.documents import has_other_vectors
 from workers.ledger_chat import published
 from workers.work import Result, Work
 
@@ -89,16 +90,17 @@ async def run_retrieve(work: Work) -> RetrievedChunks:
     if query.works.given:
         work.read["works"] = content_hash(query.works.given)
         among = await work.database.ask(matching_chunks, query.corpus_ids, query.works)
-    return await retrieve_chunks(
-        query.original_query,
-        await work.output(Expansion),
-        await work.output(EmbeddedQuery),
-        await work.vectors(EmbeddedQuery),
-        search=chunk_search(work),
-        corpora=query.corpus_ids,
-        among=among,
-        preset=work.preset.retrieval,
-    )
+    async with _unmixed(work, query):
+        return await retrieve_chunks(
+            query.original_query,
+            await work.output(Expansion),
+            await work.output(EmbeddedQuery),
+            await work.vectors(EmbeddedQuery),
+            search=chunk_search(work),
+            corpora=query.corpus_ids,
+            among=among,
+            preset=work.preset.retrieval,
+        )
 
 
 async def run_rerank(work: Work) -> RerankedChunks:
@@ -109,7 +111,8 @@ async def run_rerank(work: Work) -> RerankedChunks:
     found = await work.database.ask(works.by_ids, ids)
     work_ids = sorted({chunk.work_id for chunk in found.values()})
     texts = await work.database.ask(works.texts, work_ids)
-    vectors = await work.database.ask(postings.vectors, ids)
+    async with _unmixed(work, query):
+        vectors = await work.database.ask(postings.vectors, ids)
     with advising(work, query):
         return await rerank_chunks(
             query.original_query,
@@ -293,6 +296,21 @@ async def question(work: Work) -> StoredQuery:
 async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]:
     """The corpora that the question searches."""
     return [await work.database.ask(corpora.corpus, corpus_id) for corpus_id in query.corpus_ids]
+
+
+@asynccontextmanager
+async def _unmixed(work: Work, query: StoredQuery) -> AsyncIterator[None]:
+    """A block that reads vectors of corpora. Raises EmbeddingArtifactMismatchError when the question has others."""
+    try:
+        yield
+    finally:
+        embedded = await work.output(EmbeddedQuery)
+        for corpus in await searched_corpora(work, query):
+            if has_other_vectors(corpus, embedded):
+                raise EmbeddingArtifactMismatchError(
+                    f"Corpus '{corpus.name}' has taken the vectors of {corpus.model} since the question was submitted; "
+                    "submit it again."
+                )
 
 
 @contextmanager

@@ -6,7 +6,7 @@ A table has the columns of the value that is read from it; of the two configurat
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, Integer
+from sqlalchemy import Index, Integer, UniqueConstraint
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field
 
@@ -25,6 +25,17 @@ class CorpusTable(StoredCorpus, columns.Row, table=True):  # type: ignore[misc]
     language: str | None = columns.text(ENGLISH)
     full_text: str | None = columns.text(ENGLISH)
     created_at: datetime = columns.now()
+
+
+class CorpusCopyTable(columns.Row, table=True):
+    """A corpus that has the works of another one, embedded by another model."""
+
+    __table_args__ = (UniqueConstraint("of_id"),)
+
+    corpus_id: int = columns.reference("corpus.id", primary_key=True)
+    of_id: int = columns.reference("corpus.id")
+    has_old_vectors: bool
+    """The other one has taken its vectors."""
 
 
 class WorkTable(Bibliography, columns.Row, table=True):  # type: ignore[misc]

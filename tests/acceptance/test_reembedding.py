@@ -1,4 +1,4 @@
-"""`ragq index reembed`: a model of a server with OpenAI's API beside the old one."""
+"""`ragq index reembed`: a model of a server with OpenAI's API beside the old one, a switch in one step, and back."""
 
 from collections.abc import Iterator
 
@@ -36,13 +36,21 @@ def server() -> Iterator[ScriptedOpenAI]:
         yield running
 
 
-def test_a_corpus_is_embedded_by_another_model_and_compared(shelved: Installation, server: ScriptedOpenAI) -> None:
+def test_a_corpus_is_embedded_by_another_model_compared_switched_and_back(
+    shelved: Installation, server: ScriptedOpenAI
+) -> None:
     def ask(corpus: str) -> int:
         return shelved.submit("--query", QUESTION, "--corpus", corpus, "--no-expand", "--until", "rerank", "--new")
+
+    def refused(*options: str) -> str:
+        done = shelved.ragq(*options)
+        assert done.exit_code == 1
+        return done.stderr
 
     shelved.settings |= {"RAGQ_OPENAI_EMBEDDING_BASE_URL": server.url, "RAGQ_LONG_TEXTS": "truncate"}
     worker = shelved.start_worker(LOG_LEVEL="DEBUG")
     old, chunks = shelved.value(VECTORS, "shelf"), shelved.value(CHUNKS, "shelf")
+    assert "has no copy" in refused(*REEMBED, "--switch")
     shelved.do(*REEMBED, *OTHER)
     assert shelved.value(CUT) > 0 and {request["model"] for request in server.asked} == {MODEL}
     new = shelved.value(VECTORS, "shelf-copy")
@@ -57,14 +65,28 @@ def test_a_corpus_is_embedded_by_another_model_and_compared(shelved: Installatio
     worker.stop()
     texts = (*TEA.splitlines()[8:], QUESTION)
     assert [text for text in texts if len(text) > 20 and text in shelved.logs] == []
-
-    book = shelved.folder / "new.md"
-    book.write_text("# New\n\nThis work came while the corpus had a copy, which gets it with the same command.\n")
-    shelved.do("import", "works", str(book), "--corpus", "shelf")
+    asking = ask("shelf")
+    switched = shelved.ragq(*REEMBED, "--switch")
+    assert switched.stdout == "Corpus 'shelf' is searched by the vectors of served (openai).\n", switched.stderr
+    assert shelved.value(VECTORS, "shelf") == new and shelved.value(VECTORS, "shelf-copy") == old
+    refused(*REEMBED, "--switch")
     shelved.start_worker()
-    shelved.do(*REEMBED, *OTHER)
+    assert shelved.wait_for(asking) == {"failed": 1}, "vectors of two models were mixed"
+    (failure,) = shelved.ragq("failures", f"r{asking}", "--json").json["failures"]
+    assert "has taken the vectors of served" in failure["message"]
+
+    shelved.do(*REEMBED, "--back")
+    assert shelved.value(VECTORS, "shelf") == old and shelved.value(VECTORS, "shelf-copy") == new
+    assert shelved.value(CHUNKS, "shelf") == chunks
+    book = shelved.folder / "new.md"
+    book.write_text("# New\n\nThis work came while the corpus had a copy, and both of them have to get it.\n")
+    imported = shelved.ragq("import", "works", str(book), "--corpus", "shelf", "--wait")
+    assert imported.exit_code == 0 and "shelf-copy" in imported.stderr
     eventually(lambda: len(shelved.value(VECTORS, "shelf-copy")) == len(shelved.value(VECTORS, "shelf")))
+    assert len(shelved.value(VECTORS, "shelf")) > len(old)
+    assert "Import into 'shelf'" in refused("import", "works", str(book), "--corpus", "shelf-copy")
+
     kept = shelved.value(VECTORS, "shelf")
-    assert len(kept) > len(old) and shelved.value(CHUNKS, "shelf")[: len(chunks)] == chunks
     shelved.do("corpus", "delete", "shelf-copy", "--yes")
     assert shelved.value(VECTORS, "shelf") == kept
+    refused(*REEMBED, "--back")
