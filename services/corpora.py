@@ -276,11 +276,8 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
             raise Refused(f"Corpus '{name}' is {state}.")
         await keeping.follow(connection, of.id, copy_id)
         await keeping.refuse_unless_embedded(connection, of.id, copy_id)
-        indexed = [
-            one
-            for one in (of.id, copy_id)
-            if (found := await chunk_search.find_index(connection, one)) is not None and found.has_index
-        ]
+        found = await connection.fetch(chunk_search.SEARCHED, [of.id, copy_id])
+        indexed = [row["id"] for row in found if row["has_index"]]
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:
