@@ -128,8 +128,7 @@ def beir_set(folder: Path) -> RetrievalSet:
 
 def documents_of(file: Path) -> dict[str, str]:
     """The documents of a corpus file by their ids, as the markdown that is imported."""
-    found = accept(parse_corpus(file.read_bytes(), file=str(file)))
-    return {name: markdown for name, markdown in found.items() if markdown}
+    return accept(parse_corpus(file.read_bytes(), file=str(file))).markdown
 
 
 def judged_queries(queries: QuerySet) -> Iterator[dict[str, str]]:

@@ -13,7 +13,7 @@ from cli.config import with_open_database
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
 from cli.options import request_options, requested, with_settings
-from cli.output import console, json_option, print_json, print_text
+from cli.output import console, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.settings.resolve import EffectiveSettings
@@ -22,16 +22,24 @@ from services.imports import Imported, ImportedDocuments, WorkFile, import_files
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.records import accept
-from stages.texts.characters import SHOWN
+from stages.reports.words import counted
+from stages.texts.characters import SHOWN, listed
 from store.corpora.corpora import DEFAULT_CORPUS
 from store.corpora.keeping import ImportOutcome
 
 
 def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
-    """A work for each line, known by the file and its id, as if the file were a folder of markdown files. Raises
-    FileRefused, and ProblemsFound with every line that cannot be used."""
+    """A work for each line. What of a file is not used is printed on stderr. Each is known by the file and its id, as
+    if the file were a folder of markdown files. Raises FileRefused, and ProblemsFound with every line that cannot be
+    used."""
     for file in files:
-        for name, markdown in accept(parse_corpus(read_file(file), file=str(file))).items():
+        found = accept(parse_corpus(read_file(file), file=str(file)))
+        if found.empty:
+            without = f"{counted(len(found.empty), 'document')} without title and text"
+            draw(f"Not read of {file.name}: {without} ({listed(found.empty)}).", err=True)
+        if found.left_out_keys:
+            draw(f"Not read of {file.name}: {listed(found.left_out_keys)}.", err=True)
+        for name, markdown in found.markdown.items():
             yield WorkFile(f"{file}/{name}.md", markdown.encode(), f"{file.resolve()}/{name}.md", given)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import yaml
-from pydantic import AliasChoices, BaseModel, Field, StringConstraints, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from schemas.errors import Refused, WorkChangedError, WorkFileError
 from schemas.suggestions import did_you_mean
@@ -109,7 +109,20 @@ _WHAT_TO_DO: Final = (
 )
 
 
+class CorpusFile(NamedTuple):
+    """The content of a corpus file."""
+
+    markdown: dict[str, str]
+    """The document of each id: its title as a heading, and its text."""
+    empty: tuple[str, ...]
+    """The ids of documents without a title and a text."""
+    left_out_keys: tuple[str, ...]
+    """Keys of any line that hold something and are not used, by name."""
+
+
 class _Line(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
     id: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ID_CHARS, pattern=r"^[^\r\n]*$"),
@@ -120,17 +133,20 @@ class _Line(BaseModel):
     text: Annotated[str, Storable] = ""
 
 
-def parse_corpus(data: bytes, *, file: str) -> Parsed[dict[str, str]]:
-    r"""The markdown of each document of a JSONL file by its id, under `_id` or `id`: its `title` as a heading, and its
-    `text`. A title alone is the text; nothing without both. Blank lines and other keys are not used. Problems name the
-    line, never its content.
+def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
+    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`. A title alone is the text.
+    Blank lines are not used. Problems name the line, never its content.
 
-    >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value
+    >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
     {'7': '# Tea\n\nA drink.\n'}
     """
     read = numbered_lines(data, file=file, what_to_do=_WHAT_TO_DO)
     lines, problems = parse_records(_Line.model_validate_json, read, file=file, what_to_do=_WHAT_TO_DO)
-    return Parsed({line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}, problems)
+    markdown = {line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}
+    empty = tuple(name for name, text in markdown.items() if not text)
+    left_out = {key for line in lines for key, value in (line.model_extra or {}).items() if value}
+    documents = {name: text for name, text in markdown.items() if text}
+    return Parsed(CorpusFile(documents, empty, tuple(sorted(left_out))), problems)
 
 
 def _markdown(title: str, text: str) -> str:

@@ -26,6 +26,7 @@ _ENOUGH_FOUND: Final = 0.8
 _MOST_LINES_OF_HEADING: Final = 4
 #: Places of the same bold line, before it is a label.
 _FEWEST_LABELS: Final = 4
+_MOST_INDENT: Final = 80
 
 #: A line at the end of a page that is so much smaller than the text is a footnote.
 _SMALLER: Final = 0.9
@@ -57,6 +58,7 @@ class PdfLine(NamedTuple):
     size: float
     """The height of its font."""
     left: float
+    right: float
     bottom: float
     is_bold: bool
     is_fixed: bool
@@ -87,6 +89,10 @@ class _Block:
     level: int = 0
     is_code: bool = False
     is_note: bool = False
+    lefts: list[float] = field(default_factory=list)
+    """Of the lines of code."""
+    widths: list[float] = field(default_factory=list)
+    """Of their letters."""
 
 
 @dataclass
@@ -138,7 +144,10 @@ class _Reader:
     def _code(self, number: int, line: PdfLine, before: PdfLine | None) -> None:
         if not (self.blocks and self.blocks[-1].is_code and before is not None and before.is_fixed):
             self.blocks.append(_Block([], number, is_code=True))
-        self.blocks[-1].lines.append(line.text)
+        block = self.blocks[-1]
+        block.lines.append(line.text)
+        block.lefts.append(line.left)
+        block.widths.append((line.right - line.left) / max(1, len(line.text.strip())))
 
     def _continues(self, line: PdfLine, before: PdfLine | None, number: int) -> bool:
         if not self.blocks:
@@ -395,8 +404,21 @@ def _markdown(block: _Block) -> list[str]:
     if block.is_code:
         longest = max((len(run) for line in block.lines for run in re.findall("`{3,}", line)), default=2)
         fence = "`" * (longest + 1)
-        return [fence, *block.lines, fence]
+        return [fence, *_indented(block), fence]
     return block.lines
+
+
+def _indented(block: _Block) -> list[str]:
+    """Lines of code with the spaces that their places show, where the PDF has none."""
+    width = sorted(block.widths)[len(block.widths) // 2]
+    if width <= 0:
+        return block.lines
+    first = min(block.lefts)
+    indents = (round((left - first) / width) for left in block.lefts)
+    return [
+        " " * min(_MOST_INDENT, max(indent, len(line) - len(line.lstrip()))) + line.strip()
+        for indent, line in zip(indents, block.lines, strict=True)
+    ]
 
 
 def _item(text: str) -> str:

@@ -64,7 +64,7 @@ def by_tokens(text: str) -> object:
 def pdf_page(text: str) -> PdfPage:
     """A page with a line for every ten letters, and one for all of them."""
     parts = [*(text[start : start + 10] for start in range(0, len(text), 10)), text]
-    return PdfPage(800, tuple(PdfLine(part, 10, 50, 700 - 12 * at, False, False) for at, part in enumerate(parts)))
+    return PdfPage(800, tuple(PdfLine(part, 10, 50, 500, 700 - 12 * at, False, False) for at, part in enumerate(parts)))
 
 
 HEADER: Final = "name,category,count,aliases"

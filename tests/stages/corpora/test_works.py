@@ -70,8 +70,9 @@ def test_a_line_is_a_title_over_its_text_or_either_alone_and_what_is_not_used_is
 
     assert problems == ()
     # What would be front matter is text, below an empty line.
-    assert read_markdown(found.pop("d")).front_matter == ""
-    assert found == {"a": "# Green tea\n\nA drink.\n", "7": "\nNo title.\n", "c": "\nTitle alone\n", "b": ""}
+    assert read_markdown(found.markdown.pop("d")).front_matter == ""
+    assert found.markdown == {"a": "# Green tea\n\nA drink.\n", "7": "\nNo title.\n", "c": "\nTitle alone\n"}
+    assert (found.empty, found.left_out_keys) == (("b",), ("url",))
 
 
 @pytest.mark.parametrize(

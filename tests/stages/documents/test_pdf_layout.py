@@ -9,7 +9,7 @@ TOP = 800.0
 
 
 def line(text: str, bottom: float, *, size: float = 10, bold: bool = False, fixed: bool = False) -> PdfLine:
-    return PdfLine(text, size, 50, bottom, bold, fixed)
+    return PdfLine(text, size, 50, 500, bottom, bold, fixed)
 
 
 def page(*lines: PdfLine) -> PdfPage:
