@@ -21,7 +21,6 @@ from rich.table import Table
 
 from schemas.chains import STAGES
 from stack.connections import connections
-from stack.lifecycle import memory_of
 
 PROJECT: Final = Path(__file__).parent.parent
 NOOP_STAGES: Final[tuple[str, ...]] = STAGES[:7]
@@ -181,3 +180,14 @@ def _resident_mb(part: psutil.Process) -> float:
     with suppress(psutil.NoSuchProcess):
         return sum(map(memory_of, (part, *part.children(recursive=True)))) / 1e6
     return 0.0
+
+
+def memory_of(process: psutil.Process) -> int:
+    """Bytes of a process; of a page that several share, its part. 0 for one that has ended."""
+    with suppress(psutil.NoSuchProcess):
+        try:
+            return int(process.memory_full_info().pss)
+        # Where the system does not tell, or not this user, shared pages count for each.
+        except (AttributeError, psutil.AccessDenied):
+            return int(process.memory_info().rss)
+    return 0

@@ -34,8 +34,6 @@ class PartStatus:
     pid: int | None = None
     port: int | None = None
     uptime_s: float | None = None
-    #: Memory of the process and its children; what processes share counts once.
-    memory_mb: float | None = None
     log: str | None = None
 
 
@@ -73,22 +71,8 @@ def _measured(pid: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {"pid": pid}
     if pid is not None:
         with suppress(psutil.NoSuchProcess):
-            process = psutil.Process(pid)
-            found["uptime_s"] = round(time.time() - process.create_time(), 1)
-            family = [process, *process.children(recursive=True)]
-            found["memory_mb"] = round(sum(map(memory_of, family)) / 1e6, 1)
+            found["uptime_s"] = round(time.time() - psutil.Process(pid).create_time(), 1)
     return found
-
-
-def memory_of(process: psutil.Process) -> int:
-    """Bytes of a process; of a page that several share, its part. 0 for one that has ended."""
-    with suppress(psutil.NoSuchProcess):
-        try:
-            return int(process.memory_full_info().pss)
-        # Where the system does not tell, or not this user, shared pages count for each.
-        except (AttributeError, psutil.AccessDenied):
-            return int(process.memory_info().rss)
-    return 0
 
 
 def find_orphans(home: Home, state: State) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The commands of parts, their memory and lines, their ends, and what a killed stack or a hung worker leaves."""
+"""The commands of parts, their ends, and what a killed stack or a hung worker leaves."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ import pytest
 from schemas.chains import CHAINS, QUEUES
 from stack import heartbeats, supervision
 from stack.home import Home, Part, State
-from stack.lifecycle import end_orphans, find_orphans, memory_of
+from stack.lifecycle import end_orphans, find_orphans
 from stack.parts import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
 from store.database import Connection
 from tests.store.scored import enroll
@@ -77,29 +77,6 @@ def test_a_process_that_does_not_listen_is_killed_and_ending_it_again_does_nothi
         assert stubborn.wait() == -signal.SIGKILL
         supervision.end(stubborn.pid, signal.SIGTERM)
         supervision.kill_tree(stubborn.pid)
-
-
-SHARED = 100_000_000
-FORKS = f"""
-import os, sys
-shared = b"x" * {SHARED}
-os.fork()
-os.write(1, b"ready\\n")
-sys.stdin.read()
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how much a process shares")
-def test_what_processes_share_counts_once() -> None:
-    command = [sys.executable, "-c", FORKS]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-        parent = psutil.Process(process.pid)
-        family = [parent, *parent.children()]
-
-        assert sum(one.memory_info().rss for one in family) > 2 * SHARED
-        assert SHARED < sum(map(memory_of, family)) < 1.5 * SHARED
 
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
