@@ -1,4 +1,6 @@
-"""ragq's worker whose stages do nothing, of jobs `noop` and of phrases: `celery -A benchmarks.noop`."""
+"""ragq's worker whose stages do nothing, of jobs `noop` and of phrases: `python -m benchmarks.noop worker`."""
+
+import sys
 
 from benchmarks.common import NOOP_STAGES
 from benchmarks.stamps import stamp
@@ -26,3 +28,7 @@ async def _nothing(_work: Work) -> Result[Nothing]:
 
 FUNCTIONS.update({("noop", "noop", stage): _stamped for stage in NOOP_STAGES})
 FUNCTIONS.update({("tags", "candidates", stage): _nothing for stage in stages_of("tags", "candidates")})
+
+
+if __name__ == "__main__":
+    sys.exit(app.start(sys.argv[1:]))

@@ -4,7 +4,6 @@ import os
 import socket
 import sys
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -12,7 +11,6 @@ import click
 from cli.config import servers, with_database
 from cli.options import Choice, warn_of_names
 from cli.output import FittingTable, Text, draw, print_json, print_text
-from ragq.packages import shadowing_in
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
 from schemas.settings.base import ENV_FILE, SettingSource, merged
@@ -193,9 +191,7 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
         raise click.BadParameter(str(error), param_hint="--stages") from None
     # The process keeps its id through exec, so the name is this worker's alone.
     command = worker_command(f"worker-{os.getpid()}", chosen, concurrency)
-    servers = connections(_environment())
-    _refuse_foreign()
-    _become(command, _environment() | servers.environment())
+    _become(command, _environment() | connections(_environment()).environment())
 
 
 @click.command()
@@ -298,27 +294,16 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
     os.execvpe(command[0], command, environment | _SAFE_PATH)
 
 
-def _refuse_foreign() -> None:
-    """Celery looks for the application in the working folder first: raise StackError for other packages there."""
-    if foreign := list(shadowing_in(Path.cwd())):
-        names = ", ".join(place.name if place.name != "__init__.py" else f"{name}/" for name, place in foreign)
-        raise StackError(
-            f"Celery would import {names} of this folder instead of ragq's. Start it from another folder, such as "
-            f"{Path.home()}."
-        )
-
-
 def _report(line: str) -> None:
     print_text(line, err=True)
 
 
 def _show(parts: Sequence[PartStatus]) -> None:
-    table = FittingTable("part", "state", "health", "pid", "port", "uptime", "MB", "log")
+    table = FittingTable("part", "state", "health", "pid", "port", "uptime", "log")
     for one in parts:
         health = "healthy" if one.healthy else "unhealthy"
         uptime = None if one.uptime_s is None else duration(one.uptime_s)
-        memory = None if one.memory_mb is None else f"{one.memory_mb:.0f}"
-        table.add_row(one.name, one.state, health, one.pid, one.port, uptime, memory, one.log)
+        table.add_row(one.name, one.state, health, one.pid, one.port, uptime, one.log)
     if parts:
         draw(table)
 

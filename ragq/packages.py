@@ -21,13 +21,3 @@ def shadowing() -> Iterator[tuple[str, Path]]:
         origin = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "")).resolve()
         if _ROOT / name not in (origin, origin.parent):
             yield name, origin
-
-
-def shadowing_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The packages and modules of a folder that have a name of ragq's, where the folder is not ragq's own."""
-    if folder.resolve() == _ROOT:
-        return
-    for name in PACKAGES:
-        for place in (folder / f"{name}.py", folder / name / "__init__.py"):
-            if place.exists():
-                yield name, place

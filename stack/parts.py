@@ -23,7 +23,7 @@ WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for g
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
 
 
-CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")
+CELERY = (sys.executable, "-m", "workers.main")
 FLOWER_COLUMNS = "name,uuid,kwargs,state,received,runtime,worker"
 FLOWER_USER = "ragq"
 #: Tasks that it keeps: about 4 KB each, and its own default is twenty times as many.
@@ -166,8 +166,7 @@ def make_plan(
             if server.name not in running:
                 server.prepare(taken=taken())
             servers[variable] = server.url
-            command = [*server.account.prefix, *server.command()]
-            add(server.name, command, server.port, user=server.account.user, stop_signal=server.stop_signal)
+            add(server.name, server.command(), server.port, user=server.account.user, stop_signal=server.stop_signal)
     if "OLLAMA_HOST" not in outside:
         port = port_of("llm")
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"

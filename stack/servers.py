@@ -311,8 +311,7 @@ def restore(database_url: str, path: Path) -> None:
         contents.write("\n".join(kept))
         contents.flush()
         options = ["--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
-        # `--dbname` without a name: the environment has it, as the arguments are for all to see.
-        _run("pg_restore", [*options, f"--use-list={contents.name}", "--dbname=", str(path)], database_url)
+        _run("pg_restore", [*options, f"--use-list={contents.name}", str(path)], database_url)
 
 
 def _contents_of(path: Path) -> str:
@@ -320,9 +319,15 @@ def _contents_of(path: Path) -> str:
 
 
 def _run(program: str, arguments: list[str], database_url: str | None = None) -> str:
+    address = urlsplit(database_url or "")
+    user, _, host = address.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    # By environment: a password among the arguments could be read by everybody.
+    environment = os.environ | ({"PGPASSWORD": unquote(password)} if password else {})
+    target = [f"--dbname={address._replace(netloc=f'{name}@{host}').geturl()}"] if database_url else []
     done = subprocess.run(
-        [_program(program), *arguments],
-        env=os.environ | ({} if database_url is None else _environment(database_url)),
+        [_program(program), *arguments, *target],
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -332,21 +337,6 @@ def _run(program: str, arguments: list[str], database_url: str | None = None) ->
         of = "" if database_url is None else f" on {masked(database_url)}"
         raise StackError(f"{program} failed{of}:\n{words}")
     return done.stdout.decode(errors="replace")
-
-
-def _environment(database_url: str) -> dict[str, str]:
-    """Where to connect, by environment: a password among the arguments could be read by everybody."""
-    address = urlsplit(database_url)
-    given = {
-        "PGHOST": address.hostname,
-        "PGPORT": address.port and str(address.port),
-        "PGUSER": address.username and unquote(address.username),
-        "PGPASSWORD": address.password and unquote(address.password),
-        "PGDATABASE": unquote(address.path.removeprefix("/")),
-    }
-    options = dict(part.split("=", 1) for part in address.query.split("&") if "=" in part)
-    tls = {f"PG{name.upper()}": unquote(value) for name, value in options.items() if name.startswith("ssl")}
-    return {name: value for name, value in given.items() if value} | tls
 
 
 def _program(name: str) -> str:

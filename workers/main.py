@@ -1,6 +1,7 @@
-"""The worker's entry: `celery -A workers.main worker`. Importing it finds the broker and registers the tasks."""
+"""The worker's entry: `python -m workers.main worker`. Importing it finds the broker and registers the tasks."""
 
 import os
+import sys
 from typing import Any
 
 import structlog
@@ -58,3 +59,8 @@ def _published(sender: Any = None, **_: Any) -> None:
     if sender is not None and sender.request.id is not None:
         _, stage, attempt = sender.request.id.split(":")
         crash_point("after_publish", stage, int(attempt))
+
+
+if __name__ == "__main__":
+    # Celery's own command would import packages of the working folder that have ragq's names.
+    sys.exit(app.start(sys.argv[1:]))

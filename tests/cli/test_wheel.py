@@ -193,14 +193,11 @@ def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(installed: P
     assert run(installed / "ragq", *remedy.split()[1:], folder=tmp_path).returncode == 0
 
 
-def test_a_folder_with_such_packages_disturbs_no_command_but_the_start_of_celery_which_would_import_them(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_a_folder_with_such_packages_disturbs_no_command(installed: Path, tmp_path: Path) -> None:
     others = foreign(tmp_path / "others", "cli", "schemas", "workers", "api")
-    servers = {"DATABASE_URL": "postgresql://me:pw@db/ragq", "REDIS_URL": "redis://broker:6379/0"}
+    nowhere = {"DATABASE_URL": "postgresql://me:pw@127.0.0.1:1/ragq", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
     assert run(installed / "ragq", "config", "show", folder=others).returncode == 0
-    refused = run(installed / "ragq", "worker", folder=others, **servers)
+    ended = run(installed / "ragq", "worker", folder=others, **nowhere)
 
-    assert refused.returncode == 1
-    assert "Celery would import api/, cli/, schemas/, workers/ of this folder instead of ragq's." in refused.stderr
+    assert "worker_cannot_start" in ended.stdout + ended.stderr
