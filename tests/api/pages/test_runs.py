@@ -51,7 +51,7 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
     call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
     await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
     await batches.ask_for(connection, shown.run_id)
-    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.succeeded, stage="score")
+    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.running, stage="score")
     await batches.register(connection, claim, "key", call, identity)
     await batches.gather(connection, identity.server, quiet_s=0)
 
