@@ -14,11 +14,13 @@ from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_SETTINGS, FrozenSettings, run_settings, settings_hash, thaw
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
 from services.documents import KIND
 from services.imports import document_templates
 from services.new_runs import Submitted, submit_run
+from services.participants import left_parity
 from services.runs import run_of
 from services.tags import minimum_count, tags_hash
 from store.access import RequestKey
@@ -151,7 +153,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
         profile=parent.profile,
         settings=new,
         settings_hash=own_hash,
-        request=_request(parent, request),
+        request=_request(parent, request, frozen, modes),
         jobs=[
             NewJob(mode=job.mode, subject=job.subject, inputs=of_job, stages=job.stages)
             for job, of_job in zip(ready, inputs, strict=True)
@@ -271,11 +273,13 @@ def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> 
     return ready, left_out
 
 
-def _request(parent: RunOverview, request: ForkRequest) -> dict[str, Any]:
+def _request(parent: RunOverview, request: ForkRequest, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:
     own: dict[str, Any] = {"run": parent.id, "from": request.stage, "set": sorted(request.values)}
     if request.target.job_id is not None:
         own["job"] = request.target.job_id
-    return parent.request | {"fork": own}
+    inherited = {name: value for name, value in parent.request.items() if name != "left_parity"}
+    left = left_parity(parent.profile, frozen.run) if AssessmentMode.FEW_SHOT in modes else {}
+    return inherited | left | {"fork": own}
 
 
 def _settings_hash(kind: str, frozen: FrozenSettings) -> str:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import EvidenceSchemaError, Refused
+from schemas.settings.base import value_in_words
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RunSettings, settings_hash
+from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import AssessmentMode, ChunkScoresMeta, PHQ8Item, StoredPerson, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
@@ -186,6 +187,30 @@ def _overlap(
     )
 
 
+#: What came after the paper's notebook, and changes its references.
+_AFTER_THE_NOTEBOOK: Final = (
+    "EMBEDDING_MIN_REFERENCE_SIMILARITY",
+    "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
+    "EMBEDDING_ENABLE_ITEM_TAG_FILTER",
+    "EMBEDDING_REFERENCE_SCORE_SOURCE",
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
+    "RAGQ_DEDUPLICATE_REFERENCES",
+    "RAGQ_RERANKER",
+)
+
+
+def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
+    """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not. It is
+    meant to be that with profile `paper-parity`, or with the notebook's block of references."""
+    is_notebook = settings.ragq.prompt_format == "notebook"
+    if not is_notebook and profile != "paper-parity":
+        return {}
+    values = settings.values()
+    differing = [name for name in _AFTER_THE_NOTEBOOK if values[name] != RUN_SETTINGS[name].default]
+    names = differing if is_notebook else ["RAGQ_PROMPT_FORMAT", *differing]
+    return {"left_parity": [f"{name}={value_in_words(values[name])}" for name in names]} if names else {}
+
+
 async def _plan_search(
     connection: Connection,
     request: ParticipantRequest,
@@ -221,12 +246,15 @@ async def _plan_search(
         "searched": {"index": index.name, "data_set": index.data_set, "split": training_name(index.split)},
         "variants": {"transcripts": variants, "index": index.variant.value},
     }
+    record |= left_parity(settings.profile, settings.run)
     record |= _overlap(index, labels, both, split, is_allowed=request.allow_overlap)
     if index.partial is not None:
         record["left_out_references"] = list(index.partial.skipped_participants)
     searched = {number: items for number, items in labels.items() if number not in inputs["excluded"]}
     if (baseline := baseline_record(training_name(index.split), searched.values())) is not None:
         record["baseline"] = baseline
+    if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
+        record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":
         record |= _unlabelled(index, searched, settings)
     else:

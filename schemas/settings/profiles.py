@@ -50,7 +50,8 @@ PROFILES: dict[str, Profile] = {
         {},
     ),
     "paper-parity": Profile(
-        "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook.",
+        "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook. Runs that "
+        "add what the notebook did not have say that parity is left.",
         {
             "RAGQ_PROMPT_FORMAT": (
                 "notebook",

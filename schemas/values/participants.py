@@ -227,6 +227,8 @@ class EmbeddedEvidence(Embedded):
     items: tuple[PHQ8Item, ...]
     embedding_calls: int
     """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
+    cut_items: tuple[PHQ8Item, ...] = ()
+    """Those whose evidence was cut."""
 
 
 class Reference(Value):
@@ -361,6 +363,8 @@ class EmbeddedChunks(Embedded):
 
     vectors: int
     """Of windows."""
+    cut: tuple[int, ...] = ()
+    """The positions of the windows that were cut, from 0."""
     evidence: tuple[str, ...] = ()
     """Evidence keys of the items whose evidence was embedded, in order."""
 

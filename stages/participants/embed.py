@@ -36,8 +36,11 @@ async def embed_evidence(
     calls = [said] if settings.embedding.enable_batch_query_embedding and said else [[text] for text in said]
     dimension = settings.embedding.dimension
     embedded = [await embed_spoken(call, embedder, settings, dimension=dimension) for call in calls]
+    starts = np.cumsum([0, *map(len, calls)])
+    items = tuple(texts)
+    cut = tuple(items[start + at] for start, found in zip(starts, embedded, strict=False) for at in found.cut)
     by = await embedded_by(embedder, embedded, dimension=dimension)
-    evidence = EmbeddedEvidence(**dict(by), items=tuple(texts), embedding_calls=len(calls))
+    evidence = EmbeddedEvidence(**dict(by), items=items, embedding_calls=len(calls), cut_items=cut)
     return evidence, np.concatenate([np.empty((0, dimension), np.float32), *(found.vectors for found in embedded)])
 
 
@@ -69,7 +72,12 @@ async def embed_chunks(
     dimension = settings.embedding.dimension
     found = await embed_spoken([*texts, *evidence.values()], embedder, settings, dimension=dimension)
     by = await embedded_by(embedder, [found], dimension=dimension)
-    embedded = EmbeddedChunks(**dict(by), vectors=len(texts), evidence=tuple(item.evidence_key for item in evidence))
+    embedded = EmbeddedChunks(
+        **dict(by),
+        vectors=len(texts),
+        cut=tuple(at for at in found.cut if at < len(texts)),
+        evidence=tuple(item.evidence_key for item in evidence),
+    )
     return embedded, found.vectors
 
 

@@ -42,11 +42,12 @@ _ASKED = ("index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
+    marks = {"overlap": "with overlap", "left_parity": "parity left"}
     return " ".join(
         [
             *([where] if (where := split_in_words(request)) else []),
             *(str(request[key]) for key in _ASKED if request.get(key)),
-            *(["with overlap"] if request.get("overlap") else []),
+            *(mark for key, mark in marks.items() if request.get(key)),
             *([f"answers of r{request['evaluates']}"] if request.get("evaluates") else []),
             *([f"fork of r{fork['run']} from {fork['from']}"] if (fork := request.get("fork")) else []),
         ]
@@ -111,6 +112,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield DEMO_MODEL_NOTICE
     elif request.get("scorer") == "neighbours":
         yield NEIGHBOURS_NOTICE
+    if left := request.get("left_parity"):
+        yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
     if overlap := request.get("overlap"):
         people = overlap["participants"]
         yield (
@@ -130,6 +133,11 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield (
             f"{len(unlabelled)} participants of the reference index have no item scores: {listed(unlabelled)}. Their "
             "chunks take places among the references and are not shown."
+        )
+    if cut := request.get("cut_chunks"):
+        yield (
+            f"{cut['cut']} of the {cut['chunks']} chunks of the reference index are longer than the embedder reads, "
+            "and were cut for it; prompts show them whole."
         )
     chunk_scores = request.get("chunk_scores") or {}
     if chunk_scores.get("is_circular"):

@@ -36,6 +36,12 @@ FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outcome = 'succeeded'
 """
 
+CUT_CHUNKS = """
+SELECT coalesce(sum(jsonb_array_length(a.output -> 'cut')), 0)::integer
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
+WHERE j.run_id = $1
+"""
+
 LEFT_OUT = """
 SELECT j.subject::integer AS participant_id, a.error_category AS category,
        coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
@@ -119,6 +125,11 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
     row = await connection.fetchrow(BY_RUN, run_id)
     return None if row is None else StoredIndex(**row)
+
+
+async def cut_chunks(connection: Connection, run_id: int) -> int:
+    """How many chunks of a run were cut at the length that the embedder reads."""
+    return int(await connection.fetchval(CUT_CHUNKS, run_id))
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:

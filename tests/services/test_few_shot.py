@@ -27,6 +27,8 @@ from tests.store.reference_indexes import person, publish_index
 INDEXED = (300, 301, 302)
 ASSESSED = 310
 FEW_SHOT = ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], participants=[ASSESSED])
+SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"}
+CHARS = {"EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "9"}
 NOTICE = (
     "2 participants of the reference index have no item scores: 301, 302. Their chunks take places among the "
     "references and are not shown."
@@ -54,6 +56,22 @@ async def test_those_without_scores_are_named_with_the_run_and_the_index_and_nob
 
     for kind, one in (("participant", run), ("index", index)):
         assert NOTICE in notices(kind, "paper", one.request)
+
+
+async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_parity(connection: Connection) -> None:
+    await store(connection, labelled=INDEXED)
+    for profile, options, left in [
+        ("paper", {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, None),
+        ("paper-parity", {"EMBEDDING_TOP_K_REFERENCES": "3"}, None),
+        ("paper-parity", SPEC_33, [f"{name}={value}" for name, value in SPEC_33.items()]),
+        ("paper-parity", {"RAGQ_PROMPT_FORMAT": "xml"}, ["RAGQ_PROMPT_FORMAT=xml"]),
+        ("paper", {"RAGQ_PROMPT_FORMAT": "notebook"} | CHARS, ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=9"]),
+    ]:
+        settings = resolve(profile=profile, options=OWN | options, environment={})
+        run = await plan_participants(connection, FEW_SHOT, settings)
+
+        assert run.request.get("left_parity") == left
+        assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
 
 
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:

@@ -20,7 +20,7 @@ from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.scored import BROKEN, committing, counted, failing, take
-from tests.workers.test_settings_matrix import JUDGED, STAGES, Bench, bench
+from tests.workers.test_settings_matrix import FULL, JUDGED, STAGES, Bench, bench
 
 __all__ = ["bench"]
 
@@ -36,9 +36,9 @@ async def stored(database: Database, request: ForkRequest) -> StoredRun:
     return await database.once(store_run, await database.once(plan_fork, request))
 
 
-async def a_parent(bench: Bench, options: dict[str, str] = JUDGED) -> tuple[int, int]:
+async def a_parent(bench: Bench, options: dict[str, str] = JUDGED, *, profile: str = "paper") -> tuple[int, int]:
     """A run that is done; its number and its job's."""
-    job_id = await bench.plan(resolve(profile="paper", options=options, environment={}))
+    job_id = await bench.plan(resolve(profile=profile, options=options, environment={}))
     await bench.compute(job_id)
     return (await bench.database.once(jobs.get, job_id)).run_id, job_id
 
@@ -126,6 +126,16 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> N
     ]:
         with refused("fork-refused", match=words):
             await bench.database.once(plan_fork, of_run(parent, stage, **{name: value}))
+
+
+async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
+    parent, _ = await a_parent(bench, FULL | SPEC_33, profile="paper-parity")
+    values = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0"}, dict.fromkeys(SPEC_33, "0")
+
+    left, parity = [await bench.database.once(plan_fork, of_run(parent, "rerank", **of)) for of in values]
+
+    assert left.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
+    assert "left_parity" not in parity.request
 
 
 async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Database, connection: Connection) -> None:

@@ -86,7 +86,7 @@ async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused_or_cut
         await embed(embedder, enable_batch_query_embedding=batch)
     found, _ = await embed(embedder, truncate=True, enable_batch_query_embedding=batch)
 
-    assert found.cut_texts == 1
+    assert (found.cut_texts, found.cut_items) == (1, (PHQ8Item.SLEEP,))
 
 
 async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes_and_counted_when_cut() -> None:
@@ -101,7 +101,7 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
 
     assert embedder.calls == [["I can't", "I can't sleep at all", "awake"]]
     model = {"model": "fake", "model_digest": "digest of fake", "dimension": 2, "dtype": "float32"}
-    assert embedded == EmbeddedChunks(**model, vectors=2, cut_texts=1, evidence=("PHQ8_Sleep",))
+    assert embedded == EmbeddedChunks(**model, vectors=2, cut_texts=1, cut=(1,), evidence=("PHQ8_Sleep",))
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 3
 
 
