@@ -356,4 +356,8 @@ def _quality(found: JudgeQuality) -> Drawing:
     ]
     if found.corrected is None:
         remarks.append("No correction: it takes sentences labelled yes and no, and a judge that is better than chance.")
+    elif found.labels_to_halve is None:
+        remarks.append("Labels of all sentences would not halve the corrected interval: it takes more judged answers.")
+    else:
+        remarks.append(f"{counted(found.labels_to_halve, 'more label')} would halve the corrected interval.")
     return spaced([table, Text("\n".join(remarks))])

@@ -153,6 +153,8 @@ class JudgeQuality(Value):
     """The share of all decided sentences that the judge accepts."""
     corrected: Interval | None
     """The share that people would call supported; None without labels of both kinds, or for a judge like chance."""
+    labels_to_halve: int | None
+    """How many more labels would halve the corrected interval; None if all the others would not."""
 
 
 class EvaluatedAnswer(Value):

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
+from math import ceil, sqrt
 from random import Random
 from typing import Final, NamedTuple
 
@@ -84,10 +84,12 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
     counts = Counter((decided[key], label) for key, label in labels.items() if key in decided)
     yes, no = counts[True, True] + counts[False, True], counts[True, False] + counts[False, False]
     judged = _Share(sum(decided.values()), len(decided))
+    unlabelled = len(decided) - yes - no
+    corrected, more = _corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no))
     return JudgeQuality(
         labelled=yes + no,
         unsure=len(labels) - yes - no,
-        unlabelled=len(decided) - yes - no,
+        unlabelled=unlabelled,
         true_accepts=counts[True, True],
         false_accepts=counts[True, False],
         false_rejects=counts[False, True],
@@ -95,7 +97,8 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
         precision=_interval(_Share(counts[True, True], counts[True, True] + counts[True, False])),
         recall=_interval(_Share(counts[True, True], yes)),
         judged=_interval(judged),
-        corrected=_corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no)),
+        corrected=corrected,
+        labels_to_halve=None if more is None or more > unlabelled else more,
     )
 
 
@@ -112,11 +115,12 @@ class _Share(NamedTuple):
         return (self.part + more / 2) / (self.of + more), self.of + more
 
 
-def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> Interval | None:
-    """The corrected share. `accepted` is of the sentences that people call supported, `rejected` of the others. None
-    without labels of both kinds, and for a judge that is no better than chance."""
+def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Interval | None, int | None]:
+    """The corrected share, and how many labels would halve its interval, if any would. `accepted` is of the sentences
+    that people call supported, `rejected` of the others. Both are None without labels of both kinds, and for a judge
+    that is no better than chance."""
     if not (judged.of and accepted.of and rejected.of) or accepted.value + rejected.value <= 1:
-        return None
+        return None, None
     value = (judged.value + rejected.value - 1) / (accepted.value + rejected.value - 1)
     share, n = judged.near_half(_Z**2)
     sensitivity, of_yes = accepted.near_half(2)
@@ -128,7 +132,9 @@ def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> Interval |
     of_judged = share * (1 - share) / n / better**2
     of_labels = ((1 - centre) * noise_no + centre * noise_yes) / better**2
     middle = centre + 2 * _Z**2 * (noise_yes - noise_no)
-    return _around(_within(value), middle, sqrt(of_judged + of_labels))
+    goal = (of_judged + of_labels) / 4
+    more = ceil((of_labels / (goal - of_judged) - 1) * (accepted.of + rejected.of)) if goal > of_judged else None
+    return _around(_within(value), middle, sqrt(of_judged + of_labels)), more
 
 
 def _interval(share: _Share) -> Interval:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from random import Random
 
 import pytest
 
@@ -93,9 +94,27 @@ def test_the_corrected_interval_is_that_of_the_paper() -> None:
 def test_nothing_is_corrected_by_labels_of_one_kind_or_for_a_judge_like_chance(labels: dict[Sentence, bool]) -> None:
     found = judge_quality(KNOWN, labels)
 
-    assert found.corrected is None
+    assert (found.corrected, found.labels_to_halve) == (None, None)
+
+
+def drawn(count: int, labelled: int, seed: int) -> tuple[dict[Sentence, Decision], dict[Sentence, bool]]:
+    """Two of five sentences are supported; the judge accepts nine of ten of these, and three of ten others."""
+    random = Random(seed)
+    truth = {(1, number): random.random() < 0.4 for number in range(count)}
+    verdicts = {key: ACCEPT if random.random() < (0.9 if is_so else 0.3) else REJECT for key, is_so in truth.items()}
+    return verdicts, {key: truth[key] for key in random.sample(sorted(truth), labelled)}
 
 
 def ends(interval: Interval | None) -> tuple[float, float]:
     assert interval is not None and interval.low is not None and interval.high is not None
     return interval.low, interval.high
+
+
+def test_the_labels_that_are_said_to_halve_the_interval_do() -> None:
+    before = judge_quality(*drawn(20_000, 300, 1))
+    assert before.labels_to_halve is not None
+
+    after = judge_quality(*drawn(20_000, 300 + before.labels_to_halve, 1))
+
+    widths = [high - low for low, high in map(ends, (before.corrected, after.corrected))]
+    assert widths[1] / widths[0] == pytest.approx(0.5, abs=0.05)
