@@ -112,10 +112,14 @@ class ModelServer:
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False, include_context=False)
             wrong = (f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)
-            raise LLMError(
-                f"{self.shown_url} answered a request for model '{model}' with something other than {self.api}'s "
-                f"JSON: {'; '.join(wrong)}. Is it a server with {self.api}'s API?"
-            ) from None
+            raise self.strange(model, "; ".join(wrong)) from None
+
+    def strange(self, model: str, found: str) -> LLMError:
+        """The error of an answer that is not one of its API."""
+        return LLMError(
+            f"{self.shown_url} answered a request for model '{model}' with something other than {self.api}'s "
+            f"JSON: {found}. Is it a server with {self.api}'s API?"
+        )
 
 
 TOO_LONG_STATUSES: Final = frozenset({400, 413, 422, 500})

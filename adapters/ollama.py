@@ -1,16 +1,28 @@
 """Language models and embedders behind an Ollama server."""
 
+import json
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
 
 import httpx
-from pydantic import BaseModel
+import ollama
+from pydantic import ValidationError
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_servers import ModelServer, Rows, ServedEmbedder, is_too_long, ollama_identity, time_limit
+from adapters.model_servers import (
+    ModelServer,
+    Rows,
+    ServedEmbedder,
+    is_too_long,
+    ollama_identity,
+    status_error,
+    time_limit,
+)
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from stages.models import naming_server
 from stages.ports import OnText
 
 LONGER = (
@@ -26,25 +38,46 @@ class OllamaServer(ModelServer):
 
     def __init__(self, url: str) -> None:
         super().__init__(url, httpx.AsyncClient(timeout=None, trust_env=False))
+        self.asked = ollama.AsyncClient(host=url, transport=_WholePrompts())
+
+    async def close(self) -> None:
+        await super().close()
+        await self.asked.close()  # type: ignore[no-untyped-call]
 
     async def _look_up(self, model: str) -> ModelIdentity:
         return await ollama_identity(self._client, self._url, model)
 
+    @asynccontextmanager
+    async def asking_about(self, model: str) -> AsyncIterator[None]:
+        """A block that asks `asked` about a model, whose errors become those of the ports."""
+        try:
+            with naming_server(self._url):
+                yield
+        except ollama.ResponseError as error:
+            # A line of a stream. The status of the reply was sent before: by then it is 200, for an accepted request.
+            said = f"{self.shown_url} ended its reply for model '{model}' with an error."
+            raise LLMError(said, status=httpx.codes.INTERNAL_SERVER_ERROR, detail=str(error.error)) from None
+        except (json.JSONDecodeError, UnicodeDecodeError, ValidationError) as error:
+            raise self.strange(model, type(error).__name__) from None
 
-class _Message(BaseModel):
-    content: str | None = None
 
+class _WholePrompts(httpx.AsyncHTTPTransport):
+    """Adds fields to chat requests that the client lacks: refuse a prompt that does not fit, never cut it. And raises
+    LLMError for an answer with an error, the headers of which the client drops."""
 
-class _Piece(BaseModel):
-    """A reply, or a line of a stream: a piece of one, or an error."""
-
-    message: _Message = _Message()
-    logprobs: list[ReportedToken] | None = None
-    done: bool = False
-    done_reason: str | None = None
-    prompt_eval_count: int | None = None
-    eval_count: int | None = None
-    error: str | None = None
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(await request.aread())
+        if request.url.path.endswith("/api/chat"):
+            body |= {"truncate": False, "shift": False}
+            headers = [(name, value) for name, value in request.headers.items() if name != "content-length"]
+            request = httpx.Request(
+                request.method, request.url, headers=headers, json=body, extensions=request.extensions
+            )
+        response = await super().handle_async_request(request)
+        if response.is_error:
+            await response.aread()
+            raise status_error(str(request.url), body["model"], response)
+        return response
 
 
 # By default, Ollama cuts a prompt that is longer than the context and still answers 200. Three measures prevent this
@@ -73,7 +106,7 @@ class OllamaChat(OllamaServer):
         async with time_limit(call.timeout_s):
             model = await self.identity(call.model)
             num_ctx = self._context(call, model.context_tokens)
-            answer = await self._answer(chat_request(call, num_ctx, stream=on_text is not None), on_text)
+            answer = await self._answer(chat_request(call, num_ctx), on_text)
         if answer.message.content is None:
             raise LLMError(f"Model '{call.model}' at {self.shown_url} answered without text.")
         if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
@@ -89,35 +122,44 @@ class OllamaChat(OllamaServer):
             prompt_tokens=answer.prompt_eval_count,
             reply_tokens=answer.eval_count,
             seconds=time.perf_counter() - began,
-            tokens=signals_of(answer.logprobs) if call.top_logprobs else None,
+            tokens=signals_of(
+                [ReportedToken.model_validate(token, from_attributes=True) for token in answer.logprobs or ()]
+                if call.top_logprobs
+                else None
+            ),
         )
 
-    async def _answer(self, request: dict[str, Any], on_text: OnText | None) -> _Piece:
+    async def _answer(self, request: dict[str, Any], on_text: OnText | None) -> ollama.ChatResponse:
         """The reply, also one in pieces as the server would have sent it whole."""
-        model, texts = request["model"], list[str]()
-        logprobs: list[ReportedToken] = []
+        model = request["model"]
         try:
-            async with self.asking("api/chat", request) as response:
-                async for line in response.aiter_lines():
-                    piece = self.parsed(_Piece, model, line)
-                    if piece.error is not None:
-                        # The status of the reply was sent before: by then it is 200. The request itself was accepted.
-                        said = f"{self.shown_url} ended its reply for model '{model}' with an error."
-                        raise LLMError(said, status=httpx.codes.INTERNAL_SERVER_ERROR, detail=piece.error)
-                    logprobs += piece.logprobs or []
-                    if piece.message.content is not None:
-                        texts.append(piece.message.content)
-                    if on_text is not None and piece.message.content:
-                        on_text(piece.message.content)
-                    if piece.done or on_text is None:
-                        message = _Message(content="".join(texts) if texts else None)
-                        return piece.model_copy(update={"message": message, "logprobs": logprobs})
+            async with self.asking_about(model):
+                if on_text is not None:
+                    return await self._streamed(request, on_text)
+                whole: ollama.ChatResponse = await self.asked.chat(**request)
+                return whole
         except LLMError as error:
             if error.status != httpx.codes.BAD_REQUEST or not is_too_long(error):
                 raise
             where = f"the context of model '{model}' at {self.shown_url}"
             said = f"The prompt is longer than {where}, and nothing was cut. {LONGER}"
             raise LLMError(said, status=error.status, detail=error.detail) from None
+
+    async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ollama.ChatResponse:
+        text = ""
+        logprobs: list[Any] = []
+        pieces = await self.asked.chat(**request, stream=True)
+        async with aclosing(cast("AsyncGenerator[ollama.ChatResponse]", pieces)):
+            async for piece in pieces:
+                content = piece.message.content or ""
+                text += content
+                logprobs += piece.logprobs or []
+                if content:
+                    on_text(content)
+                if piece.done:
+                    piece.message.content = text
+                    piece.logprobs = logprobs or None
+                    return piece
         raise httpx.RemoteProtocolError("The stream ended before the reply did.")
 
     def _context(self, call: ChatCall, longest: int | None) -> int:
@@ -127,22 +169,17 @@ class OllamaChat(OllamaServer):
         return self._contexts[call.model]
 
 
-def chat_request(call: ChatCall, num_ctx: int, *, stream: bool) -> dict[str, Any]:
-    """The body of a chat call."""
+def chat_request(call: ChatCall, num_ctx: int) -> dict[str, Any]:
+    """What the client is asked with."""
     options = {"temperature": call.temperature, "seed": call.seed, "num_ctx": num_ctx}
-    request: dict[str, Any] = {
+    return {
         "model": call.model,
         "messages": [message.model_dump() for message in call.messages],
-        "stream": stream,
+        "format": call.json_schema or ("json" if call.json_mode else None),
         "options": options if call.max_tokens is None else {**options, "num_predict": call.max_tokens},
-        "truncate": False,
-        "shift": False,
+        "logprobs": True if call.top_logprobs else None,
+        "top_logprobs": call.top_logprobs or None,
     }
-    if call.json_schema is not None or call.json_mode:
-        request["format"] = call.json_schema or "json"
-    if call.top_logprobs:
-        request |= {"logprobs": True, "top_logprobs": call.top_logprobs}
-    return request
 
 
 def context_tokens(call: ChatCall) -> int:
@@ -160,13 +197,11 @@ def context_tokens(call: ChatCall) -> int:
     return max(MIN_CONTEXT, 1 << (needed - 1).bit_length())
 
 
-class _Embeddings(BaseModel):
-    embeddings: list[list[float]]
-
-
 class OllamaEmbedder(ServedEmbedder):
     """The port Embedder over an Ollama server. By default, it cuts a text that is longer than the context and still
     answers 200; with `truncate: false` it refuses it."""
+
+    server: OllamaServer
 
     def __init__(self, name: str, *, url: str) -> None:
         super().__init__(name, OllamaServer(url))
@@ -176,8 +211,9 @@ class OllamaEmbedder(ServedEmbedder):
         await self.server.identity(self.name)
 
     async def _rows(self, texts: Sequence[str], *, truncate: bool = False) -> Rows:
-        body = {"model": self.name, "input": list(texts), "truncate": truncate}
-        return (await self.server.ask("api/embed", body, _Embeddings)).embeddings, None
+        async with self.server.asking_about(self.name):
+            reply = await self.server.asked.embed(model=self.name, input=list(texts), truncate=truncate)
+        return [list(row) for row in reply.embeddings], None
 
     async def _start_of(self, text: str) -> Rows:
         return await self._rows([text], truncate=True)

@@ -30,6 +30,7 @@ async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never
     assert requests[0] == {
         "model": "m",
         "messages": [{"role": "user", "content": "Am I?"}],
+        "tools": [],
         "stream": False,
         "options": {"temperature": 0.2, "seed": 3, "num_ctx": 4096, "num_predict": 50},
         "truncate": False,
