@@ -1,7 +1,6 @@
 """`ragq import`, `ragq demo-data` and `ragq splits`: interviews, labels and splits in the DAIC-WOZ layout."""
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -244,12 +243,6 @@ def _notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:
         )
     if imported.unknown:
         yield f"Labels of participants whose transcripts are not stored were left out: {listed(imported.unknown)}."
-    if imported.others:
-        yield (
-            f"Stored with other participants and left as they are: {', '.join(imported.others)}. "
-            f"`ragq splits make --paper --replace --data-set {shlex.quote(imported.data_set)}` makes them of the "
-            "published participants."
-        )
     if 0 < len(imported.missing) < len(PUBLISHED_IDS):
         yield (
             f"The paper's splits were not made: {len(imported.missing)} of their {len(PUBLISHED_IDS)} participants "

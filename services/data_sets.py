@@ -74,8 +74,6 @@ class ImportedParticipants(Value):
     """These are stored otherwise: they are refused, or replaced."""
     unknown: tuple[int, ...]
     """The import has labels of them, and nobody has their transcripts: left out."""
-    new_splits: tuple[str, ...]
-    unchanged_splits: tuple[str, ...]
     conflicting_splits: dict[str, str]
     """Stored with other participants: the stored ones in words."""
     made_splits: tuple[str, ...] = ()
@@ -85,8 +83,6 @@ class ImportedParticipants(Value):
     """Those that the data set has now."""
     missing: tuple[int, ...] = Field(default=(), exclude=True)
     """Published participants that are not stored with item labels; nothing is made then."""
-    others: tuple[str, ...] = Field(default=(), exclude=True)
-    """Paper splits that are stored with other participants, and were left as they are."""
 
     @property
     def has_conflicts(self) -> bool:
@@ -133,8 +129,6 @@ async def import_participants(
             changed={one.id: added for one, added, replaced in merges if added and not replaced},
             conflicting={one.id: replaced for one, _, replaced in merges if replaced},
             unknown=tuple(sorted(one for one in labels if one not in stored)),
-            new_splits=tuple(split.name for split in splits if split.name not in before),
-            unchanged_splits=tuple(s.name for s in splits if s.name in before and s.name not in others),
             conflicting_splits=others,
             patched_items=data_set.patched,
         )
@@ -159,8 +153,8 @@ async def _make_paper_splits(
     if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
         return {"missing": missing}
     new = published_splits()
-    if unlike := stored_otherwise(new, before):
-        return {"others": tuple(split.name for split in unlike)}
+    if stored_otherwise(new, before):
+        return {}
     await interviews.keep_splits(connection, imported.data_set, new)
     sizes = {split.name: len(split.participant_ids) for split in new}
     return {"made_splits": tuple(sizes), "splits": imported.splits | sizes}
