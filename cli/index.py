@@ -8,7 +8,7 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.files import data_directory, environment, read_file
-from cli.main import SOME_FAILED
+from cli.main import REFUSED, SOME_FAILED
 from cli.new_runs import conclude, dry_run_option, print_estimates, run_options
 from cli.options import Choice, effective_settings, group, settings_options, with_settings
 from cli.output import json_option, print_result, print_text
@@ -32,8 +32,7 @@ from store.references import index_runs, references
 from store.references.interviews import stored_splits
 from store.runs.runs import NewRun
 
-#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
-NOT_PUBLISHED = 1
+#: The exit code of an index without everybody; REFUSED is that of none.
 PUBLISHED_IN_PART = 2
 
 
@@ -111,11 +110,7 @@ def references_command(
         plan = partial(plan_references, split=split, settings=settings, **asked)
         print_estimates([plan], as_json=as_json)
         return
-    submitted, published = with_open_database(build_references, split, settings, always_new=always_new, **asked)
-    if published is not None:
-        print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
-        print_listing([published], indexes_table([published]), none="", as_json=as_json)
-        return
+    submitted = with_open_database(build_references, split, settings, always_new=always_new, **asked)
     report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
     try:
         conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
@@ -134,7 +129,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
             "--allow-partial publishes without those that fail.",
             err=True,
         )
-        raise SystemExit(NOT_PUBLISHED)
+        raise SystemExit(REFUSED)
     if index.partial is not None:
         left_out = ", ".join(map(str, index.partial.skipped_participants))
         print_text(
@@ -146,7 +141,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
 
 
 @index.command("chunk-scores")
-@click.argument("name", required=False)
+@click.argument("name")
 @click.option("--scorer-model", required=True, metavar="MODEL", help="Language model that scores, at temperature 0.")
 @click.option(
     "--allow-same-model",
@@ -160,7 +155,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
 @run_options("run")
 def chunk_scores_command(
-    name: str | None,
+    name: str,
     settings: EffectiveSettings,
     always_new: bool,
     dry_run: bool,
@@ -170,15 +165,14 @@ def chunk_scores_command(
 ) -> None:
     """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 
-    NAME is the index that runs of these settings search unless it is given; NAME@IDENTITY is one of several of a
-    name. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
+    NAME@IDENTITY is one of several indexes of a name. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
     the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
     fails the job of its chunk. The same command again, or `ragq retry`, continues with the missing chunks, and
     no answer is paid for twice.
 
     \b
     Example:
-        ragq index chunk-scores --scorer-model gemma3:12b --wait
+        ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --wait
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     if dry_run:

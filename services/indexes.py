@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.base import SettingSource
@@ -31,37 +30,6 @@ from store.references.interviews import splits_of, stored_splits
 from store.references.references import StoredIndex
 
 
-async def unfit_sidecars(
-    connection: Connection, index: StoredIndex, settings: RunSettings, *, name: str, build: str
-) -> list[str]:
-    """What the index lacks, each with what makes it. `name` is how commands name the index, `build` builds it again."""
-    # What is switched off is not looked at (Spec 38).
-    needs_tags = settings.embedding.enable_item_tag_filter
-    needs_scores = settings.embedding.reference_score_source == "chunk"
-    rule = evidence_rule(settings)
-    unfit = []
-    if rule is not None and index.evidence != rule:
-        has = f"has evidence {index.evidence}" if index.evidence else "has no evidence"
-        unfit.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; `{build}` makes it")
-    if not (needs_tags or needs_scores):
-        return unfit
-    has_tags, has_scores = await references.sidecars(connection, index.id)
-    if needs_tags and not has_tags:
-        unfit.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `{build}` writes them")
-    if needs_scores and not has_scores:
-        unfit.append(
-            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
-            f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "
-            "`ragq index import NAME.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk` brings them"
-        )
-    elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
-        meta = index.chunk_scores_meta
-        unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
-        other = unknown if meta is None else other_prompt(meta)
-        unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
-    return unfit
-
-
 def evidence_rule(settings: RunSettings) -> str | None:
     """How the evidence of participants of an index is found, in words; None where no scorer compares it."""
     if settings.ragq.scorer != "neighbours":
@@ -76,17 +44,6 @@ _BUILT_WITH = (
     *("EMBEDDING_CHUNK_SIZE", "EMBEDDING_CHUNK_STEP", "EMBEDDING_MIN_EVIDENCE_CHARS"),
     *("RAGQ_SCORER", "QUANTITATIVE_SIMILARITY_THRESHOLD", "QUANTITATIVE_SIMILARITY_MAX_QUOTES"),
 )
-
-
-class Comparison(NamedTuple):
-    """How an index differs from what a run needs."""
-
-    candidate: StoredIndex
-    differences: list[str]
-    lacks: list[str]
-    """Tags and chunk scores, each with what makes them."""
-    variant: str | None
-    """The difference of the transcript variants; None if they are equal or unknown."""
 
 
 async def current_index(connection: Connection, name: str) -> StoredIndex:
@@ -109,26 +66,25 @@ async def fitting_index(
     connection: Connection,
     settings: EffectiveSettings,
     *,
-    data_set: str | None,
+    data_set: str,
     transcripts: Mapping[TranscriptVariant, int],
-    with_sidecars: bool = True,
     named: str | None = None,
 ) -> StoredIndex:
-    """The index that fits the settings, the stored split and the transcripts: of a data set (None: of any) the one that
-    EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its name or its split, whatever its data set.
+    """The index that fits the settings, the stored split and the transcripts, and has the tags and the chunk scores
+    that the settings ask for: of a data set the one that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its
+    name or its split, whatever its data set.
 
     EMBEDDING_EMBEDDINGS_FILE may leave out the split and the variant, and a published split in it that the data set has
     not is not looked for. `transcripts` counts those that are assessed by variant. Of several that fit, those of the
-    same variant and of the whole name come first. With `with_sidecars` an index fits only if it has the tags and the
-    chunk scores that the settings ask for.
+    same variant and of the whole name come first.
 
-    Raises Refused when no index has the name or indexes of several names fit, and EmbeddingArtifactMismatchError, with
-    every difference, when none fits.
+    Raises Refused when no index has the name or indexes of several names or splits fit, and
+    EmbeddingArtifactMismatchError, with every difference, when none fits.
     """
     stored = await references.current(connection)
     splits = await stored_splits(connection)
-    own = [split for split in splits if data_set in (None, split.data_set)]
-    of_set = [index for index in stored if data_set in (None, index.data_set)]
+    own = [split for split in splits if split.data_set == data_set]
+    of_set = [index for index in stored if index.data_set == data_set]
     asked = _asked(settings, {training_name(split) for split in (*(s.name for s in own), *(i.split for i in of_set))})
     if named is None:
         candidates = [one for one in of_set if answers_to(one.name, asked, training_name(one.split))]
@@ -136,22 +92,79 @@ async def fitting_index(
             raise Refused(_missing(settings, data_set, of_set, sources(own)))
     else:
         candidates = _named(settings, stored, splits, named, data_set)
-    compared = [_compared(index, settings, transcripts, splits) for index in candidates]
-    if with_sidecars:
-        for one in compared:
-            index = one.candidate
-            build = build_command(settings, index.source)
-            named_as = address(index, stored)
-            one.lacks.extend(await unfit_sidecars(connection, index, settings.run, name=named_as, build=build))
-    fit = [one for one in compared if not (one.differences or one.lacks or one.variant)]
-    fit = [one for one in fit if one.candidate.name == asked] or fit
+    fit: list[StoredIndex] = []
+    refusals: list[str] = []
+    for index in candidates:
+        unfit = _differences(index, settings, transcripts, splits)
+        unfit += await _lacks(connection, index, settings, name=address(index, stored))
+        if unfit:
+            refusals += [f"Reference index '{index.name}' does not fit the settings of this run:", *unfit]
+        else:
+            fit.append(index)
+    fit = [index for index in fit if index.name == asked] or fit
     if not fit:
-        raise _mismatch(compared, settings)
-    if len({(one.candidate.data_set, one.candidate.name) for one in fit}) > 1:
-        choices = ", ".join(dict.fromkeys(address(one.candidate, stored) for one in fit))
+        raise EmbeddingArtifactMismatchError("\n  ".join(refusals))
+    if len({(index.data_set, index.name, index.split) for index in fit}) > 1:
+        choices = ", ".join(dict.fromkeys(address(index, stored) for index in fit))
         raise Refused(f"Several indexes answer to '{named or asked}'; name one with `--references NAME`: {choices}.")
     # Several of one name that fit differ in what cannot be compared, such as an unknown variant: the newest.
-    return max((one.candidate for one in fit), key=lambda index: (index.variant in transcripts, index.id))
+    return max(fit, key=lambda index: (index.variant in transcripts, index.id))
+
+
+def _differences(
+    index: StoredIndex,
+    settings: EffectiveSettings,
+    transcripts: Mapping[TranscriptVariant, int],
+    splits: Iterable[StoredSplit],
+) -> list[str]:
+    """How an index differs from what a run needs, and what to do."""
+    build = f"`{build_command(settings, index.source)}`"
+    differences = list(settings_differences(index, settings.run))
+    for split in splits:
+        if (split.data_set, split.name) == (index.data_set, index.split):
+            other = split_difference(index.split, built=index.split_ids_hash, now=split.ids_hash)
+            differences += [other] if other else []
+    if differences:
+        differences.append(f"Build one that fits: {build}; or set the values that it was built with.")
+    if variant := variant_difference(index.variant, transcripts):
+        imports = (
+            f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
+        )
+        is_named = named_parts(index_name(settings.run.embedding.embeddings_file)).variant is not None
+        differences += [
+            variant,
+            imports if is_named else f"{imports}; {build} builds an index from those that are stored",
+        ]
+    return differences
+
+
+async def _lacks(connection: Connection, index: StoredIndex, settings: EffectiveSettings, *, name: str) -> list[str]:
+    """What an index lacks, each with what makes it. `name` is how commands name the index."""
+    # What is switched off is not looked at (Spec 38).
+    embedding = settings.run.embedding
+    needs_tags, needs_scores = embedding.enable_item_tag_filter, embedding.reference_score_source == "chunk"
+    build, rule = build_command(settings, index.source), evidence_rule(settings.run)
+    lacks = []
+    if rule is not None and index.evidence != rule:
+        has = f"has evidence {index.evidence}" if index.evidence else "has no evidence"
+        lacks.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; `{build}` makes it")
+    if not (needs_tags or needs_scores):
+        return lacks
+    has_tags, has_scores = await references.sidecars(connection, index.id)
+    if needs_tags and not has_tags:
+        lacks.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `{build}` writes them")
+    if needs_scores and not has_scores:
+        lacks.append(
+            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
+            f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "
+            "`ragq index import NAME.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk` brings them"
+        )
+    elif needs_scores and not embedding.allow_chunk_scores_prompt_hash_mismatch:
+        meta = index.chunk_scores_meta
+        unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
+        other = unknown if meta is None else other_prompt(meta)
+        lacks += [f"{other}; {PROMPT_REMEDY}"] if other else []
+    return lacks
 
 
 def build_command(settings: EffectiveSettings, split: str | None, **replaced: str) -> str:
@@ -178,7 +191,7 @@ def _named(
     stored: Sequence[StoredIndex],
     splits: Sequence[StoredSplit],
     named: str,
-    data_set: str | None,
+    data_set: str,
 ) -> list[StoredIndex]:
     """The indexes of a name or a split, the data set's own where it has any. Raises Refused when there is none."""
     if found := [one for one in stored if named in (one.name, f"{one.name}@{one.identity}")]:
@@ -195,13 +208,13 @@ def _named(
 
 
 def _missing(
-    settings: EffectiveSettings, data_set: str | None, built: Sequence[StoredIndex], own: Sequence[StoredSplit]
+    settings: EffectiveSettings, data_set: str, built: Sequence[StoredIndex], own: Sequence[StoredSplit]
 ) -> str:
     """That a data set has no index of a name, and what builds one of its splits, or searches another."""
     name = index_name(settings.run.embedding.embeddings_file)
-    of = "There is" if data_set is None else f"Data set '{data_set}' has"
     known = did_you_mean(name, [index.name for index in built])
-    said = f"{of} no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(built)}.{known}"
+    none = f"Data set '{data_set}' has no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE)."
+    said = f"{none} Built: {_names(built)}.{known}"
     if not own:
         return f"{said} No split is stored that one can be built of. {MAKE_SPLITS}"
     named = (one for one in own if named_parts(name, training_name(one.name)).split == training_name(one.name))
@@ -213,42 +226,6 @@ def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
     """How commands name an index: by its identity too where others have its name."""
     is_alone = sum(other.name == index.name for other in stored) == 1
     return index.name if is_alone else f"{index.name}@{index.identity}"
-
-
-def _compared(
-    index: StoredIndex,
-    settings: EffectiveSettings,
-    transcripts: Mapping[TranscriptVariant, int],
-    splits: Iterable[StoredSplit],
-) -> Comparison:
-    differences = list(settings_differences(index, settings.run))
-    for split in splits:
-        if (split.data_set, split.name) == (index.data_set, index.split):
-            other = split_difference(index.split, built=index.split_ids_hash, now=split.ids_hash)
-            differences += [other] if other else []
-    return Comparison(index, differences, [], variant_difference(index.variant, transcripts))
-
-
-def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> EmbeddingArtifactMismatchError:
-    lines = []
-    for one in compared:
-        lines.append(f"Reference index '{one.candidate.name}' does not fit the settings of this run:")
-        lines += [f"  {difference}" for difference in (*one.differences, *one.lacks, *filter(None, [one.variant]))]
-    nearest = min(compared, key=lambda one: (len(one.differences), bool(one.variant)))
-    if nearest.differences:
-        command = build_command(settings, nearest.candidate.source)
-        lines.append(f"Build one that fits: `{command}`; or set the values that it was built with.")
-    elif nearest.variant:
-        lines.append(_variant_remedy(nearest.candidate, settings))
-    return EmbeddingArtifactMismatchError("\n".join(lines))
-
-
-def _variant_remedy(index: StoredIndex, settings: EffectiveSettings) -> str:
-    remedy = f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
-    if named_parts(index_name(settings.run.embedding.embeddings_file)).variant is None:
-        command = build_command(settings, index.source)
-        remedy += f"; `{command}` builds an index from those that are stored"
-    return f"{remedy}."
 
 
 def _names(indexes: Iterable[StoredIndex]) -> str:

@@ -9,7 +9,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from schemas.values.participants import StoredPerson, TranscriptVariant
 from schemas.values.runs import IndexSource
-from services.indexes import current_index, evidence_rule, fitting_index
+from services.indexes import current_index, evidence_rule
 from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import counted_variants
@@ -32,10 +32,8 @@ async def build_references(
     allow_partial: bool = False,
     write_item_tags: bool = True,
     always_new: bool = False,
-) -> tuple[Submitted, StoredIndex | None]:
+) -> Submitted:
     """Submit the run that builds the reference index of a training split, published or of a user's own.
-
-    With it is the whole index, when the run has published it already and it is still the current one.
 
     Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
     A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
@@ -43,19 +41,16 @@ async def build_references(
     and runs that filter by them are refused.
 
     Raises Refused for a published split that is for testing, for one that is not stored, for participants without
-    transcript, for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names, and for
-    the name of an index of another split.
+    transcript, and for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
     """
     planned = await database.once(plan_references, split, settings, allow_partial, write_item_tags)
     submitted = await submit_run(database, planned, always_new=always_new)
     index = await database.once(index_runs.by_run, submitted.run_id)
     if index is not None and index.replaced_at is not None:
         submitted = await submit_run(database, planned, always_new=True)
-        index = None
     if allow_partial:
         await database.once(index_runs.allow_partial, submitted.run_id)
-    is_whole = index is not None and index.published_at is not None and index.partial is None
-    return submitted, index if is_whole else None
+    return submitted
 
 
 async def plan_references(
@@ -82,10 +77,8 @@ async def plan_references(
     unlabelled = [member.id for member in members if member.items is None]
     embedding = settings.run.embedding
     variant = _variant(data_set, members, embedding.embeddings_file)
-    named = built_name(index_name(embedding.embeddings_file), split, variant)
-    await _refuse_taken(connection, named, data_set, name)
     plan = IndexSource(
-        name=named,
+        name=built_name(index_name(embedding.embeddings_file), split, variant),
         data_set=data_set,
         split=name,
         split_csv_hash=of.csv_hash,
@@ -146,17 +139,6 @@ async def plan_references(
     )
 
 
-async def _refuse_taken(connection: Connection, name: str, data_set: str, split: str) -> None:
-    """Two splits whose names differ in their signs alone have one name of an index: a run could not choose."""
-    current = await references.current(connection)
-    others = {index.split for index in current if (index.data_set, index.name) == (data_set, name)} - {split}
-    if others:
-        raise Refused(
-            f"Index '{name}' was built of split '{min(others)}'. Name the new one otherwise: "
-            "`--set EMBEDDING_EMBEDDINGS_FILE=NAME`."
-        )
-
-
 def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: str) -> TranscriptVariant:
     counts = Counter(member.variant for member in members)
     if len(counts) > 1:
@@ -178,7 +160,7 @@ def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: st
 
 async def score_chunks(
     database: Database,
-    name: str | None,
+    name: str,
     settings: EffectiveSettings,
     *,
     scorer_model: str,
@@ -186,8 +168,7 @@ async def score_chunks(
     limit: int | None = None,
     always_new: bool = False,
 ) -> tuple[Submitted, int]:
-    """Submit the run that scores the chunks of the index of a name; None is the one that runs of the settings search.
-    With it is the number of chunks that the index has.
+    """Submit the run that scores the chunks of the index of a name. With it is the number of chunks that it has.
 
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
@@ -208,7 +189,7 @@ async def score_chunks(
 
 async def plan_chunk_scores(
     connection: Connection,
-    name: str | None,
+    name: str,
     settings: EffectiveSettings,
     *,
     scorer_model: str,
@@ -218,11 +199,7 @@ async def plan_chunk_scores(
     """The run that scores chunks, their index, and how many chunks that has. Raises as `score_chunks` does."""
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
-    index = (
-        await fitting_index(connection, settings, data_set=None, transcripts={}, with_sidecars=False)
-        if name is None
-        else await current_index(connection, index_name(name))
-    )
+    index = await current_index(connection, index_name(name))
     chunks = await index_runs.chunks(connection, index.id)
     chosen = list(chunks.items())[:limit]
     inputs = {

@@ -10,6 +10,7 @@ from tests.acceptance.harness import Installation
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 CHUNKS = 81
+NAME = "huggingface_all_minilm_l6_v2_paper_train"
 SCORED = "SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL"
 BY_CHUNK = (
     *("--few-shot-only", "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"),
@@ -24,7 +25,7 @@ def scores_reply(no_interest: int) -> str:
 
 def score_chunks(installation: Installation, model: str, *options: str) -> Any:
     """Submit the scoring of every chunk. The run's number."""
-    return installation.do("index", "chunk-scores", "--scorer-model", model, "--json", *options).json["run_id"]
+    return installation.do("index", "chunk-scores", NAME, "--scorer-model", model, "--json", *options).json["run_id"]
 
 
 def meta_of(installation: Installation) -> Any:
@@ -75,7 +76,7 @@ def test_the_scores_of_an_index_appear_all_at_once_and_a_run_keeps_to_those_of_i
     before = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
     second = ollama.model(lambda prompt: ScriptedReply(scores_reply(1))).name
     assesses = ("--set", f"MODEL_QUANTITATIVE_MODEL={second}")
-    refused = fresh.ragq("index", "chunk-scores", "--scorer-model", second, *assesses)
+    refused = fresh.ragq("index", "chunk-scores", NAME, "--scorer-model", second, *assesses)
     assert (refused.exit_code, "--allow-same-model" in refused.stderr) == (1, True)
     assert fresh.value("SELECT max(id) FROM run") == before
     circular = score_chunks(fresh, second, *assesses, "--allow-same-model")

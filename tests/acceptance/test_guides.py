@@ -122,7 +122,11 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "api-security.md": Guide(),
     "reproduce.md": Guide(
-        words={"participants data": "participants DIR", "paper-test": "paper-test --limit 3"},
+        words={
+            "participants data": "participants DIR",
+            "paper-test": "paper-test --limit 3",
+            "huggingface_qwen3_8b_paper_train": "all_minilm_l6_v2_paper_train",
+        },
         settings=dict(line.split("=", 1) for line in ENVIRONMENT.findall((ROOT / "docs" / "reproduce.md").read_text())),
         prints=("Results metric zero_shot few_shot", "aurc", "budget", "tabular"),
         prints_never=("parity",),

@@ -32,8 +32,9 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
     assert refused.stderr == (
         f"ragq: Reference index '{NAME}' does not fit the settings of this run:\n"
         "  transcripts: the index was built from variant raw, those of the run are participant_only (3)\n"
-        f"`ragq import participants DIR --name {name} --replace` imports the transcripts in the variant of the index; "
-        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored.\n"
+        f"  `ragq import participants DIR --name {name} --replace` imports the transcripts in the variant of the "
+        "index; "
+        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored\n"
     )
 
     fresh.do("index", "references", "--split", "paper-train")

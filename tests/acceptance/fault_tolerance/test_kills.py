@@ -171,7 +171,7 @@ def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallat
     reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
     scorer = ollama.model(lambda prompt: ScriptedReply(reply, delay_s=60 if scorer.calls > 20 else 0))
     (index,) = breakable.ragq("index", "list", "--json").json
-    command = ("index", "chunk-scores", "--scorer-model", scorer.name, "--json")
+    command = ("index", "chunk-scores", index["name"], "--scorer-model", scorer.name, "--json")
     worker = breakable.start_worker()
     run_id = breakable.ragq(*command).json["run_id"]
     eventually(lambda: scorer.calls > 20)
