@@ -18,7 +18,7 @@ from cli.submit import report_submitted
 from schemas.errors import Refused, WorkFileError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import ImportRequest
-from services.imports import Imported, ImportedDocuments, WorkFile, import_files
+from services.imports import Imported, WorkFile, import_files
 from stages.corpora.works import SUFFIX, parse_corpus
 from stages.documents.outline import SUFFIXES, is_markdown
 from stages.records import accept
@@ -167,7 +167,9 @@ def works_command(
         if runs:
             carry_out("watch", run_ids=runs, as_json=as_json)
     elif as_json:
-        print_json(_as_json(imported) | {"refused": imported.refused, "left_out": left_out})
+        counts = {str(outcome): imported.outcomes[outcome] for outcome in ImportOutcome}
+        refused = {"refused": imported.refused, "left_out": left_out}
+        print_json(imported.model_dump(mode="json") | counts | refused)
     else:
         for run_id in runs:
             print_text(f"r{run_id}")
@@ -186,27 +188,9 @@ def _tell(imported: Imported) -> None:
         print_text(f"Refused: {refusal}", err=True)
     if (more := len(imported.refused) - SHOWN) > 0:
         print_text(f"Refused: {more} more; --json has all of them.", err=True)
-    if (documents := imported.documents) is not None and (documents.jobs or documents.unchanged):
-        counts = f"{documents.jobs} to convert, {documents.unchanged} unchanged"
+    if imported.documents or imported.unchanged_documents:
+        counts = f"{imported.documents} to convert, {imported.unchanged_documents} unchanged"
         print_text(f"Documents for corpus '{imported.corpus}': {counts}.", err=True)
-
-
-def _as_json(imported: Imported) -> dict[str, object]:
-    documents = imported.documents or ImportedDocuments(run_id=None, jobs=0, unchanged=0)
-    return {
-        "corpus": imported.corpus,
-        "language": imported.language,
-        **{str(outcome): imported.outcomes[outcome] for outcome in ImportOutcome},
-        "waiting": imported.waiting,
-        "run": _run(imported.run_id),
-        "run_id": imported.run_id,
-        "jobs": imported.jobs,
-        "documents": {"run": _run(documents.run_id), "jobs": documents.jobs, "unchanged": documents.unchanged},
-    }
-
-
-def _run(run_id: int | None) -> str | None:
-    return None if run_id is None else f"r{run_id}"
 
 
 @contextmanager

@@ -129,16 +129,6 @@ class ImportedFile(Value):
     """Of that work."""
 
 
-class ImportedDocuments(Value):
-    """What became of files of other formats than markdown."""
-
-    run_id: int | None = Field(examples=[13])
-    """The run that makes works of them, one job for each file; null when all are unchanged."""
-    jobs: int = Field(examples=[2])
-    unchanged: int = Field(examples=[0])
-    """Files that were imported before as they are."""
-
-
 class Imported(Value):
     """What an import led to."""
 
@@ -150,9 +140,13 @@ class Imported(Value):
     run_id: int | None = Field(examples=[12])
     """The run that embeds them; null when no chunk was left to embed."""
     jobs: int = Field(examples=[1])
-    documents: ImportedDocuments | None
-    """Null where all files are markdown."""
-    language: str | None = Field(exclude=True)
+    documents_run_id: int | None = Field(examples=[13])
+    """The run that makes works of files of other formats than markdown, one job for each; null without such a file."""
+    documents: int = Field(examples=[2])
+    """Files that it converts."""
+    unchanged_documents: int = Field(examples=[0])
+    """Files of such formats that were imported before as they are."""
+    language: str | None = Field(examples=["english"])
     """Of the corpus."""
     refused: tuple[str, ...] = Field(exclude=True, repr=False)
     """Each file that cannot be a work, or repeats one, and why."""
@@ -170,7 +164,7 @@ class Imported(Value):
     def has_changes(self) -> bool:
         """Whether a work is new or replaced, or may be once its document is converted."""
         is_changed = any(file.outcome in (ImportOutcome.NEW, ImportOutcome.REPLACED) for file in self.files)
-        return is_changed or (self.documents is not None and self.documents.run_id is not None)
+        return is_changed or self.documents_run_id is not None
 
 
 async def import_files(
@@ -214,18 +208,20 @@ async def import_files(
     # Chunks that wait are never the work of an older run, even when the request is equal.
     embeds = None if run is None else await submit_run(database, run, always_new=True)
     copied = await follow(database, corpus, settings)
-    converts = converted = None
+    converts, unchanged = None, 0
     if documents or later:
         rest = (one.file if isinstance(one, ReadWork) else one for one in readable(later, refused))
         converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), settings)
-        converted = ImportedDocuments(**_run_of(converts), unchanged=unchanged)
     return Imported(
         corpus_id=corpus.id,
         corpus=corpus.name,
         files=tuple(kept),
         waiting=waiting,
-        **_run_of(embeds),
-        documents=converted,
+        run_id=None if embeds is None else embeds.run_id,
+        jobs=0 if embeds is None else embeds.jobs,
+        documents_run_id=None if converts is None else converts.run_id,
+        documents=0 if converts is None else converts.jobs,
+        unchanged_documents=unchanged,
         language=corpus.language,
         refused=(
             *(
@@ -238,10 +234,6 @@ async def import_files(
         submitted=tuple(one for one in (embeds, converts) if one is not None),
         copied=copied,
     )
-
-
-def _run_of(submitted: Submitted | None) -> dict[str, Any]:
-    return {"run_id": None, "jobs": 0} if submitted is None else {"run_id": submitted.run_id, "jobs": submitted.jobs}
 
 
 async def _through_stages(

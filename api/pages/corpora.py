@@ -116,8 +116,8 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
         return await _form(request, ctx, form, wrong={"form": str(error)})
     if imported.refused:
         return await _form(request, ctx, form, imported=imported)
-    if imported.documents is not None and imported.documents.run_id is not None:
-        return RedirectResponse(f"/runs/{imported.documents.run_id}", 303)
+    if imported.documents_run_id is not None:
+        return RedirectResponse(f"/runs/{imported.documents_run_id}", 303)
     stored = imported.outcomes[ImportOutcome.NEW] + imported.outcomes[ImportOutcome.REPLACED]
     return RedirectResponse(f"/corpora/{imported.corpus_id}?imported={stored}", 303)
 

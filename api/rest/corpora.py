@@ -90,7 +90,7 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
     All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
     another work has is refused by itself. Files of other formats than markdown become works by the stages of a
-    document; `documents` has their run. `Location` is the corpus; `run_id` is the run to follow.
+    document, in the run `documents_run_id`. `Location` is the corpus; `run_id` is the run to follow.
     """
     imported = await import_uploaded(ctx, form, form.files, is_whole=True)
     response.status_code = 201 if imported.has_changes else 200

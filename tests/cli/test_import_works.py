@@ -22,7 +22,10 @@ def books(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path) -> None:
-    assert json_of(ragq, *IMPORT, str(books), "--corpus", "library") == {
+    imported = json_of(ragq, *IMPORT, str(books), "--corpus", "library")
+    assert [(file["title"], file["outcome"]) for file in imported.pop("files")] == [("The pot", "new"), ("Tea", "new")]
+    assert imported == {
+        "corpus_id": imported["corpus_id"],
         "corpus": "library",
         "language": "english",
         "new": 2,
@@ -30,10 +33,11 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
         "unchanged": 0,
         "refused": [],
         "waiting": 2,
-        "run": "r1",
         "run_id": 1,
         "jobs": 1,
-        "documents": {"run": None, "jobs": 0, "unchanged": 0},
+        "documents_run_id": None,
+        "documents": 0,
+        "unchanged_documents": 0,
         "left_out": {".png": 1},
     }
     shown = json.loads(ragq("corpus", "show", "library", "--json").stdout)
@@ -71,11 +75,11 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     imported = json.loads(done.stdout)
     names = [Path(message.partition(": ")[0]).name for message in imported["refused"]]
     assert (done.exit_code, sorted(names)) == (1, sorted(bad))
-    assert [imported["new"], imported["documents"]["jobs"]] == [3, 2]
+    assert [imported["new"], imported["documents"]] == [3, 2]
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert "Café" in [work["title"] for work in works]
     assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
-    shown = json.loads(ragq("show", imported["documents"]["run"], "--json").stdout)
+    shown = json.loads(ragq("show", f"r{imported['documents_run_id']}", "--json").stdout)
     assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
 
 

@@ -29,7 +29,7 @@ def job(ragq: Ragq, stored: Stored, database_url: str, tmp_path: Path) -> str:
     (tmp_path / "tea.md").write_text(BOOK)
     done = ragq("import", "works", "tea.md", "--corpus", "library", "--stages", "--json", *MODEL)
     assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["documents"]["jobs"] == 1
+    assert json.loads(done.stdout)["documents"] == 1
     stored(run_stages, database_url)
     return "j1"
 

@@ -79,7 +79,7 @@ def test_works_are_embedded_once_replaced_whole_and_indexed_while_the_corpus_gro
     (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
     assert "halfvec(8)" in index["indexdef"]
     again = submitted(breakable, books)
-    assert (again["unchanged"], again["run"]) == (3, None)
+    assert (again["unchanged"], again["run_id"]) == (3, None)
 
     (books / "tea.md").write_text("# The tea\n\nAbout coffee.\n")
     changed = submitted(breakable, books)
