@@ -10,7 +10,7 @@ from cli.config import with_database, with_open_database
 from cli.files import data_directory, environment, read_file
 from cli.main import REFUSED, SOME_FAILED
 from cli.new_runs import conclude, dry_run_option, print_estimates, run_options
-from cli.options import Choice, effective_settings, group, settings_options, with_settings
+from cli.options import effective_settings, group, settings_options, with_settings
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
 from cli.submit import report_submitted
@@ -18,7 +18,6 @@ from cli.tags import index_command
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import EmbeddingSettings
-from schemas.values.participants import TranscriptVariant
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
 from services.listings import indexes_table
@@ -263,27 +262,17 @@ def read_artifact_files(vectors: Path, embedding: EmbeddingSettings) -> dict[Art
 @index.command("import")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
+    "--name",
+    help="Name of the index; without it the name of the file. It names the variant of the transcripts, and the split "
+    "where the files do not.",
 )
 @click.option("--data-set", help="Whose participants they are; needed where several data sets are stored.")
-@click.option(
-    "--split",
-    metavar="SPLIT",
-    help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
-)
-@click.option(
-    "--variant",
-    type=Choice([variant for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
-    help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
-)
 @with_settings
 @json_option
 def import_command(
     file: Path | None,
     name: str | None,
     data_set: str | None,
-    split: str | None,
-    variant: TranscriptVariant | None,
     settings: EffectiveSettings,
     as_json: bool,
 ) -> None:
@@ -312,8 +301,6 @@ def import_command(
         file_name=path.stem,
         name=stored_name,
         data_set=data_set,
-        split=split,
-        variant=variant,
     )
     for warning in warnings:
         print_text(f"Warning: {warning}", err=True)

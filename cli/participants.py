@@ -29,7 +29,7 @@ from services.data_sets import (
 )
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
-from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, origin_words, parse_listed_splits, split_problems
+from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, parse_listed_splits, split_problems
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
 from stages.records import Parsed, ProblemsFound, accept
 from stages.reports.tables import Moment
@@ -61,14 +61,11 @@ def read_directory(
     directory: Path,
     *,
     transcripts: str = DEFAULT_TRANSCRIPTS,
-    variant: TranscriptVariant | None = None,
     patch_missing_items: bool = False,
 ) -> DataSet:
-    """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
-
-    The variant is the one that is named here, else that of the folder's name. Participants are the sub-folders named
-    `<id>_P`; `no_participants` lists what else is there. Raises ProblemsFound with the problems of all files when there
-    is any, and Refused when the folder does not exist.
+    """Read the data set in a folder; `transcripts` is the folder with the interviews, relative to it, whose name names
+    their variant. Participants are the sub-folders named `<id>_P`; `no_participants` lists what else is there. Raises
+    ProblemsFound with the problems of all files when there is any, and Refused when the folder does not exist.
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
@@ -85,8 +82,8 @@ def read_directory(
             files[name] = read_file(path)
         except FileRefused as error:
             problems.append(FileProblem(name, None, error.found, error.remedy))
-    found = variant or variant_of_folder(folder.name)
-    parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
+    variant = variant_of_folder(folder.name)
+    parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=variant)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
 
 
@@ -131,18 +128,13 @@ import_group.add_command(import_command)
     "--transcripts",
     default=_default_transcripts,
     show_default="DATA_TRANSCRIPTS_DIR, else transcripts",
-    help="Folder of the interviews, in DIRECTORY or elsewhere.",
+    help="Folder of the interviews, in DIRECTORY or elsewhere. By its name `transcripts` is of the variant raw, "
+    "`transcripts_participant_only` of that variant, and any other unknown.",
 )
 @click.option(
     "--variant",
     type=Choice(CLEANED),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
-)
-@click.option(
-    "--transcripts-variant",
-    type=Choice([variant for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
-    help="Variant of the files; without it that of their folder: `transcripts` is raw, `transcripts_participant_only` "
-    "is that variant, any other is unknown.",
 )
 @click.option(
     "--patch-missing-items",
@@ -158,7 +150,6 @@ def participants(
     directory: Path,
     transcripts: str,
     variant: TranscriptVariant | None,
-    transcripts_variant: TranscriptVariant | None,
     patch_missing_items: bool,
     no_splits: bool,
     name: str | None,
@@ -185,9 +176,7 @@ def participants(
         ragq import participants data --variant participant_only --name data-participant-only
         ragq import participants clinic/second-visit --name clinic --dry-run
     """
-    data_set = read_directory(
-        directory, transcripts=transcripts, variant=transcripts_variant, patch_missing_items=patch_missing_items
-    )
+    data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
     tell_unread(directory, NAMES)
     if others := no_participants(directory / transcripts):
         draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
@@ -316,9 +305,9 @@ def list_command(as_json: bool) -> None:
     else:
         table = FittingTable("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
         for split, wrong in found:
-            made, check = origin_words(split.origin), Text("wrong", "red") if wrong else "correct"
+            check = Text("wrong", "red") if wrong else "correct"
             size, when = len(split.participant_ids), Moment(split.imported_at)
-            table.add_row(split.called, size, made, check, split.ids_hash, when)
+            table.add_row(split.called, size, split.made_by, check, split.ids_hash, when)
         draw(table, *(f"{split.called}: {problem}" for split, wrong in found for problem in wrong))
     if any(wrong for _, wrong in found):
         raise SystemExit(WRONG)
@@ -373,16 +362,13 @@ def make_command(
         made = published_splits() if seed is None else with_database(drawn_splits, of, seed=seed)
     replaced = with_database(make_splits, of, made, replace_stored=replace)
     if as_json:
-        sizes = {
-            split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
-            for split in made
-        }
+        sizes = {split.name: {"participants": len(split.participant_ids), "made_by": split.made_by} for split in made}
         print_json({"splits": sizes, "replaced": replaced})
         return
     for split in made:
         size = counted(len(split.participant_ids), "participant")
         mark = " (replaced)" if split.name in replaced else ""
-        print_text(f"split {split.name}: {size}, {origin_words(split.origin)}{mark}")
+        print_text(f"split {split.name}: {size}, {split.made_by}{mark}")
 
 
 def _listed(file: Path) -> tuple[Split, ...]:

@@ -15,19 +15,17 @@ from schemas.values.participants import (
     Participant,
     PHQ8Item,
     Split,
-    SplitMethod,
-    SplitOrigin,
     StoredSplit,
     TranscriptVariant,
 )
 from stages.participants.splits import (
     PAPER_FILES,
+    PUBLISHED,
     PUBLISHED_IDS,
     PUBLISHED_SPLITS,
     TRAIN_AND_DEV,
     listed_split,
     named_split,
-    origin_words,
     overlaps,
     stratified_split,
 )
@@ -213,8 +211,7 @@ def _refusal(imported: ImportedParticipants) -> str:
 
 def published_splits() -> tuple[Split, ...]:
     """The paper's three splits."""
-    origin = SplitOrigin(method=SplitMethod.PUBLISHED)
-    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in PUBLISHED_SPLITS.items())
+    return tuple(listed_split(f"paper-{part}", ids, PUBLISHED) for part, ids in PUBLISHED_SPLITS.items())
 
 
 async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
@@ -263,9 +260,9 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
         for number in pool
         if number in people and (items := people[number].items) is not None
     ]
+    made_by = f"the paper's rule, seed {seed}"
     parts = stratified_split(labelled, seed=seed)
-    origin = SplitOrigin(method=SplitMethod.STRATIFIED, seed=seed)
-    return tuple(listed_split(f"paper-{part}", ids, origin) for part, ids in parts.items())
+    return tuple(listed_split(f"paper-{part}", ids, made_by) for part, ids in parts.items())
 
 
 async def make_splits(
@@ -306,4 +303,4 @@ def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) ->
 
 def described(split: StoredSplit) -> str:
     """A stored split that others take the place of, in words."""
-    return f"split {split.name} ({len(split.participant_ids)} other participants, {origin_words(split.origin)})"
+    return f"split {split.name} ({len(split.participant_ids)} other participants, {split.made_by})"

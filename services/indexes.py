@@ -9,7 +9,6 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import StoredSplit, TranscriptVariant
-from schemas.values.runs import IndexSource
 from services.data_sets import find_data_set
 from stages.participants.artifacts import PROMPT_REMEDY, ArtifactFile, load_artifact, other_prompt
 from stages.participants.embed import settings_differences, split_difference, variant_difference
@@ -240,15 +239,13 @@ async def import_artifact(
     file_name: str,
     name: str,
     data_set: str | None = None,
-    split: str | None = None,
-    variant: TranscriptVariant | None = None,
 ) -> tuple[StoredIndex, list[str]]:
     """Check the files of an index against the stored splits, and store it as the current one of its name and identity
     in one transaction. With it is what is worth saying about it.
 
-    Without a data set it is the only one that is stored. `split` and `variant` are those of files that do not name
-    theirs; without them they are those in the name of the index. Raises what `load_artifact` and `find_data_set` raise,
-    and Refused for a name that names another split or variant than the files; nothing is stored then.
+    Without a data set it is the only one that is stored. The variant of the transcripts is the one in the name of the
+    index, and so is the split of files that do not name theirs. Raises what `load_artifact` and `find_data_set` raise,
+    and Refused for a name that names another split than the files; nothing is stored then.
     """
     data_set, named = await find_data_set(connection, data_set), named_parts(name)
     stored = await splits_of(connection, data_set)
@@ -257,10 +254,16 @@ async def import_artifact(
         settings,
         name=file_name,
         splits={other: stored[other] for other in stored.keys() - TEST_SPLITS},
-        default_split=split or named.split or next(iter(TRAINING_SPLITS)),
-        variant=variant or named.variant or TranscriptVariant.UNKNOWN,
+        default_split=named.split or next(iter(TRAINING_SPLITS)),
+        variant=named.variant or TranscriptVariant.UNKNOWN,
     )
-    _refuse_wrong_name(name, artifact.source)
+    split = training_name(artifact.source.split)
+    if named.split not in (None, split):
+        bare = built_name(named.rest or "index", split, artifact.source.variant)
+        raise Refused(
+            f"The name '{name}' names {named.split}, and the files were built from {split}; nothing was imported. "
+            f"Import them with `--name {bare}`."
+        )
     plan = artifact.source.model_copy(update={"name": name, "data_set": data_set})
     index_id = await references.keep_imported(
         connection,
@@ -278,18 +281,3 @@ async def import_artifact(
             "import the index again."
         )
     return await current_index(connection, f"{plan.name}@{references.identity(plan)}"), warnings
-
-
-def _refuse_wrong_name(name: str, source: IndexSource) -> None:
-    split, named = training_name(source.split), named_parts(name)
-    if named.split in (None, split) and (
-        source.variant is TranscriptVariant.UNKNOWN or named.variant in (None, source.variant)
-    ):
-        return
-    said = [str(part) for part in (named.split, named.variant) if part]
-    built_from = [split] + ([] if source.variant is TranscriptVariant.UNKNOWN else [source.variant])
-    bare = named.rest or "index"
-    raise Refused(
-        f"The name '{name}' names {' and '.join(said)}, and the files were built from {' and '.join(built_from)}; "
-        f"nothing was imported. Import them with `--name {built_name(bare, split, source.variant)}`."
-    )

@@ -57,7 +57,6 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             inputs={
                 "data_set": data_set,
                 "transcript_hash": transcript.transcript_hash,
-                "transcript_variant": transcript.variant.value,
             }
             | (search if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),

@@ -34,8 +34,7 @@ class SplitTable(columns.Row, table=True):
     ids_hash: str
     participant_ids: list[int] = columns.array(Integer)
     """In the order of its file."""
-    origin: dict[str, Any] = columns.json()
-    """How it was made."""
+    made_by: str
     imported_at: datetime = columns.now()
 
 

@@ -50,28 +50,6 @@ class AssessmentMode(StrEnum):
     FEW_SHOT = "few_shot"
 
 
-class SplitMethod(StrEnum):
-    """How a split was made."""
-
-    FILE = "file"
-    """Read from its CSV at an import of participants."""
-    PUBLISHED = "published"
-    """The participant ids that the paper's authors used."""
-    STRATIFIED = "stratified"
-    """Drawn by the paper's rule with a seed: participants other than the paper's."""
-    LISTED = "listed"
-    """Read from a file of ids that was named with `ragq splits make --from`."""
-
-
-class SplitOrigin(Value):
-    """How a split was made, stored with it."""
-
-    method: SplitMethod
-    seed: int | None = None
-    file: str | None = None
-    """The name of the file of ids."""
-
-
 class Split(Value):
     """A named group of participants, in the order of its CSV."""
 
@@ -81,7 +59,8 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
-    origin: SplitOrigin = SplitOrigin(method=SplitMethod.FILE)
+    made_by: str = "its file"
+    """What lists or draws its participants, in words."""
 
 
 class StoredSplit(Split):

@@ -296,7 +296,7 @@ def _source(
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
     if now is not None:
         if others := split_difference(split, built=hash_of_ids, now=now.ids_hash):
-            files.refuse(meta, others, "import the participants it was built on, or name its split with --split")
+            files.refuse(meta, others, "import the participants it was built on, or name its split with --name")
         elif described.split_csv_hash is not None and not same_file:
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
     built_with = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}

@@ -23,6 +23,7 @@ from stages.participants.splits import (
     PAPER_FILES,
     TRAIN_AND_DEV,
     ParticipantId,
+    overlaps,
     parse_split,
     split_of,
     train_and_dev,
@@ -181,7 +182,10 @@ def parse_data_set(
         files_of_splits = {**ITEM_LABEL_FILES, **PAPER_FILES}
         problems = (
             *_labelled_twice({file: parsed.value for file, parsed in labels.items()}),
-            *_in_two_paper_splits(splits),
+            *(
+                FileProblem(PAPER_FILES[name], None, found, "keep each in one of them")
+                for name, found in overlaps({name: parsed.value.participant_ids for name, parsed in paper.items()})
+            ),
             *(_lacking(splits, PAPER_FILES, labelled, "item labels", add_labels) if avec else ()),
             *(_lacking(splits, files_of_splits, transcripts, "transcript", add_transcripts) if transcripts else ()),
         )
@@ -200,16 +204,6 @@ def _labelled_twice(labels: Mapping[str, Sequence[_Row]]) -> Iterator[FileProble
             elif earlier.gender != row.gender:
                 found = f"participant {row.id} has another gender in {earlier_file}"
                 yield FileProblem(file, None, found, "make the two agree")
-
-
-def _in_two_paper_splits(splits: Mapping[str, Split]) -> Iterator[FileProblem]:
-    first: dict[int, str] = {}
-    for name in (name for name in PAPER_FILES if name in splits):
-        for number in splits[name].participant_ids:
-            earlier = first.setdefault(number, name)
-            if earlier != name:
-                found = f"participant {number} is also in {earlier}"
-                yield FileProblem(PAPER_FILES[name], None, found, "keep one of them")
 
 
 def _lacking(

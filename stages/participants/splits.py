@@ -13,21 +13,12 @@ from pydantic_core import PydanticCustomError
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import (
-    FileProblem,
-    Labels,
-    Split,
-    SplitMethod,
-    SplitOrigin,
-    StoredSplit,
-)
+from schemas.values.participants import FileProblem, Labels, Split, StoredSplit
 from stages.participants.transcripts import import_command
 from stages.records import Parsed, parse_records, parse_rows
 from stages.texts.characters import short_hash
 
 TRAIN_AND_DEV = "train+dev"
-
-OF_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
 PAPER_FILES: Mapping[str, str] = {
     "paper-train": "paper_splits/paper_split_train.csv",
@@ -111,21 +102,21 @@ def first_index(stored: Iterable[StoredSplit]) -> str:
     return f"`ragq index references --split {shlex.quote(likeliest.called)}` builds one."
 
 
-def split_of(name: str, participant_ids: Sequence[int], *, data: bytes, origin: SplitOrigin = OF_ITS_FILE) -> Split:
+def split_of(name: str, participant_ids: Sequence[int], *, data: bytes, made_by: str = "its file") -> Split:
     """The split of these participants, whose CSV has these bytes."""
     return Split(
         name=name,
         participant_ids=tuple(participant_ids),
         csv_hash=hashlib.sha256(data).hexdigest()[:12],
         ids_hash=ids_hash(participant_ids),
-        origin=origin,
+        made_by=made_by,
     )
 
 
-def listed_split(name: str, participant_ids: Sequence[int], origin: SplitOrigin = OF_ITS_FILE) -> Split:
+def listed_split(name: str, participant_ids: Sequence[int], made_by: str) -> Split:
     """The split of these participants, which no file lists; its CSV hash is that of a file with their ids alone."""
     rows = "".join(f"{number}\n" for number in participant_ids)
-    return split_of(name, participant_ids, data=f"Participant_ID\n{rows}".encode(), origin=origin)
+    return split_of(name, participant_ids, data=f"Participant_ID\n{rows}".encode(), made_by=made_by)
 
 
 def ids_hash(participant_ids: Iterable[int]) -> str:
@@ -219,21 +210,6 @@ def _dealt(places: Mapping[str, int]) -> Iterator[str]:
         yield part
 
 
-def origin_words(origin: SplitOrigin) -> str:
-    """How a split was made.
-
-    >>> origin_words(SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))
-    "the paper's rule, seed 7"
-    """
-    words = {
-        SplitMethod.FILE: "its file",
-        SplitMethod.PUBLISHED: "published ids",
-        SplitMethod.STRATIFIED: f"the paper's rule, seed {origin.seed}",
-        SplitMethod.LISTED: f"listed in {origin.file}",
-    }
-    return words[origin.method]
-
-
 def participants_in_words(ids: Iterable[int]) -> str:
     """Participants, ascending."""
     return f"participant {', '.join(map(str, sorted(ids)))}"
@@ -257,6 +233,9 @@ PUBLISHED_SPLITS: Mapping[str, tuple[int, ...]] = {
     part: tuple(map(int, numbers.split())) for part, numbers in _PUBLISHED.items()
 }
 """Part of the paper's splits -> participants: 58, 43 and 41, ascending and disjoint."""
+
+PUBLISHED = "published ids"
+"""What makes splits of them."""
 
 PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for number in numbers))
 """All 142, ascending."""
@@ -299,8 +278,8 @@ def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
     listed: dict[str, list[int]] = {}
     for member in members:
         listed.setdefault(member.split, []).append(member.number)
-    origin = SplitOrigin(method=SplitMethod.LISTED, file=file)
-    return Parsed(tuple(split_of(name, ids, data=data, origin=origin) for name, ids in listed.items()), problems)
+    splits = (split_of(name, ids, data=data, made_by=f"listed in {file}") for name, ids in listed.items())
+    return Parsed(tuple(splits), problems)
 
 
 DEPRESSED_FROM = 10
@@ -317,7 +296,7 @@ def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, Labels]) 
     data set, who all have a transcript, by id."""
     found = {split.name: list(_of_one(split, people)) for split in splits}
     for name, problem in overlaps({split.name: split.participant_ids for split in splits}):
-        found[name].append(problem)
+        found[name].append(f"{problem}; keep each in one of them")
     return found
 
 
@@ -326,7 +305,7 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
     for group in _DISJOINT:
         for name, other in combinations([name for name in group if name in splits], 2):
             if both := set(splits[name]) & set(splits[other]):
-                yield name, f"{participants_in_words(both)} also in {other}; keep each in one of them"
+                yield name, f"{participants_in_words(both)} also in {other}"
 
 
 def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[str]:
@@ -343,8 +322,7 @@ def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[str]:
 
 def _unlike_published(split: StoredSplit) -> str | None:
     part = split.name.removeprefix("paper-")
-    is_other = split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
-    if split.name not in PAPER_FILES or is_other:
+    if split.name not in PAPER_FILES or split.made_by not in ("its file", PUBLISHED):
         return None
     published = set(PUBLISHED_SPLITS[part])
     differences = {

@@ -198,7 +198,7 @@ def refuse_wrong_variant(people: Iterable[Participant]) -> None:
     if wrong:
         raise Refused(
             f"{len(wrong)} of the transcripts of variant 'participant_only' have rows of {INTERVIEWER}: "
-            f"{listed(wrong)}. Name the variant of these files with --transcripts-variant."
+            f"{listed(wrong)}. Name the folder of these files by their variant, or `transcripts`."
         )
 
 

@@ -35,10 +35,10 @@ async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson
 
 
 KEEP_SPLIT = """
-INSERT INTO split (data_set, name, csv_hash, ids_hash, participant_ids, origin) VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO split (data_set, name, csv_hash, ids_hash, participant_ids, made_by) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (data_set, name) DO UPDATE
 SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, participant_ids = excluded.participant_ids,
-    origin = excluded.origin, imported_at = now()
+    made_by = excluded.made_by, imported_at = now()
 """
 
 DATA_SETS = """
@@ -79,10 +79,7 @@ async def keep(
 
 async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Split]) -> None:
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
-    rows = (
-        (data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.origin.model_dump_json())
-        for one in splits
-    )
+    rows = [(data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.made_by) for one in splits]
     await connection.executemany(KEEP_SPLIT, rows)
 
 

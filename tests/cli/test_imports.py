@@ -12,7 +12,6 @@ import pytest
 from cli.files import FileRefused, read_file, read_stdin
 from cli.participants import read_directory
 from schemas.errors import Refused
-from schemas.values.participants import TranscriptVariant
 from stages.records import ProblemsFound
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
@@ -58,9 +57,7 @@ def test_transcripts_with_the_interviewer_are_not_of_the_participant_alone(ragq:
     done = ragq("import", "participants", "data", "--transcripts", "transcripts_participant_only")
 
     assert isinstance(done.exception, Refused)
-    assert "Name the variant of these files with --transcripts-variant." in str(done.exception)
-    named = ("--transcripts", "transcripts_participant_only", "--transcripts-variant", "both_speakers_clean")
-    assert "  transcript variant both_speakers_clean (1)" in ragq("import", "participants", "data", *named).stdout
+    assert "Name the folder of these files by their variant, or `transcripts`." in str(done.exception)
 
 
 def test_participants_are_the_folders_with_a_number(tmp_path: Path) -> None:
@@ -79,17 +76,12 @@ def test_real_interviews_in_the_same_layout_are_read() -> None:
     assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
 
 
-def test_the_variant_is_the_one_named_else_that_of_the_folder(tmp_path: Path) -> None:
-    cases: list[tuple[str, TranscriptVariant | None, str]] = [
-        ("transcripts", None, "raw"),
-        ("transcripts_participant_only", None, "participant_only"),
-        ("interviews", None, "unknown"),
-        ("transcripts_participant_only", TranscriptVariant.RAW, "raw"),
-    ]
-    for number, (folder, named, variant) in enumerate(cases):
-        data = tmp_path / str(number)
+def test_the_variant_is_that_of_the_folder(tmp_path: Path) -> None:
+    cases = {"transcripts": "raw", "transcripts_participant_only": "participant_only", "interviews": "unknown"}
+    for folder, variant in cases.items():
+        data = tmp_path / variant
         write_transcript(data / folder, 303)
-        assert read_directory(data, transcripts=folder, variant=named).participants[303].variant == variant
+        assert read_directory(data, transcripts=folder).participants[303].variant == variant
 
 
 def test_what_is_not_there_or_larger_than_the_largest_size_is_refused_with_the_reason(

@@ -41,9 +41,8 @@ def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_un
     assert members(ragq, "paper-test") == first
     assert ragq("splits", "list").exit_code == 0
     listed = json.loads(ragq("splits", "list", "--json").stdout)
-    origins = {split["name"]: split["origin"] for split in listed}
-    assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None}
-    assert origins["train"]["method"] == "file"
+    made_by = {split["name"]: split["made_by"] for split in listed}
+    assert (made_by["paper-test"], made_by["train"]) == ("the paper's rule, seed 7", "its file")
     assert [split["name"] for split in listed if not split["imported_at"].endswith("Z")] == []
 
 

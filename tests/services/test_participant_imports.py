@@ -41,7 +41,7 @@ async def brought(
     dry_run: bool = False,
     **splits: Sequence[int],
 ) -> ImportedParticipants:
-    listed = {name: listed_split(name, numbers) for name, numbers in splits.items()}
+    listed = {name: listed_split(name, numbers, "listed in x") for name, numbers in splits.items()}
     given = DataSet(participants={one.id: one for one in people}, labels={}, splits=listed)
     return await import_participants(connection, data_set, given, replace_stored=anyway, dry_run=dry_run)
 

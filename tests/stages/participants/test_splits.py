@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, PHQ8Item, SplitMethod, SplitOrigin, StoredSplit
+from schemas.values.participants import Labels, PHQ8Item, StoredSplit
 from stages.participants.splits import (
     MAKE_SPLITS,
+    PUBLISHED,
     PUBLISHED_IDS,
     PUBLISHED_SPLITS,
     first_index,
@@ -71,10 +72,9 @@ def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], 
 
 RIGHT = Labels(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
-OF_FILE, PUBLISHED = (SplitOrigin(method=method) for method in (SplitMethod.FILE, SplitMethod.PUBLISHED))
 
 
-def split(name: str, ids: Iterable[int], *, origin: SplitOrigin = OF_FILE) -> StoredSplit:
+def split(name: str, ids: Iterable[int], *, made_by: str = "its file") -> StoredSplit:
     numbers = tuple(ids)
     return StoredSplit(
         data_set="data",
@@ -83,12 +83,12 @@ def split(name: str, ids: Iterable[int], *, origin: SplitOrigin = OF_FILE) -> St
         participant_ids=numbers,
         csv_hash="c",
         ids_hash=ids_hash(numbers),
-        origin=origin,
+        made_by=made_by,
         imported_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
 
 
-PAPER = [split(f"paper-{part}", ids, origin=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
+PAPER = [split(f"paper-{part}", ids, made_by=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
 
 
 def found(splits: list[StoredSplit], people: Mapping[int, Labels] = EVERYBODY) -> list[str]:
@@ -99,8 +99,9 @@ def found(splits: list[StoredSplit], people: Mapping[int, Labels] = EVERYBODY) -
 def test_what_is_wrong_with_splits_is_named() -> None:
     people = {number: labels for number, labels in EVERYBODY.items() if number != 303}
     people[316] = RIGHT.model_copy(update={"items": None})
-    listed, drawn = SplitOrigin(method=SplitMethod.LISTED), SplitOrigin(method=SplitMethod.STRATIFIED, seed=7)
-    paper = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
+    paper = [
+        split(name, ids, made_by="listed in x") for name, ids in (("paper-train", [303, 304]), ("paper-test", [304]))
+    ]
     ids = (*PUBLISHED_SPLITS["test"][1:], 303)
 
     assert found(PAPER, people) == [
@@ -115,7 +116,7 @@ def test_what_is_wrong_with_splits_is_named() -> None:
         "paper-test: lacks published participant 316; has unpublished participant 303"
     ]
     # Others than the published are declared.
-    assert found([split("paper-test", ids, origin=drawn)]) == []
+    assert found([split("paper-test", ids, made_by="the paper's rule, seed 7")]) == []
 
 
 def test_a_csv_lists_splits_in_its_order_and_the_published_ones_are_disjoint() -> None:
