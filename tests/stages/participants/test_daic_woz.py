@@ -90,7 +90,7 @@ def test_the_problems_of_all_files_are_reported_together() -> None:
         "add them to train_split_Depression_AVEC2017.csv or dev_split_Depression_AVEC2017.csv"
     ]
     assert problems_with(paper_val=b"Participant_ID\n303\n302\n") == [
-        "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
+        "paper_splits/paper_split_train.csv: participant 302 also in paper-val; keep each in one of them"
     ]
     assert problems_with(test=b"participant_ID,Gender\n300,0\n") == [
         "test_split_Depression_AVEC2017.csv: participant 300 has another gender in full_test_split.csv; "
