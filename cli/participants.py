@@ -19,7 +19,6 @@ from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
 from schemas.values.participants import DataSet, FileProblem, Split, StoredSplit, TranscriptVariant
 from services.data_sets import (
-    REMEDIES,
     ImportedParticipants,
     drawn_splits,
     find_data_set,
@@ -144,7 +143,6 @@ import_group.add_command(import_command)
 @click.option("--no-splits", is_flag=True, help="Leave the splits as they are: import participants and labels alone.")
 @click.option("--name", help="The data set that they belong to; without it the name of the folder.")
 @click.option("--replace", is_flag=True, help="Replace what the data set has stored otherwise.")
-@click.option("--dry-run", is_flag=True, help="Show what is new, unchanged, changed and conflicting; store nothing.")
 @json_option
 def participants(
     directory: Path,
@@ -154,7 +152,6 @@ def participants(
     no_splits: bool,
     name: str | None,
     replace: bool,
-    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
@@ -174,7 +171,7 @@ def participants(
         ragq import participants data
         ragq import participants data --transcripts transcripts_participant_only
         ragq import participants data --variant participant_only --name data-participant-only
-        ragq import participants clinic/second-visit --name clinic --dry-run
+        ragq import participants clinic/second-visit --name clinic
     """
     data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
     tell_unread(directory, NAMES)
@@ -190,15 +187,15 @@ def participants(
         data_set,
         with_splits=not no_splits,
         replace_stored=replace,
-        dry_run=dry_run,
     )
     if as_json:
         print_json(imported)
         return
-    done = "Would import" if dry_run else "Imported"
-    print_text(f"{done} {counted(imported.participants, 'participant')}, {imported.labelled} of them with item labels.")
+    print_text(
+        f"Imported {counted(imported.participants, 'participant')}, {imported.labelled} of them with item labels."
+    )
     draw(*(f"  {line}" for line in _changes(imported)))
-    for notice in _notices(imported, replace=replace):
+    for notice in _notices(imported):
         draw(notice, err=True)
 
 
@@ -218,16 +215,11 @@ def _changes(imported: ImportedParticipants) -> Iterator[str]:
         yield f"participant {number}: {item} was rebuilt from the total"
 
 
-def _notices(imported: ImportedParticipants, *, replace: bool) -> Iterator[str]:
+def _notices(imported: ImportedParticipants) -> Iterator[str]:
     """What an import replaced or left out, and why the paper's splits were not made."""
-    if len(imported.stored_variants) > 1:
-        yield f"Transcripts of several variants are stored: {counted_variants(imported.stored_variants)}."
-    if imported.dry_run and imported.has_conflicts and not replace:
-        yield f"This import would be refused. {REMEDIES}"
     if imported.conflicting_splits:
-        done = "To be replaced" if imported.dry_run else "Replaced"
         yield (
-            f"{done}: {', '.join(imported.conflicting_splits.values())}. "
+            f"Replaced: {', '.join(imported.conflicting_splits.values())}. "
             "An index that was built on other participants is to be built again (`ragq index references`)."
         )
     if imported.unknown:

@@ -46,17 +46,10 @@ LONGEST_NAME: Final = 100
 """Characters of the name of a data set."""
 
 
-REMEDIES: Final = (
-    "--replace puts what is imported in the place of what is stored; --name NAME imports another study beside this "
-    "one; --no-splits leaves the splits as they are."
-)
-
-
 class ImportedParticipants(Value):
-    """What an import did, or would do: participants by number, with the names of what changes."""
+    """What an import did: participants by number, with the names of what changes."""
 
     data_set: str
-    dry_run: bool
     participants: int
     """Those in the import."""
     labelled: int
@@ -69,23 +62,16 @@ class ImportedParticipants(Value):
     changed: dict[int, tuple[str, ...]]
     """The import adds these to what is stored, such as labels that were not known."""
     conflicting: dict[int, tuple[str, ...]]
-    """These are stored otherwise: they are refused, or replaced."""
+    """These were stored otherwise, and were replaced."""
     unknown: tuple[int, ...]
     """The import has labels of them, and nobody has their transcripts: left out."""
     conflicting_splits: dict[str, str]
-    """Stored with other participants: the stored ones in words."""
+    """Those that were stored with other participants, in words."""
     made_splits: tuple[str, ...] = ()
     """The paper's splits, made because the import has no files of them."""
     patched_items: dict[int, PHQ8Item]
-    stored_variants: dict[TranscriptVariant, int] = Field(default_factory=dict)
-    """Those that the data set has now."""
     missing: tuple[int, ...] = Field(default=(), exclude=True)
     """Published participants that are not stored with item labels; nothing is made then."""
-
-    @property
-    def has_conflicts(self) -> bool:
-        """Whether something that is stored would be replaced."""
-        return bool(self.conflicting or self.conflicting_splits)
 
 
 async def import_participants(
@@ -95,12 +81,11 @@ async def import_participants(
     *,
     with_splits: bool = True,
     replace_stored: bool = False,
-    dry_run: bool = False,
 ) -> ImportedParticipants:
     """Add participants and splits to the data set of a name, all or nothing.
 
     What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
-    otherwise, unless it may be replaced; a dry run stores nothing and raises nothing.
+    otherwise, unless it may be replaced.
 
     Without a paper split among those of the import, the paper's are made when every participant of them is stored with
     item labels, and none of them is stored with other participants. None is imported or made without `with_splits`.
@@ -117,7 +102,6 @@ async def import_participants(
         others = {split.name: described(split) for split in stored_otherwise(splits, before)}
         imported = ImportedParticipants(
             data_set=name,
-            dry_run=dry_run,
             participants=len(people),
             labelled=sum(one.items is not None for one in people.values()),
             variants=Counter(one.variant for one in people.values()),
@@ -130,17 +114,14 @@ async def import_participants(
             conflicting_splits=others,
             patched_items=data_set.patched,
         )
-        made: dict[str, Any] = {}
-        if not dry_run:
-            if imported.has_conflicts and not replace_stored:
-                raise Refused(_refusal(imported))
-            kept = [people[one] for one in imported.new]
-            kept += [one for one, added, replaced in merges if added or replaced]
-            await interviews.keep(connection, name, kept, splits)
-            if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
-                made = await _make_paper_splits(connection, imported, before)
-        made["stored_variants"] = await interviews.variants(connection, name)
-        return imported.model_copy(update=made)
+        if (imported.conflicting or others) and not replace_stored:
+            raise Refused(_refusal(imported))
+        kept = [people[one] for one in imported.new]
+        kept += [one for one, added, replaced in merges if added or replaced]
+        await interviews.keep(connection, name, kept, splits)
+        if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
+            return imported.model_copy(update=await _make_paper_splits(connection, imported, before))
+        return imported
 
 
 async def _make_paper_splits(
@@ -206,7 +187,10 @@ def _refusal(imported: ImportedParticipants) -> str:
     counts = {"split": len(splits), "participant": len(people)}
     stored = " and ".join(counted(count, noun) for noun, count in counts.items() if count)
     said = f"Data set '{imported.data_set}' has {stored} stored otherwise; nothing was imported:"
-    return f"{said}\n{first_lines(found)}\n{REMEDIES}"
+    return (
+        f"{said}\n{first_lines(found)}\n--replace puts what is imported in the place of what is stored; --name NAME "
+        "imports another study beside this one; --no-splits leaves the splits as they are."
+    )
 
 
 def published_splits() -> tuple[Split, ...]:

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Response
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import Body, Keyed, Reply, SettingsByName, StrictRoute, WithSettings, announce, with_example
+from api.parameters import Body, Keyed, SettingsByName, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority
@@ -94,22 +94,10 @@ class ParticipantSubmission(ParticipantRequest, Submission):
     """What `ragq submit` takes: a split, or participants by number."""
 
 
-class SplitSize(Reply):
-    """How many participants a split has."""
-
-    data_set: str = Field(examples=["data"])
-    called: str = Field(examples=["paper-test"])
-    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
-    name: str = Field(examples=["paper-test"])
-    participants: Annotated[int, BeforeValidator(len)] = Field(validation_alias="participant_ids", examples=[41])
-    without_transcript: int = Field(examples=[0])
-    """Participants of the split whose transcript is not stored: it cannot be submitted whole."""
-
-
 participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
 
 
-@participants_router.get("/splits", response_model=list[SplitSize])
+@participants_router.get("/splits")
 async def list_splits(ctx: Context) -> list[StoredSplit]:
     """Every stored split, by name."""
     return await ctx.database.once(interviews.stored_splits)

@@ -70,8 +70,8 @@ class StoredSplit(Split):
     called: str
     """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     imported_at: datetime
-    without_transcript: int = Field(default=0, exclude=True)
-    """Participants whose transcript is not stored."""
+    without_transcript: int = Field(default=0, examples=[0])
+    """Participants whose transcript is not stored: it cannot be submitted whole."""
 
 
 class TranscriptVariant(StrEnum):

@@ -4,7 +4,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
@@ -17,7 +17,6 @@ from schemas.errors import (
     EmbeddingArtifactMismatchError,
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
-    FailureCategory,
     ReplyShapeError,
 )
 from schemas.settings.run import EmbeddingSettings, RunSettings
@@ -429,27 +428,3 @@ def _refuse_unsound(vectors: Mapping[int, Vectors], dimension: int, file: str) -
     ]
     if found:
         raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(found)}")
-
-
-_REASONS: Final = {
-    FailureCategory.EMBEDDING_NAN: "embedding_nan",
-    FailureCategory.EMBEDDING_INF: "embedding_inf",
-    FailureCategory.EMBEDDING_ZERO_VECTOR: "embedding_zero",
-    FailureCategory.EMBEDDING_DIMENSION_MISMATCH: "dimension_mismatch",
-}
-"""The reasons of the original system; any other failure is an `embedding_error` there."""
-
-
-def partial_build(left_out: Sequence[tuple[int, FailureCategory, int]]) -> PartialBuild:
-    """What an index lacks: whole participants, and their chunks, none of a transcript that was not cut, counted by the
-    category of the failure.
-
-    >>> nan, empty = FailureCategory.EMBEDDING_NAN, FailureCategory.TRANSCRIPT_EMPTY
-    >>> partial_build([(304, nan, 41), (313, empty, 0)])
-    PartialBuild(skipped_participants=(304, 313), chunk_skip_reason_counts={'embedding_nan': 41})
-    """
-    reasons: Counter[str] = Counter()
-    for _, category, chunks in left_out:
-        reasons[_REASONS.get(category, "embedding_error")] += chunks
-    skipped = tuple(participant_id for participant_id, _, _ in left_out)
-    return PartialBuild(skipped_participants=skipped, chunk_skip_reason_counts=dict(+reasons))

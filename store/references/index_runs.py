@@ -5,13 +5,13 @@ the reaper finds that the publication is *due* and makes a job that has succeede
 is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-from schemas.errors import EmbeddingArtifactMismatchError, FailureCategory
-from schemas.values.participants import ChunkScoresMeta
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.values.participants import ChunkScoresMeta, PartialBuild
 from stages.models import first_unlike
-from stages.participants.artifacts import partial_build
 from store.database import Connection
 from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
 from store.runs.chain import content_hash
@@ -175,10 +175,13 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
             f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
         )
     await connection.execute(PUBLISH_EVIDENCE, index_id, run_id)
-    rows = await connection.fetch(LEFT_OUT, run_id)
-    left_out = [(row["participant_id"], FailureCategory(row["category"]), row["chunks"]) for row in rows]
-    if left_out:
-        await connection.execute(DESCRIBE, index_id, partial_build(left_out).model_dump_json())
+    if left_out := await connection.fetch(LEFT_OUT, run_id):
+        reasons: Counter[str] = Counter()
+        for row in left_out:
+            reasons[row["category"]] += row["chunks"]
+        people = tuple(row["participant_id"] for row in left_out)
+        partial = PartialBuild(skipped_participants=people, chunk_skip_reason_counts=dict(+reasons))
+        await connection.execute(DESCRIBE, index_id, partial.model_dump_json())
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
-from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit, TranscriptVariant
+from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit
 from store.database import Connection, Lock, hold
 
 # Commands name a split by its data set too where another has a split of that name.
@@ -45,11 +45,6 @@ DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
 FROM (SELECT data_set, id FROM participant UNION ALL SELECT data_set, NULL FROM split) AS stored
 GROUP BY data_set ORDER BY data_set
-"""
-
-VARIANTS = """
-SELECT variant, count(*) AS people FROM participant WHERE $1::text IS NULL OR data_set = $1
-GROUP BY variant ORDER BY variant
 """
 
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
@@ -107,11 +102,6 @@ async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_
         most_bytes,
     )
     return {row["transcript_hash"]: row["transcript"] for row in rows}
-
-
-async def variants(connection: Connection, data_set: str | None = None) -> dict[TranscriptVariant, int]:
-    """How many of the stored transcripts, or those of a data set, have each variant."""
-    return {TranscriptVariant(row["variant"]): row["people"] for row in await connection.fetch(VARIANTS, data_set)}
 
 
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:

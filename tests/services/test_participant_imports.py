@@ -38,12 +38,11 @@ async def brought(
     *,
     data_set: str = "clinic",
     anyway: bool = False,
-    dry_run: bool = False,
     **splits: Sequence[int],
 ) -> ImportedParticipants:
     listed = {name: listed_split(name, numbers, "listed in x") for name, numbers in splits.items()}
     given = DataSet(participants={one.id: one for one in people}, labels={}, splits=listed)
-    return await import_participants(connection, data_set, given, replace_stored=anyway, dry_run=dry_run)
+    return await import_participants(connection, data_set, given, replace_stored=anyway)
 
 
 def labels_of(people: Mapping[int, Any]) -> dict[int, object]:
@@ -70,20 +69,20 @@ async def test_imports_in_any_order_lose_no_label(database: Database, folders: l
             assert labels_of(stored) == labels_of(everything)
 
 
-async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(connection: Connection) -> None:
+async def test_an_import_tells_what_is_new_unchanged_changed_and_replaced(connection: Connection) -> None:
     other = person(303)
     new = other.model_copy(update={"items": dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, "transcript_hash": "x"})
     people = [person(300), person(301), new, person(305)]
     before = [person(300), person(301, knows=frozenset()), other, person(304)]
     await brought(connection, before, train=[300, 301])
 
-    found = await brought(connection, people, train=[300], test=[305], dry_run=True)
+    found = await brought(connection, people, train=[300], test=[305], anyway=True)
 
     assert (found.new, found.unchanged) == ((305,), (300,))
     assert found.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
     assert found.conflicting == {303: ("PHQ8_Sleep", "transcript")}
     assert list(found.conflicting_splits) == ["train"]
-    assert sorted(await interviews.known(connection, "clinic")) == [300, 301, 303, 304]
+    assert sorted(await interviews.known(connection, "clinic")) == [300, 301, 303, 304, 305]
 
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
