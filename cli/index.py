@@ -21,15 +21,14 @@ from schemas.settings.run import EmbeddingSettings
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
 from services.listings import indexes_table
-from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
+from services.new_runs import submit_run
+from services.references import build_references, plan_chunk_scores, plan_references
 from stages.participants.artifacts import ArtifactFile, files_not_read
 from stages.participants.index_names import index_name
 from stages.participants.splits import first_index
 from stages.reports.words import counted
-from store.database import Connection
 from store.references import index_runs, references
 from store.references.interviews import stored_splits
-from store.runs.runs import NewRun
 
 #: The exit code of an index without everybody; REFUSED is that of none.
 PUBLISHED_IN_PART = 2
@@ -174,17 +173,12 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --wait
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
+    plan = partial(plan_chunk_scores, name=name, settings=settings, **asked)
     if dry_run:
-
-        async def plan_scores(connection: Connection) -> NewRun:
-            return (await plan_chunk_scores(connection, name, settings, **asked))[0]
-
-        print_estimates([plan_scores], as_json=as_json)
+        print_estimates([plan], as_json=as_json)
         return
-    submitted, chunks = with_open_database(score_chunks, name, settings, always_new=always_new, **asked)
+    submitted = with_open_database(submit_run, with_database(plan), always_new=always_new)
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
-    if submitted.jobs < chunks:
-        print_text(f"A trial of {submitted.jobs} of {chunks} chunks: no run will use these scores.", err=True)
     conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 

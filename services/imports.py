@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -28,14 +28,6 @@ from store.database import Connection, Database
 from store.questions import presets
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
-
-#: Why the second of two files of an import is refused.
-SAME_NAME: Final = (
-    "another file of this import has the same name, which identifies the work; rename one, or send both with their "
-    "folders (teas/tea.md)."
-)
-
-EMPTY: Final = "is empty."
 
 
 class WorkFile(NamedTuple):
@@ -80,7 +72,11 @@ def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> It
             if isinstance(file, WorkFileError):
                 raise file
             if file.source_path in named:
-                raise WorkFileError(file.name, SAME_NAME)
+                raise WorkFileError(
+                    file.name,
+                    "another file of this import has the same name, which identifies the work; rename one, or send "
+                    "both with their folders (teas/tea.md).",
+                )
             named.add(file.source_path)
             read = _read(file)
         except WorkFileError as error:
@@ -91,7 +87,7 @@ def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> It
 
 def _read(file: WorkFile) -> ReadWork | WorkFile:
     if not file.content:
-        raise WorkFileError(file.name, EMPTY)
+        raise WorkFileError(file.name, "is empty.")
     try:
         form = format_of(file.content, file.name)
     except DocumentError as error:

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.statuses import JobStatus
 from schemas.values.participants import StoredPerson, TranscriptVariant
 from schemas.values.runs import IndexSource
 from services.indexes import current_index, evidence_rule
 from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
-from stages.participants.embed import counted_variants
+from stages.participants.embed import BUILT_WITH, counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
 from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, named_split, named_splits, sources, training_name
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
-from store.references.references import StoredIndex
-from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -84,12 +81,8 @@ async def plan_references(
         split_csv_hash=of.csv_hash,
         split_ids_hash=of.ids_hash,
         variant=variant,
-        backend=embedding.backend,
         model=settings.run.model.embedding_model,
-        dimension=embedding.dimension,
-        chunk_size=embedding.chunk_size,
-        chunk_step=embedding.chunk_step,
-        min_evidence_chars=embedding.min_evidence_chars,
+        **embedding.model_dump(include=BUILT_WITH),
     )
     evidence = evidence_rule(settings.run)
     stages = [stage for stage in stages_of("index", "references") if stage != "extract" or evidence]
@@ -117,12 +110,7 @@ async def plan_references(
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
         settings_hash=content_hash(
-            plan.model_dump(mode="json")
-            | {
-                "evidence": evidence,
-                "identity": references.identity(plan, evidence),
-                "long_texts": settings.run.ragq.long_texts,
-            }
+            plan.model_dump(mode="json") | {"evidence": evidence, "long_texts": settings.run.ragq.long_texts}
         ),
         request={
             "data_set": data_set,
@@ -158,35 +146,6 @@ def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: st
     return variant
 
 
-async def score_chunks(
-    database: Database,
-    name: str,
-    settings: EffectiveSettings,
-    *,
-    scorer_model: str,
-    allow_same_model: bool = False,
-    limit: int | None = None,
-    always_new: bool = False,
-) -> tuple[Submitted, int]:
-    """Submit the run that scores the chunks of the index of a name. With it is the number of chunks that it has.
-
-    With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
-    and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
-    """
-    run, index, chunks = await database.once(
-        plan_chunk_scores, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
-    )
-    submitted = await submit_run(database, run, always_new=always_new)
-    shown = index.chunk_scores_meta
-    is_shown = shown is not None and (shown.scorer_model, shown.prompt_hash) == (scorer_model, PROMPT_HASH)
-    if submitted.jobs == chunks and not is_shown:
-        found = await database.once(overviews.get, submitted.run_id)
-        if found.states.get(JobStatus.SUCCEEDED) == found.jobs:
-            # Other scores replaced these: a new run publishes them again, from the ledger.
-            submitted = await submit_run(database, run, always_new=True)
-    return submitted, chunks
-
-
 async def plan_chunk_scores(
     connection: Connection,
     name: str,
@@ -195,8 +154,12 @@ async def plan_chunk_scores(
     scorer_model: str,
     allow_same_model: bool = False,
     limit: int | None = None,
-) -> tuple[NewRun, StoredIndex, int]:
-    """The run that scores chunks, their index, and how many chunks that has. Raises as `score_chunks` does."""
+) -> NewRun:
+    """The run that scores the chunks of the index of a name.
+
+    With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
+    and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
+    """
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
     index = await current_index(connection, index_name(name))
@@ -210,7 +173,7 @@ async def plan_chunk_scores(
     }
     answered_by = {"backend": settings.run.llm.backend, "max_tokens": settings.run.ragq.chunk_score_max_tokens}
     stages = stages_of("index", "chunk_scores", until=None if len(chosen) == len(chunks) else "score")
-    run = NewRun(
+    return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
@@ -233,4 +196,3 @@ async def plan_chunk_scores(
             for chunk_id, chunk_hash in chosen
         ],
     )
-    return run, index, len(chunks)

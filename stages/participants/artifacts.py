@@ -32,7 +32,7 @@ from schemas.values.participants import (
 )
 from schemas.values.runs import IndexSource
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
-from stages.participants.embed import settings_differences, split_difference
+from stages.participants.embed import BUILT_WITH, settings_differences, split_difference
 from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash, stored_name
 from stages.ports import Vectors
 from stages.records import validation_problems
@@ -298,9 +298,8 @@ def _source(
             files.refuse(meta, others, "import the participants it was built on, or name its split with --name")
         elif described.split_csv_hash is not None and not same_file:
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
-    built_with = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
     return IndexSource(
-        **settings.embedding.model_dump(include=built_with),
+        **settings.embedding.model_dump(include=BUILT_WITH),
         name=files.name,
         data_set="",
         split=split,

@@ -1,6 +1,7 @@
 """Stage `embed`: the evidence of each item as one vector (Spec 37), and the chunks of a reference transcript."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -79,6 +80,10 @@ async def embed_chunks(
         evidence=tuple(item.evidence_key for item in evidence),
     )
     return embedded, found.vectors
+
+
+BUILT_WITH: Final = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
+"""The settings EMBEDDING_* that an index keeps."""
 
 
 def settings_differences(built: ArtifactMeta | IndexSource, settings: RunSettings) -> Iterator[str]:
