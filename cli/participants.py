@@ -12,6 +12,7 @@ from rich.table import Column
 from cli.config import with_database
 from cli.files import FileRefused, environment, read_file, tell_unread
 from cli.import_works import works_command
+from cli.main import REFUSED
 from cli.options import FILE, Choice, group
 from cli.output import FittingTable, Text, draw, json_option, print_json, print_result, print_text
 from cli.tags import import_command
@@ -57,13 +58,10 @@ _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 
 
 def read_directory(
-    directory: Path,
-    *,
-    transcripts: str = DEFAULT_TRANSCRIPTS,
-    patch_missing_items: bool = False,
+    directory: Path, *, transcripts: str = DEFAULT_TRANSCRIPTS, patch_missing_items: bool = False
 ) -> DataSet:
     """Read the data set in a folder; `transcripts` is the folder with the interviews, relative to it, whose name names
-    their variant. Participants are the sub-folders named `<id>_P`; `no_participants` lists what else is there. Raises
+    their variant. Participants are the sub-folders named `<id>_P`; what else is there is printed on stderr. Raises
     ProblemsFound with the problems of all files when there is any, and Refused when the folder does not exist.
     """
     if not directory.is_dir():
@@ -72,9 +70,14 @@ def read_directory(
     if transcripts != DEFAULT_TRANSCRIPTS and not folder.is_dir():
         there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
         raise Refused(f"There is no folder {folder}. There are: {', '.join(there) or 'none'}.")
+    named = {path: _PARTICIPANT_FOLDER.fullmatch(path.name) for path in (folder.iterdir() if folder.is_dir() else ())}
+    ids = sorted(int(match[1]) for path, match in named.items() if match and path.is_dir())
+    others = sorted(path.name for path, match in named.items() if not match and not path.name.startswith("."))
+    if others:
+        draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
-    paths = {name: folder.parent / name for name in _transcript_names(folder)}
+    paths = {f"{folder.name}/{pid}_P/{pid}_TRANSCRIPT.csv": folder / f"{pid}_P/{pid}_TRANSCRIPT.csv" for pid in ids}
     paths |= {name: directory / name for name in NAMES if (directory / name).is_file()}
     for name, path in paths.items():
         try:
@@ -84,23 +87,6 @@ def read_directory(
     variant = variant_of_folder(folder.name)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=variant)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
-
-
-def no_participants(folder: Path) -> list[str]:
-    """What is in a folder of interviews beside those of participants; hidden names are left out."""
-    if not folder.is_dir():
-        return []
-    others = (path.name for path in folder.iterdir() if _PARTICIPANT_FOLDER.fullmatch(path.name) is None)
-    return sorted(name for name in others if not name.startswith("."))
-
-
-def _transcript_names(folder: Path) -> list[str]:
-    """The transcript that each participant's folder has to hold, ids ascending, whether it is there or not."""
-    if not folder.is_dir():
-        return []
-    matches = (_PARTICIPANT_FOLDER.fullmatch(path.name) for path in folder.iterdir() if path.is_dir())
-    ids = sorted(int(match[1]) for match in matches if match)
-    return [f"{folder.name}/{pid}_P/{pid}_TRANSCRIPT.csv" for pid in ids]
 
 
 @group("import")
@@ -175,8 +161,6 @@ def participants(
     """
     data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
     tell_unread(directory, NAMES)
-    if others := no_participants(directory / transcripts):
-        draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
     refuse_wrong_variant(data_set.participants.values())
     if variant is not None:
         varied = {one.id: vary(one, variant) for one in data_set.participants.values()}
@@ -262,10 +246,6 @@ def demo_data(directory: Path, works: bool, tags: bool, as_json: bool) -> None:
     print_result(written, f"Wrote {words} to {directory}.", as_json=as_json)
 
 
-#: Problems of the stored splits were found.
-WRONG = 1
-
-
 @group("splits")
 def splits_group() -> None:
     """Make, list and check the splits of participants.
@@ -302,7 +282,7 @@ def list_command(as_json: bool) -> None:
             table.add_row(split.called, size, split.made_by, check, split.ids_hash, when)
         draw(table, *(f"{split.called}: {problem}" for split, wrong in found for problem in wrong))
     if any(wrong for _, wrong in found):
-        raise SystemExit(WRONG)
+        raise SystemExit(REFUSED)
 
 
 async def _checked(connection: Connection) -> list[tuple[StoredSplit, list[str]]]:

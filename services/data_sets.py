@@ -239,11 +239,7 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
     Raises Refused when there are too few."""
     people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
     pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
-    labelled = [
-        people[number].model_copy(update={"phq8_score": sum(items.values())})
-        for number in pool
-        if number in people and (items := people[number].items) is not None
-    ]
+    labelled = [people[number] for number in pool if number in people and people[number].items is not None]
     made_by = f"the paper's rule, seed {seed}"
     parts = stratified_split(labelled, seed=seed)
     return tuple(listed_split(f"paper-{part}", ids, made_by) for part, ids in parts.items())

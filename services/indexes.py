@@ -166,14 +166,13 @@ async def _lacks(connection: Connection, index: StoredIndex, settings: Effective
     return lacks
 
 
-def build_command(settings: EffectiveSettings, split: str | None, **replaced: str) -> str:
+def build_command(settings: EffectiveSettings, split: str) -> str:
     """The command that builds the index which these settings search, from a training split."""
     values = {name: str(value) for name, value in settings.run.values().items()}
-    given = [name for name in _BUILT_WITH if settings.sources[name] is SettingSource.OPTION]
-    chosen = {name: values[name] for name in given} | replaced
+    chosen = {name: values[name] for name in _BUILT_WITH if settings.sources[name] is SettingSource.OPTION}
     profile = f" --profile {settings.profile}" if settings.profile_source == "option --profile" else ""
     options = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in chosen.items())
-    return f"ragq index references --split {shlex.quote(split or next(iter(TRAINING_SPLITS)))}{profile}{options}"
+    return f"ragq index references --split {shlex.quote(split)}{profile}{options}"
 
 
 def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:

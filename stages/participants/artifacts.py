@@ -33,7 +33,7 @@ from schemas.values.participants import (
 from schemas.values.runs import IndexSource
 from stages.participants.chunking import PROMPT_HASH, chunk_scores_of
 from stages.participants.embed import BUILT_WITH, settings_differences, split_difference
-from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash, stored_name
+from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash
 from stages.ports import Vectors
 from stages.records import validation_problems
 from stages.replies.parsing import json_type, strict_object
@@ -289,7 +289,7 @@ def _source(
             "split: it was not built from a training split",
             f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
-    split = stored_name(source)
+    split = TRAINING_SPLITS.get(source, source)
     now = splits.get(split)
     same_file = now is not None and described.split_csv_hash == now.csv_hash
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))

@@ -47,15 +47,6 @@ def training_name(split: str) -> str:
     return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
 
 
-def stored_name(source: str) -> str:
-    """The name that a source of references is stored by.
-
-    >>> stored_name("avec-train"), stored_name("mine")
-    ('train', 'mine')
-    """
-    return TRAINING_SPLITS.get(source, source)
-
-
 def named_splits(stored: Iterable[StoredSplit], asked: str) -> list[StoredSplit]:
     """The splits that a name stands for: NAME those of every data set, DATA_SET/NAME one."""
     stored, aliases = list(stored), {"paper": "paper-test", **TRAINING_SPLITS}
